@@ -18,11 +18,10 @@ from PIL import Image
 
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
-from sightline.reader.charts.find_charts import find_charts
+from sightline.reader.charts import find_charts
 from sightline.reader.ocr.page import read_lines
 from sightline.reader.ocr.weights import OcrEngine, open_engine
-from sightline.reader.reading import TextLine
-from sightline.reader.regions import Pixels
+from sightline.reader.reading import Pixels, TextLine
 
 HERE = Path(__file__).resolve().parent
 WITHIN = 0.01  # of the axis

@@ -28,14 +28,14 @@ def _open(data: bytes) -> Callable[[], object]:
 
 
 def _resize(data: bytes) -> Callable[[], object]:
-    from sightline.model.image import Picture
-    from sightline.pixels.bitmap import resized
-    from sightline.pixels.decode_limits import within_bounds
+    from sightline.model.image import ImageInfo
+    from sightline.pixels.decode import decode_at_size
+    from sightline.pixels.probe import probe_within_limits
 
     def once() -> object:
-        picture = within_bounds(data)
-        assert isinstance(picture, Picture)
-        return resized(data, picture, picture.size.within(EDGE))
+        picture = probe_within_limits(data)
+        assert isinstance(picture, ImageInfo)
+        return decode_at_size(data, picture, picture.size.fit_within(EDGE))
 
     return once
 
@@ -52,17 +52,17 @@ def _thumbnail(data: bytes) -> Callable[[], object]:
 
 
 def _fit(data: bytes) -> Callable[[], object]:
-    from sightline.model.image import Target
-    from sightline.pixels.fit import fit
+    from sightline.model.image import ImageTarget
+    from sightline.pixels.fit_image import fit_image
 
-    target = Target(("image/png", "image/jpeg", "image/webp"), edge=EDGE)
-    return lambda: fit(data, target)
+    target = ImageTarget(("image/png", "image/jpeg", "image/webp"), edge=EDGE)
+    return lambda: fit_image(data, target)
 
 
 def _hash(data: bytes) -> Callable[[], object]:
-    from sightline.pixels.similar import hash_of
+    from sightline.pixels.similarity import hash_image
 
-    return lambda: hash_of(data)
+    return lambda: hash_image(data)
 
 
 def _imagehash(data: bytes) -> Callable[[], object]:

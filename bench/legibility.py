@@ -21,18 +21,17 @@ import pages
 from legible import Found, score
 from PIL import Image
 
-from sightline.model.geometry import Map, Size
-from sightline.model.image import Target
+from sightline.model.geometry import PixelMap, Size
+from sightline.model.image import ImageTarget, PaddedSizing, PatchSizing, Sizing, TileSizing, compute_seen_size
 from sightline.model.refusal import Refusal
-from sightline.model.sizing import Padded, Patches, Sizing, Tiles, seen
-from sightline.pixels.fit import fit
+from sightline.pixels.fit_image import fit_image
 
 READER = Path(__file__).resolve().parent / "reader.py"
 RULES: dict[str, Sizing] = {
-    "Claude": Padded(),
-    "Claude, high": Padded(2576, 4784),
-    "OpenAI, patches": Patches(),
-    "OpenAI, tiles": Tiles(),
+    "Claude": PaddedSizing(),
+    "Claude, high": PaddedSizing(2576, 4784),
+    "OpenAI, patches": PatchSizing(),
+    "OpenAI, tiles": TileSizing(),
 }
 FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
 OURS = "Sightline"
@@ -41,7 +40,7 @@ READ, UNREAD = 97.0, 65.0  # per cent of a tall page: at least ours, at most the
 HALF_A_POINT = 0.5
 LOOP_BYTES = 500_000
 
-Sent = list[tuple[bytes, Map]]
+Sent = list[tuple[bytes, PixelMap]]
 """Images as they go out, each with the way back to the page."""
 
 
@@ -54,21 +53,21 @@ class Figure:
 
 
 def ours(page: pages.Page, rule: Sizing) -> Sent:
-    made = fit(_png(page.image), target(page, rule))
+    made = fit_image(_png(page.image), target(page, rule))
     assert not isinstance(made, Refusal), made
     return [(part.image.data, part.map) for part in made.parts]
 
 
-def target(page: pages.Page, rule: Sizing) -> Target:
-    return Target(FORMATS, sizing=rule, images=TALL.get(page.name, 1))
+def target(page: pages.Page, rule: Sizing) -> ImageTarget:
+    return ImageTarget(FORMATS, sizing=rule, images=TALL.get(page.name, 1))
 
 
 def edge_1568(page: pages.Page, rule: Sizing) -> Sent:
-    return [_scaled(page, Size(*page.image.size).within(1568))]
+    return [_scaled(page, Size(*page.image.size).fit_within(1568))]
 
 
 def short_768(page: pages.Page, rule: Sizing) -> Sent:
-    return [_scaled(page, seen(Size(*page.image.size), Tiles()))]
+    return [_scaled(page, compute_seen_size(Size(*page.image.size), TileSizing()))]
 
 
 def jpeg_loop(page: pages.Page, rule: Sizing) -> Sent:
@@ -80,8 +79,8 @@ def jpeg_loop(page: pages.Page, rule: Sizing) -> Sent:
             file = io.BytesIO()
             image.save(file, "JPEG", quality=quality)
             if len(file.getvalue()) <= LOOP_BYTES:
-                return [(file.getvalue(), Map.scaled(Size(*page.image.size), size))]
-        size = size.scaled(0.75)
+                return [(file.getvalue(), PixelMap.from_scaling(Size(*page.image.size), size))]
+        size = size.scale(0.75)
 
 
 POLICIES: dict[str, Callable[[pages.Page, Sizing], Sent]] = {
@@ -92,8 +91,8 @@ POLICIES: dict[str, Callable[[pages.Page, Sizing], Sent]] = {
 }
 
 
-def _scaled(page: pages.Page, size: Size) -> tuple[bytes, Map]:
-    return _png(_resized(page.image, size)), Map.scaled(Size(*page.image.size), size)
+def _scaled(page: pages.Page, size: Size) -> tuple[bytes, PixelMap]:
+    return _png(_resized(page.image, size)), PixelMap.from_scaling(Size(*page.image.size), size)
 
 
 def _resized(image: Image.Image, size: Size) -> Image.Image:
@@ -106,13 +105,13 @@ def _png(image: Image.Image) -> bytes:
     return file.getvalue()
 
 
-def provided(data: bytes, where: Map, rule: Sizing) -> tuple[bytes, Map]:
+def provided(data: bytes, where: PixelMap, rule: Sizing) -> tuple[bytes, PixelMap]:
     """An image as the model sees it, after the provider has made it smaller."""
     with Image.open(io.BytesIO(data)) as opened:
         image = opened.convert("RGB")
     size = Size(*image.size)
-    inner = seen(size, rule)
-    return _png(image if inner == size else _resized(image, inner)), where.then(Map.scaled(size, inner))
+    inner = compute_seen_size(size, rule)
+    return _png(image if inner == size else _resized(image, inner)), where.then(PixelMap.from_scaling(size, inner))
 
 
 class Readers:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pages import Line, Page
 
-from sightline.model.geometry import Map
+from sightline.model.geometry import PixelMap
 
 Found = tuple[str, list[list[float]]]  # a text and the four corners around it
 
@@ -25,7 +25,7 @@ class _Bit:
     text: str
 
 
-def score(page: Page, readings: list[tuple[Map, list[Found]]]) -> Score:
+def score(page: Page, readings: list[tuple[PixelMap, list[Found]]]) -> Score:
     """Where a line is seen twice, in the overlap of two tiles, the better reading counts. Spaces do not."""
     bits: dict[int, list[_Bit]] = {number: [] for number in range(len(page.lines))}
     for where, found in readings:
@@ -40,7 +40,7 @@ def score(page: Page, readings: list[tuple[Map, list[Found]]]) -> Score:
     return Score(100 * (1 - faults / total), 100 * whole / len(page.lines))
 
 
-def _bits(lines: list[Line], where: Map, text: str, corners: list[list[float]]) -> Iterator[tuple[int, _Bit]]:
+def _bits(lines: list[Line], where: PixelMap, text: str, corners: list[list[float]]) -> Iterator[tuple[int, _Bit]]:
     """The characters of a text, each at its place on the page, parted by the lines in which they stand."""
     (left, top), right, bottom = corners[0], corners[1][0], corners[2][1]
     letters = text.replace(" ", "")

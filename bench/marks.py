@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from pages import Page
 from PIL import Image, ImageDraw
 
-from sightline.model.geometry import Map, Rect
-from sightline.model.image import Target
+from sightline.model.geometry import PixelMap, Rect
+from sightline.model.image import ImageTarget
 from sightline.model.refusal import Refusal
-from sightline.pixels.encode import dark
-from sightline.pixels.fit import fit
-from sightline.pixels.fold import GLOW
+from sightline.pixels.encode import is_dark
+from sightline.pixels.fit_image import fit_image
+from sightline.pixels.fold import DARK_GAMMA
 
 SIDE = 15  # pixels of a mark
 ACROSS, DOWN = 6, 8
 MAGENTA = (255, 0, 255)
 # A dark page is scaled by its light: how much of a pixel a mark covers is its light there and not its shade.
-_LIGHT = [round(255 * (shade / 255) ** GLOW) for shade in range(256)]
+_LIGHT = [round(255 * (shade / 255) ** DARK_GAMMA) for shade in range(256)]
 SPREAD = 3  # pixels around a mark into which a resize may carry its colour
 
 
-def error(page: Page, target: Target) -> float:
+def error(page: Page, target: ImageTarget) -> float:
     """The largest distance, in pixels of the page, of a mark from where the map says that it was."""
     image, chance = page.image.copy(), random.Random(page.name)
     wide, high = image.width // ACROSS, image.height // DOWN
@@ -36,9 +36,9 @@ def error(page: Page, target: Target) -> float:
         ImageDraw.Draw(image).rectangle((x, y, x + SIDE - 1, y + SIDE - 1), MAGENTA)
     file = io.BytesIO()
     image.save(file, "PNG")
-    made = fit(file.getvalue(), target)
+    made = fit_image(file.getvalue(), target)
     assert not isinstance(made, Refusal), made
-    found, night = [], dark(image)
+    found, night = [], is_dark(image)
     for part in made.parts:
         with Image.open(io.BytesIO(part.image.data)) as opened:
             result = opened.convert("RGB").point(_LIGHT * 3) if night else opened.convert("RGB")
@@ -47,11 +47,11 @@ def error(page: Page, target: Target) -> float:
     return max(found)
 
 
-def _errors(result: Image.Image, where: Map, places: list[tuple[int, int]]) -> Iterator[float]:
+def _errors(result: Image.Image, where: PixelMap, places: list[tuple[int, int]]) -> Iterator[float]:
     for x, y in places:
         for piece in where.pieces:
-            if piece.source.holds(x - 1, y - 1) and piece.source.holds(x + SIDE + 1, y + SIDE + 1):
-                there = Rect(x, y, SIDE, SIDE).carried(piece.source, piece.result)
+            if piece.source.contains(x - 1, y - 1) and piece.source.contains(x + SIDE + 1, y + SIDE + 1):
+                there = Rect(x, y, SIDE, SIDE).transform(piece.source, piece.result)
                 centre = where.to_source(*_centre(result, there))
                 assert centre is not None, "a mark lies where the map knows nothing"
                 yield math.dist(centre, (x + SIDE / 2, y + SIDE / 2))

@@ -20,7 +20,7 @@ import screens
 from legible import Found, score
 from pages import Box, Page
 
-from sightline.model.geometry import Map, Size
+from sightline.model.geometry import PixelMap, Size
 
 HERE = Path(__file__).resolve().parent
 OURS, SMALL, RAPID, TESSERACT = "both pairs", "small pair", "rapidocr", "tesseract"
@@ -133,7 +133,7 @@ def _overlap(one: Box, other: Box) -> float:
 
 def measured(page: Page, picture: Path, reader: Reader | Tesseract) -> Figure:
     found, seconds = reader.read(picture)
-    result = score(page, [(Map.identity(Size(*page.image.size)), found)])
+    result = score(page, [(PixelMap.identity(Size(*page.image.size)), found)])
     total = sum(len(line.text.replace(" ", "")) for line in page.lines)
     wrong = round(total * (1 - result.characters / 100))
     return Figure(result.characters, wrong, result.lines, placed(page, found), seconds)

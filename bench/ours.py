@@ -20,7 +20,7 @@ def engine(names: list[str]) -> OcrEngine:
     )
     assert not isinstance(opened, Refusal), opened
     for name in opened.names:
-        opened.reader(name)
+        opened.get_model(name)
     return opened
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import env
 from sessions import Talk, session
 
-from sightline.model.profile import CachePrice, Limits
-from sightline.passes.frontier import LINE, NEWEST, WINDOW, frontier
+from sightline.model.profile import CachePrice, ImageLimits
+from sightline.passes.frontier import LINE_TOKENS, NEWEST_KEPT, STALE_AFTER_STEPS, compute_frontier
 
 PRICES = {
     "1.25 / 0.1, 5 min (Anthropic)": CachePrice(1.25, 0.1, 300),
@@ -50,18 +50,19 @@ class Priced:
 
 
 def priced(talk: Talk, price: CachePrice) -> Priced:
-    turn = list(accumulate(beat.opens for beat in talk.beats))
-    step = list(accumulate(beat.speaks for beat in talk.beats))
+    turn = list(accumulate(beat.opens_turn for beat in talk.beats))
+    step = list(accumulate(beat.by_assistant for beat in talk.beats))
     places = [view.message for view in talk.views]
     ends = [request.end for request in talk.requests]
     arrived = [bisect_left(places, end + 1) for end in ends]
     turned = [sum(turn[place] < turn[end] for place in places[:here]) for end, here in zip(ends, arrived, strict=True)]
     aged = [
-        sum(step[end] - step[place] > WINDOW for place in places[:here])
+        sum(step[end] - step[place] > STALE_AFTER_STEPS for place in places[:here])
         for end, here in zip(ends, arrived, strict=True)
     ]
     stale = [
-        max(0, min(here - NEWEST, max(of_old, old))) for here, of_old, old in zip(arrived, turned, aged, strict=True)
+        max(0, min(here - NEWEST_KEPT, max(of_old, old)))
+        for here, of_old, old in zip(arrived, turned, aged, strict=True)
     ]
     words = [talk.head, *accumulate((beat.tokens for beat in talk.beats), initial=talk.head)][1:]
     cold = [request.pause > price.seconds for request in talk.requests]
@@ -73,7 +74,7 @@ def cost(given: Priced, gone: Gone) -> float:
     talk, price = given.talk, given.price
     paid, before = 0.0, 0
     for number, request in enumerate(talk.requests):
-        here = [LINE if gone[n] <= number else talk.views[n].tokens for n in range(given.arrived[number])]
+        here = [LINE_TOKENS if gone[n] <= number else talk.views[n].tokens for n in range(given.arrived[number])]
         length = given.words[request.end + 1] + sum(here)
         cached = before if number else (0 if talk.begins else talk.head)
         newly = next((n for n, since in enumerate(gone[: given.arrived[number - 1]]) if since == number), None)
@@ -95,12 +96,12 @@ def best(given: Priced) -> float:
     talk, price = given.talk, given.price
     extra = price.write - price.read
     images = list(accumulate((view.tokens for view in talk.views), initial=0))
-    front = [given.words[view.message + 1] + number * LINE for number, view in enumerate(talk.views)]
+    front = [given.words[view.message + 1] + number * LINE_TOKENS for number, view in enumerate(talk.views)]
     least = [0.0, *[math.inf] * len(talk.views)]
     before: list[int] = []
     for number, request in enumerate(talk.requests):
         here, words = given.arrived[number], given.words[request.end + 1]
-        length = [words + left * LINE + images[here] - images[left] for left in range(here + 1)]
+        length = [words + left * LINE_TOKENS + images[here] - images[left] for left in range(here + 1)]
         reached = [math.inf] * len(least)
         lowest = math.inf  # of all that have fewer images left
         for left in range(given.stale[number] + 1):
@@ -126,7 +127,7 @@ def ours(given: Priced) -> Gone:
     beats = [beat._replace(cold=index in cold) for index, beat in enumerate(talk.beats)]
     gone = [given.never] * len(talk.views)
     ends = [request.end for request in talk.requests]
-    for number, left in frontier(beats, talk.views, given.price, Limits()).items():
+    for number, left in compute_frontier(beats, talk.views, given.price, ImageLimits()).items():
         gone[number] = bisect_left(ends, left.message)
     return gone
 
@@ -136,7 +137,7 @@ def keep_all(given: Priced) -> Gone:
 
 
 def keep_last(given: Priced) -> Gone:
-    return _as_soon_as(given, [max(0, here - NEWEST) for here in given.arrived])
+    return _as_soon_as(given, [max(0, here - NEWEST_KEPT) for here in given.arrived])
 
 
 def each_turn(given: Priced) -> Gone:
@@ -159,7 +160,7 @@ def _as_soon_as(given: Priced, leaving: Sequence[int]) -> Gone:
 POLICIES: dict[str, Callable[[Priced], Gone]] = {
     OURS: ours,
     "keep all": keep_all,
-    f"keep the last {NEWEST}, at each step": keep_last,
+    f"keep the last {NEWEST_KEPT}, at each step": keep_last,
     "retire at each turn": each_turn,
     f"{BATCH} at once above {CROWD}": at_limit,
 }
@@ -177,7 +178,7 @@ class Figure:
 
 
 def measured(seeds: Sequence[int], sessions: int) -> dict[tuple[str, str], list[tuple[float, int]]]:
-    """By policy and price, for each session: its cost over the least possible, and how often images left."""
+    """Return, by policy and price, each session's cost over the least possible and how often images left."""
     found: dict[tuple[str, str], list[tuple[float, int]]] = {(p, q): [] for p in POLICIES for q in PRICES}
     for seed in seeds:
         dice = random.Random(seed)
@@ -220,8 +221,17 @@ def run(seeds: int, file: Path) -> None:
     print(text)
 
 
+MEANING = (
+    "Each figure is the cost of a session divided by the least possible cost (mean / 95th percentile / worst). The "
+    "least possible cost is that of a rule that knows the whole session, but is bound as Sightline is: it removes only "
+    "stale images (of earlier turns, or more than eight steps back) and always keeps the newest three. The rules below "
+    "that retire at each step or turn also remove images that aren't stale, or one of the newest three, which a model "
+    "may still need; that is why they can cost less than 1."
+)
+
+
 def table(figures: dict[str, dict[str, Figure]], seeds: int) -> str:
-    """Each figure is the cost over the least possible cost of the same session: mean / 95th percentile / worst."""
+    """Build the page: what the figures mean, the table, and which targets are met."""
     heads = ["", "all prices", *PRICES, "moves in a session"]
     rows = [heads, ["---"] * len(heads)]
     for policy, row in figures.items():
@@ -237,7 +247,7 @@ def table(figures: dict[str, dict[str, Figure]], seeds: int) -> str:
     about = (
         f"{seeds} seeds of {SESSIONS} sessions, write / read price of the cache, Python {platform.python_version()}."
     )
-    return "\n".join([f"{about} {table.__doc__}", "", *lines, "", f"Targets: {'; '.join(verdicts)}.", ""])
+    return "\n".join([f"{about} {MEANING}", "", *lines, "", f"Targets: {'; '.join(verdicts)}.", ""])
 
 
 def _met(holds: bool) -> str:

@@ -19,12 +19,12 @@ import sightline
 import sightline.api
 from sightline.api import Analysis
 from sightline.engine import Engine
-from sightline.grounding.parse import parse
+from sightline.grounding.parse import parse_places
 from sightline.model.geometry import Size
+from sightline.model.profile import RequestOrigin, Upstream
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream, Visitor
 from sightline.runtime import Runtime, build_runtime
-from sightline.settings import load
+from sightline.settings import load_settings
 from sightline.wire import ANTHROPIC
 
 CALL = 0.4  # seconds that the scripted model takes over one look
@@ -117,8 +117,8 @@ def milliseconds(work: Callable[[], object], times: int) -> float:
 def parsed(rounds: int) -> dict[str, float]:
     found = {}
     for name, (form, text) in answers().items():
-        assert len(parse(text, form, [SEEN])) == BOXES, name
-        found[name] = milliseconds(lambda form=form, text=text: parse(text, form, [SEEN]), 20 * rounds)
+        assert len(parse_places(text, form, [SEEN])) == BOXES, name
+        found[name] = milliseconds(lambda form=form, text=text: parse_places(text, form, [SEEN]), 20 * rounds)
     return found
 
 
@@ -134,7 +134,7 @@ def body(images: list[bytes]) -> bytes:
 async def prepared(engine: Engine, request: bytes) -> None:
     reading = engine.read(request, ANTHROPIC)
     assert reading is not None
-    visitor = Visitor(Upstream("up", {"anthropic": "http://127.0.0.1:9"}), "anthropic", "bench")
+    visitor = RequestOrigin(Upstream("up", {"anthropic": "http://127.0.0.1:9"}), "anthropic", "bench")
     made = await engine.prepare(reading, visitor)
     assert b"A page" in b"".join(bytes(piece) for piece in made.body)
 
@@ -164,7 +164,7 @@ async def serving(rounds: int) -> dict[str, float]:
     )
     os.environ |= {"SIGHTLINE_PROVIDER": "mine", "SIGHTLINE_MODEL_ID": "eye"}
     os.environ["SIGHTLINE_MODELS"] = '{"blind": {"vision": false}, "eye": {"vision": true}}'
-    whole = build_runtime(load())
+    whole = build_runtime(load_settings())
     assert not isinstance(whole, Refusal), whole
     found = await looked(whole, rounds)
     await whole.close()
@@ -178,10 +178,10 @@ def described(rounds: int) -> float:
     with tempfile.NamedTemporaryFile(suffix=".png") as file:
         file.write(picture(7))
         file.flush()
-        through = sightline.api.door()
+        through = sightline.Session().tool_context
 
         def again() -> Analysis:
-            found = sightline.describe(file.name, through=through)
+            found = sightline.describe(file.name, session=through)
             assert isinstance(found, Analysis), found
             return found
 

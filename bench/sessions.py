@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sightline.passes.frontier import Beat, View
+from sightline.passes.frontier import HistoryImage, HistoryMessage
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Talk:
 
     head: int  # tokens of system and tools
     begins: bool  # the session: not even the head is cached
-    beats: list[Beat] = field(default_factory=list)
-    views: list[View] = field(default_factory=list)
+    beats: list[HistoryMessage] = field(default_factory=list)
+    views: list[HistoryImage] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
 
     @property
@@ -44,18 +44,18 @@ def session(dice: random.Random) -> Sequence[Talk]:
         talk, pause = talks[-1], _pause(dice)
         if talk.words > room:
             pause = dice.uniform(20, 60)
-            talk = Talk(talk.head, begins=False, beats=[Beat(dice.randint(2_000, 6_000), opens=True)])
+            talk = Talk(talk.head, begins=False, beats=[HistoryMessage(dice.randint(2_000, 6_000), opens_turn=True)])
             talks.append(talk)
         if step in opens:
             pause = dice.expovariate(1 / thinks)
-            talk.beats.append(Beat(dice.randint(20, 500), opens=True))
+            talk.beats.append(HistoryMessage(dice.randint(20, 500), opens_turn=True))
         talk.requests.append(Request(len(talk.beats) - 1, pause))
-        talk.beats.append(Beat(_about(dice, 200, 4_000), speaks=True))
+        talk.beats.append(HistoryMessage(_about(dice, 200, 4_000), by_assistant=True))
         if step + 1 not in opens and step + 1 < steps:
-            talk.beats.append(Beat(_about(dice, wordy, 12_000)))
+            talk.beats.append(HistoryMessage(_about(dice, wordy, 12_000)))
             images = dice.choice([1, 1, 1, 1, 2, 3]) if dice.random() < looks else 0
             size = [round(_even(dice, smallest, largest)) for _ in range(images)]
-            talk.views += [View(len(talk.beats) - 1, tokens) for tokens in size]
+            talk.views += [HistoryImage(len(talk.beats) - 1, tokens) for tokens in size]
     return talks
 
 

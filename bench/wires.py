@@ -11,17 +11,25 @@ from typing import Any
 
 from blake3 import blake3
 
-from sightline.engine.images import probed
-from sightline.model.facts import Facts, History, Keep, Kept, Need, Present, Probe, Recall
-from sightline.model.fate import Retired, Shown
-from sightline.model.profile import Profile, ToolImages
-from sightline.model.rules import Retention, Rules
-from sightline.model.scene import Call, Json, Message, Scene, Sight
-from sightline.model.source import Inline
+from sightline.engine.inline_images import probe_inline
+from sightline.model.facts import (
+    ConversationHistory,
+    Facts,
+    FindFile,
+    Keep,
+    KeptImage,
+    Need,
+    Probe,
+    RecallHistory,
+    Retention,
+    Rules,
+)
+from sightline.model.profile import Profile, ToolImagePlacement
+from sightline.model.scene import InlineSource, Json, Message, Retired, Scene, Shown, Sight, ToolCall
 from sightline.passes import decide
-from sightline.profiles.lookup import profile
+from sightline.profiles.profile_lookup import look_up_profile
 from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, Wire
-from sightline.wire.jsontext import lift
+from sightline.wire.json_document import lift
 
 MB = 1_000_000
 Make = Callable[[int, int], bytes]  # a body of so many bytes with so many images
@@ -114,7 +122,7 @@ def gemini_body(total: int, images: int) -> bytes:
 ORDINARY = ((5 * MB, 4), (20 * MB, 16))
 CROWDED = ((5 * MB, 16), (20 * MB, 64), (20 * MB, 128))
 # Each wire with its usual way; and where images may stay in results, with that in which they all have to leave them.
-CASES: list[tuple[str, Wire, Make, ToolImages, tuple[tuple[int, int], ...]]] = [
+CASES: list[tuple[str, Wire, Make, ToolImagePlacement, tuple[tuple[int, int], ...]]] = [
     ("Messages", ANTHROPIC, messages_body, "native", ORDINARY + CROWDED),
     ("Chat Completions", OPENAI_CHAT, chat_body, "hoist", ORDINARY + CROWDED),
     ("Responses", OPENAI_RESPONSES, responses_body, "native", ORDINARY + CROWDED),
@@ -133,7 +141,7 @@ def handled(body: bytes, wire: Wire, rules: Rules) -> int:
     scene = wire.read(document.tree, document)
     decided = judged(scene, rules)
     for sight in decided.sights:
-        assert isinstance(sight.source, Inline)
+        assert isinstance(sight.source, InlineSource)
         assert sight.source.key
     return sum(map(len, document.splice(wire.lower(decided, document.tree, rules.profile))))
 
@@ -141,13 +149,13 @@ def handled(body: bytes, wire: Wire, rules: Rules) -> int:
 def judged(scene: Scene, rules: Rules) -> Scene:
     facts = Facts()
     while not isinstance(outcome := decide(scene, facts, rules), Scene):
-        facts = facts.with_answers({need: _answer(need) for need in outcome.needs})
+        facts = facts.with_facts({need: _answer(need) for need in outcome.needs})
     return outcome
 
 
 def _answer(need: Need) -> Any:
     assert isinstance(need, Probe), need
-    return probed(need.image)
+    return probe_inline(need.image)
 
 
 def cpu(work: Callable[[], object], rounds: int) -> float:
@@ -164,7 +172,7 @@ def measured(rounds: int) -> list[dict[str, Any]]:
     rows = []
     for (name, wire, make, how), (total, images) in ((case[:4], size) for case in CASES for size in case[4]):
         body = make(total, images)
-        rules = Rules(Profile("up", wire.name, "m", vision=True, tool_images=how), retention=Retention(off=True))
+        rules = Rules(Profile("up", wire.name, "m", vision=True, tool_images=how), retention=Retention(is_off=True))
         handled(body, wire, rules)
         hashed, done = [], []
         for _ in range(rounds):  # interleaved, so that both meet the same machine
@@ -179,28 +187,31 @@ def measured(rounds: int) -> list[dict[str, Any]]:
 
 def retaining(rounds: int) -> float:
     """Milliseconds for the passes alone on 200 images that a tool has read, one a step, retention as it comes."""
-    inlines = [Inline("image/png", picture(2000, n).encode()) for n in range(200)]
-    said = (Message("user", opens=True), *(each for _ in inlines for each in (Message("assistant"), Message("tool"))))
+    inlines = [InlineSource("image/png", picture(2000, n).encode()) for n in range(200)]
+    said = (
+        Message("user", opens_turn=True),
+        *(each for _ in inlines for each in (Message("assistant"), Message("tool"))),
+    )
     sights = tuple(
-        Sight(("messages", 2 * n + 2, "content", 0), each, "tool", Call(f"c{n}", "read", f"/{n}.png"), 2 * n + 2)
+        Sight(("messages", 2 * n + 2, "content", 0), each, "tool", ToolCall(f"c{n}", "read", f"/{n}.png"), 2 * n + 2)
         for n, each in enumerate(inlines)
     )
     scene = Scene("claude-opus-5-5", sights, messages=said, tools=frozenset({"read"}))
-    rules = Rules(profile("anthropic", "anthropic", scene.model))
+    rules = Rules(look_up_profile("anthropic", "anthropic", scene.model))
     facts = Facts()
     while not isinstance(outcome := decide(scene, facts, rules), Scene):
-        facts = facts.with_answers({need: _known(need, len(said)) for need in outcome.needs})
+        facts = facts.with_facts({need: _known(need, len(said)) for need in outcome.needs})
     assert any(isinstance(sight.fate, Retired) for sight in outcome.sights)
     return cpu(lambda: decide(scene, facts, rules), rounds * 20)
 
 
 def _known(need: Need, messages: int) -> Any:
     match need:
-        case Recall():
-            return History((300,) * messages, head=20_000)
+        case RecallHistory():
+            return ConversationHistory((300,) * messages, head_tokens=20_000)
         case Keep(image=image):
-            return Kept("0" * 64, _answer(Probe(image)))
-        case Present():
+            return KeptImage("0" * 64, _answer(Probe(image)))
+        case FindFile():
             return True
         case _:
             return _answer(need)
@@ -208,9 +219,9 @@ def _known(need: Need, messages: int) -> Any:
 
 def deciding(rounds: int) -> float:
     """Milliseconds for the passes alone on 200 sights whose facts are known."""
-    inlines = [Inline("image/png", picture(2000, n).encode()) for n in range(200)]
+    inlines = [InlineSource("image/png", picture(2000, n).encode()) for n in range(200)]
     scene = Scene("m", tuple(Sight(("messages", n, "content", 0), inlines[n], "user") for n in range(200)))
-    rules = Rules(Profile("up", "anthropic", "m", vision=True), retention=Retention(off=True))
+    rules = Rules(Profile("up", "anthropic", "m", vision=True), retention=Retention(is_off=True))
     facts = Facts({Probe(each): _answer(Probe(each)) for each in inlines})
     outcome = decide(scene, facts, rules)
     assert isinstance(outcome, Scene)

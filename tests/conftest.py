@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ settings.load_profile("sightline")
 # Settings, keys and proxies of the machine that would change what a test sees.
 PERSONAL = ("SIGHTLINE_", "PI_VISION_PROXY_", "ANTHROPIC_", "OPENAI_", "CLAUDE_")
 PERSONAL_ENDINGS = ("_API_KEY", "_AUTH_TOKEN", "_PROXY", "_proxy")
+_HOME_NUMBERS = itertools.count()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -51,7 +53,9 @@ def _a_home_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     for name in tuple(os.environ):
         if name.startswith(PERSONAL) or name.endswith(PERSONAL_ENDINGS):
             monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    # Not by `mktemp`: it reads all the names of its folder for each new one, and these are thousands.
+    home = tmp_path_factory.getbasetemp() / "homes" / f"home{next(_HOME_NUMBERS)}"
+    home.mkdir(mode=0o700, parents=True)
     monkeypatch.setenv("SIGHTLINE_HOME", str(home))
     return home
 

@@ -1,4 +1,4 @@
-"""The walk of one request on the architecture page: a traced request calls its functions in that order."""
+"""The architecture page lists the steps of one request: a traced request calls these functions in that order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STEP = re.compile(r"^(\d+)\. `([\w/]+\.py:[\w.]+)`", re.MULTILINE)
 
 def read_steps() -> list[tuple[int, str]]:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    walk = page.partition("## The walk of one request")[2].partition("\n## ")[0]
+    walk = page.partition("## How one request is handled")[2].partition("\n## ")[0]
     return [(int(number), name) for number, name in _STEP.findall(walk)]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import sightline
 from sightline.cli.main import VERBS
 from tests.requirements import requirement
 
@@ -27,12 +28,29 @@ def test_the_transcript_in_the_readme_is_what_the_demo_prints() -> None:
 
 
 @requirement("readme.figures")
-def test_the_figures_in_the_readme_are_those_of_the_last_bench() -> None:
+def test_the_figures_in_the_documents_are_those_of_the_last_benchmark() -> None:
     measured = (ROOT / "bench" / "results" / "proxy.md").read_text("utf-8").splitlines()
-    shown = README.partition("\n## How fast it is\n")[2].partition("\n## ")[0]
-    figures = [line for line in shown.splitlines() if line.startswith(("|", "Median"))]
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    figures = [line for line in page.splitlines() if line.startswith(("|", "Median"))]
     assert len(figures) > 10
     assert set(figures) <= set(measured)
+    ratios = [
+        re.findall(r"([\d.]+×) \(", line)
+        for size in ("2 KB", "20 MB")
+        for line in measured
+        if line.startswith(f"| CPU ms per request, {size}, 1 connection ")
+    ]
+    sentence = README.partition("\n## Performance\n")[2].partition("\n## ")[0]
+    assert [ratio for column in zip(*ratios, strict=True) for ratio in column] == re.findall(r"[\d.]+×", sentence)
+
+
+@requirement("docs.api")
+def test_the_api_reference_is_generated_from_the_code() -> None:
+    checked = subprocess.run([sys.executable, ROOT / "scripts" / "api-reference", "--check"], check=False)
+    assert checked.returncode == 0, "docs/api.md is out of date; run scripts/api-reference"
+    page = (ROOT / "docs" / "api.md").read_text("utf-8")
+    documented = set(re.findall(r"^### (\w+)", page, re.MULTILINE))
+    assert {name for name in dir(sightline) if not name.startswith("_")} <= documented
 
 
 @requirement("docs.links")

@@ -184,8 +184,8 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
             "engine.py": "import sightline.wire",
             "settings.py": "import os",
             "wire/__init__.py": "from sightline.wire import anthropic\nWIRES = (anthropic,)",
-            "wire/anthropic.py": "from sightline.wire import jsontext\nimport orjson, re, urllib.parse",
-            "wire/jsontext.py": "from sightline.model.scene import Scene\nimport blake3, hashlib, binascii",
+            "wire/anthropic.py": "from sightline.wire import json_document\nimport orjson, re, urllib.parse",
+            "wire/json_document.py": "from sightline.model.scene import Scene\nimport blake3, hashlib, binascii",
             "model/scene.py": "from dataclasses import dataclass\nfrom collections.abc import Mapping",
         },
         [],
@@ -197,8 +197,8 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     ),
     (
         "an upward import inside a function",
-        {"engine.py": "", "passes/fit.py": "def fit():\n    from sightline.engine import Engine"},
-        ["passes/fit.py:2: passes imports engine, which is above it"],
+        {"engine.py": "", "passes/show.py": "def fit():\n    from sightline.engine import Engine"},
+        ["passes/show.py:2: passes imports engine, which is above it"],
     ),
     (
         "an upward import for types alone",
@@ -278,8 +278,8 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     ),
     (
         "pixels, and any library that is not known to be pure, in a pure room",
-        {"passes/fit.py": "from PIL import Image\nimport numpy"},
-        ["passes/fit.py:1: imports PIL", "passes/fit.py:2: imports numpy"],
+        {"passes/show.py": "from PIL import Image\nimport numpy"},
+        ["passes/show.py:1: imports PIL", "passes/show.py:2: imports numpy"],
     ),
     (
         "a builtin that reads or writes in a pure room",

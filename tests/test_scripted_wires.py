@@ -12,7 +12,7 @@ import openai
 import pytest
 from PIL import Image
 
-from sightline.pixels.card import Card
+from sightline.pixels.trial_card import TrialCard
 from tests.scripted import pictures
 from tests.scripted.eye import describe_quadrants, look
 from tests.scripted.faults import Break, Fail
@@ -319,10 +319,10 @@ def test_a_context_may_overflow() -> None:
 
 
 def test_a_question_that_offers_everyday_colours_is_answered_in_them() -> None:
-    card = Card(("red", "black", "gray", "pink"), "A3C4D6")
+    card = TrialCard(("red", "black", "gray", "pink"), "A3C4D6")
     asked = "One of red, green, blue, yellow, orange, purple, pink, brown, gray, black."
     with Provider() as provider:
-        assert responses(provider, [said(words(asked), image(card.png()))]) == "red black gray pink A3C4D6"
+        assert responses(provider, [said(words(asked), image(card.to_png()))]) == "red black gray pink A3C4D6"
 
 
 TOOL: dict[str, tuple[str, Json]] = {

@@ -1,4 +1,4 @@
-"""The threat model tells the truth: every threat names tests that show what stands against it, and they are there."""
+"""The threat model is true: every threat names tests of its defence, and these tests exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOORS = (
     "The record",
     "Settings and commands",
 )
-HEADER = ["threat", "what stands against it", "shown by"]
+HEADER = ["threat", "defence", "tests"]
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
@@ -42,7 +42,7 @@ def rows_of(door: str) -> list[list[str]]:
 
 
 def test_the_page_has_every_door_and_no_other() -> None:
-    assert re.findall(r"^## (.+)$", PAGE, re.MULTILINE) == [*DOORS, "Knowingly left"]
+    assert re.findall(r"^## (.+)$", PAGE, re.MULTILINE) == [*DOORS, "Known limits"]
 
 
 @requirement("threats")

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, whoever else writes in the same folder."""
+"""Atomic writes of files, and what is wrong with files that cannot be written."""
 
 from __future__ import annotations
 
@@ -7,38 +7,40 @@ import os
 import secrets
 from pathlib import Path
 
-UNFINISHED = ".part"
+PART_SUFFIX = ".part"
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o600, fresh: bool = False, kept: bool = False) -> None:
-    """The file has these bytes or the ones it had before, also after a crash. `fresh`: it must not be there yet.
+def write_atomically(
+    path: Path, data: bytes, *, mode: int = 0o600, exclusive: bool = False, force_mode: bool = False
+) -> None:
+    """Write a file so that it has the old or the new bytes, even after a crash.
 
-    `kept`: `mode` is that of a file which was there, and stays so whatever new files get here.
+    `exclusive`: raise if the file exists. `force_mode`: set the mode exactly, ignoring the umask.
 
-    The name of the part cannot be guessed, and nothing that is planted under it is opened.
+    The temporary file has a random name and must not exist, so that no planted file or link is opened.
     """
-    part = path.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
+    part = path.with_name(f".{secrets.token_hex(8)}{PART_SUFFIX}")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         with os.fdopen(handle, "wb") as file:
-            if kept and os.name == "posix":
+            if force_mode and os.name == "posix":
                 os.fchmod(handle, mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if fresh:
-            path.open("xb").close()  # the name is ours now, or was somebody's
+        if exclusive:
+            path.open("xb").close()  # raises if the file exists
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    settle(path.parent)
+    sync_folder(path.parent)
 
 
-def settle(folder: Path) -> None:
-    """The names in a folder survive a power cut, not only the bytes behind them."""
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power failure."""
     if os.name != "posix":
-        return  # a folder cannot be opened there
+        return  # Windows cannot open a folder
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -46,42 +48,45 @@ def settle(folder: Path) -> None:
         os.close(handle)
 
 
-def explain_os_error(trouble: OSError) -> tuple[str, str]:
-    """Return what is wrong with a file or a folder, and what the user can do about it."""
-    path = Path(os.fsdecode(trouble.filename)) if isinstance(trouble.filename, str | bytes) else None
+def explain_os_error(error: OSError) -> tuple[str, str]:
+    """Return what is wrong with a file or a folder, and what the user can do."""
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
     if path is not None and (link := find_broken_link(path)):
-        return f"{link} is a link to {link.readlink()}, which is not there", "restore what it leads to, or remove it"
+        return f"{link} is a link to {link.readlink()}, which does not exist", "restore its target, or delete the link"
+    if path is not None and error.errno == errno.ENOTDIR:  # what is no folder may be above it
+        path = next((each for each in (path, *path.parents) if _exists(each)), path)
     of = f" ({path})" if path is not None else ""
-    if trouble.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
-        return f"the disk is full{of}", "free some space, and try again"
-    if trouble.errno == errno.EROFS:
+    if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
+        found, needed = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
+        return f"there is a {found} where a {needed} is needed{of}", f"move that {found} away"
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
+        return f"the disk is full{of}", "free some space, then try again"
+    if error.errno == errno.EROFS:
         return f"the file system is read-only{of}", "make it writable, or use another folder"
-    if trouble.errno in (errno.EACCES, errno.EPERM):
+    if error.errno in (errno.EACCES, errno.EPERM):
         return f"permission denied{of}", "check the permissions of the file and of its folder"
-    if trouble.errno in (errno.EEXIST, errno.ENOTDIR):
-        return f"there is a file where a folder has to be{of}", "move that file away"
-    return f"{(trouble.strerror or type(trouble).__name__).lower()}{of}", "check that it can be read and written"
+    return f"{(error.strerror or type(error).__name__).lower()}{of}", "check that it can be read and written"
 
 
 def find_broken_link(path: Path) -> Path | None:
-    """Return the link that leads nowhere, if `path` or a folder above it is one."""
-    return next((each for each in (path, *path.parents) if _is_there(each, follow=False) and not _is_there(each)), None)
+    """Return `path` or the folder above it that is a broken link, or None."""
+    return next((each for each in (path, *path.parents) if _exists(each, follow=False) and not _exists(each)), None)
 
 
-def find_obstacle(path: Path) -> OSError | None:
-    """Return why a file or a folder cannot be written or created, as far as can be found out without trying."""
+def find_write_error(path: Path) -> OSError | None:
+    """Return why a file or a folder cannot be written or created, as far as that can be known without trying."""
     if find_broken_link(path):
         return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    there = next(each for each in (path, *path.absolute().parents) if _is_there(each))
-    mode = os.R_OK | os.W_OK | (os.X_OK if there.is_dir() else 0)
-    if os.access(there, mode, effective_ids=os.access in os.supports_effective_ids):
+    nearest = next(each for each in (path, *path.absolute().parents) if _exists(each))
+    mode = os.R_OK | os.W_OK | (os.X_OK if nearest.is_dir() else 0)
+    if os.access(nearest, mode, effective_ids=os.access in os.supports_effective_ids):
         return None
-    number = errno.EROFS if _is_read_only(there) else errno.EACCES
-    return OSError(number, os.strerror(number), str(there))
+    number = errno.EROFS if _is_read_only(nearest) else errno.EACCES
+    return OSError(number, os.strerror(number), str(nearest))
 
 
-def _is_there(path: Path, *, follow: bool = True) -> bool:
-    """Return whether a path leads to something that can be looked at; without `follow`, a link is something."""
+def _exists(path: Path, *, follow: bool = True) -> bool:
+    """Return whether a path exists and can be accessed; without `follow`, a broken link exists."""
     try:
         path.stat(follow_symlinks=follow)
     except OSError:

@@ -1,7 +1,7 @@
-"""The one composition root: settings in; record, HTTP client, chooser, vision service and engine out.
+"""The composition root: builds the record, HTTP client, chooser, vision service and engine from the settings.
 
-Nothing else builds these. A process that serves builds a runtime of its own (`build_runtime`); callers that block share
-one for each record and settings, on the event loop of the bridge (`shared_runtime`).
+Nothing else builds these. A server process builds its own runtime (`build_runtime`); blocking callers share one for
+each record and settings, on the background event loop (`get_shared_runtime`).
 """
 
 from __future__ import annotations
@@ -12,53 +12,51 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakValueDictionary
 
-from sightline.dial import Dialler, ProxyFor
-from sightline.engine import Engine, Options
-from sightline.engine import known_profile as find_profile
+from sightline.dial import FindProxy, HttpClient
+from sightline.engine import Engine, EngineOptions, find_profile
 from sightline.model.ports import Store
-from sightline.model.profile import Profile, WireName
+from sightline.model.profile import Profile, Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Directory, Upstream
-from sightline.pixels.part import TASK as PART
-from sightline.pixels.worker import TASKS, Workers
+from sightline.pixels.workers import TASKS, WorkerPool
 from sightline.settings import Settings
-from sightline.settings.upstreams import NOWHERE, Taken, directory
-from sightline.sources.file import Policy, policy_for
+from sightline.settings.upstreams import NO_PREVIOUS_UPSTREAMS, PreviousUpstreams, build_directory
+from sightline.sources.files import PathPolicy, build_path_policy
 from sightline.store import open_record
-from sightline.vision.bridge import ForkSafeLock, close_at_exit, once
+from sightline.vision.background_loop import ForkSafeLock, close_at_exit, once
 from sightline.vision.chooser import Chooser
-from sightline.vision.prompts import INSTRUCTIONS, QUESTION
-from sightline.vision.providers import Providers, is_consented, local_servers, overrides_of
-from sightline.vision.schema import TASK as SCHEMA
-from sightline.vision.seers.local import LocalSeer, local_seer, readers
-from sightline.vision.service import VisionService, ground_by
+from sightline.vision.json_answers import SCHEMA_TASK as SCHEMA
+from sightline.vision.prompts import DESCRIBE_INSTRUCTIONS, DESCRIBE_QUESTION
+from sightline.vision.providers import VisionProviders, find_loopback_servers, make_consent_reader, read_overrides
+from sightline.vision.seers.local import LocalSeer, find_local_seer, start_readers
+from sightline.vision.service import VisionService, make_form_finder
 
 if TYPE_CHECKING:
-    from sightline.sources.web import Grant
+    from sightline.sources.web import WebGrant
 
-_KEPT = 8  # shared runtimes, for as many different settings
+_MAX_SHARED = 8  # shared runtimes, and shared records on disk, that stay open
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """All that looks at images for one record under one set of settings."""
+    """Everything needed to look at images, for one record and one set of settings."""
 
     settings: Settings
     record: Store
-    directory: Directory
-    dialler: Dialler
-    providers: Providers
+    directory: UpstreamDirectory
+    http_client: HttpClient
+    providers: VisionProviders
     chooser: Chooser
     vision: VisionService
-    workers: Workers
-    readers: Workers  # of the local reader
+    workers: WorkerPool
+    readers: WorkerPool  # of the local reader
     engine: Engine = field(repr=False)
 
     async def close(self) -> None:
         await self.readers.close()
-        await self.dialler.close()
+        await self.http_client.close()
         await self.workers.close()
         self.record.close()
 
@@ -66,47 +64,51 @@ class Runtime:
 def build_runtime(
     settings: Settings,
     flags: Sequence[str] = (),
-    taken: Taken = NOWHERE,
+    previous: PreviousUpstreams = NO_PREVIOUS_UPSTREAMS,
     *,
-    alone: bool = False,
-    reach: Policy | None = None,
+    single_agent: bool = False,
+    path_policy: PathPolicy | None = None,
 ) -> Runtime | Refusal:
-    """Return a runtime with a record and workers of its own, for a process that serves; its caller closes it.
+    """Build a runtime with its own record and workers, for a server process. The caller closes it.
 
-    `flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one. `taken` is where an
-    agent went before it was pointed here. `alone`: there is one agent, and the flag is for all that it asks. `reach` is
-    where files may be looked for; None: where the user's own tools may look.
+    `flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one. `previous` are the
+    addresses that an agent used before. With `single_agent`, the flag is for all its requests. `path_policy` are the
+    files that may be read; None: those that the user's own tools may read.
     """
-    found = directory(settings, flags, taken, alone=alone)
-    if isinstance(found, Refusal):
-        return found
-    providers = Providers(settings, found)
-    if isinstance(providers.own, Refusal):
-        return providers.own
-    record = open_record(settings.folder, kind=settings.record)
+    directory = build_directory(settings, flags, previous, single_agent=single_agent)
+    if isinstance(directory, Refusal):
+        return directory
+    providers = VisionProviders(settings, directory)
+    if isinstance(providers.configured, Refusal):
+        return providers.configured
+    record = open_record(settings.record_folder, kind=settings.record)
     references = settings.references
-    return _assemble(settings, record, found, providers, _build_workers(), readers(), reach, references=references)
+    return _assemble(
+        settings, record, directory, providers, _build_workers(), start_readers(), path_policy, references=references
+    )
 
 
-def shared_runtime(settings: Settings, record: Store | None = None) -> Runtime | Refusal:
-    """Return the runtime for callers that block; `record` is the user's own if left out.
+def get_shared_runtime(settings: Settings, record: Store | None = None) -> Runtime | Refusal:
+    """Return the shared runtime for blocking callers; `record` is the user's own by default.
 
-    A model that the settings name and that cannot be found is no refusal here: a call may name another one.
+    An unknown vision model in the settings is not refused here, because a call may name another one.
     """
-    held = record or open_shared_record(settings.folder, settings.record)
+    record = record or open_shared_record(settings.record_folder, settings.record)
     with _lock:
-        known = next((each for each in _shared if each.settings == settings and each.record is held), None)
-        return known or _build_shared(settings, held)
+        shared = next((each for each in _shared if each.settings == settings and each.record is record), None)
+        return shared or _build_shared_runtime(settings, record)
 
 
-def _build_shared(settings: Settings, record: Store) -> Runtime | Refusal:
-    found = directory(settings)
-    if isinstance(found, Refusal):
-        return found
-    providers = Providers(settings, found)
-    runtime = _assemble(settings, record, found, providers, shared_workers(), shared_readers(), lent_only=True)
-    close_at_exit(runtime.dialler.close)
-    _shared[_KEPT - 1 :] = []
+def _build_shared_runtime(settings: Settings, record: Store) -> Runtime | Refusal:
+    directory = build_directory(settings)
+    if isinstance(directory, Refusal):
+        return directory
+    providers = VisionProviders(settings, directory)
+    runtime = _assemble(
+        settings, record, directory, providers, get_shared_workers(), get_shared_readers(), lent_only=True
+    )
+    close_at_exit(runtime.http_client.close)
+    _shared[_MAX_SHARED - 1 :] = []
     _shared.insert(0, runtime)
     return runtime
 
@@ -118,42 +120,43 @@ _lock = ForkSafeLock()
 def _assemble(
     settings: Settings,
     record: Store,
-    found: Directory,
-    providers: Providers,
-    workers: Workers,
-    reading: Workers,
-    reach: Policy | None = None,
+    directory: UpstreamDirectory,
+    providers: VisionProviders,
+    workers: WorkerPool,
+    readers: WorkerPool,
+    path_policy: PathPolicy | None = None,
     *,
     references: bool = False,
     lent_only: bool = False,
 ) -> Runtime:
-    """`references`: pasted images get theirs beside them, which a program that prepares a body has to ask for."""
-    dialler = build_dialler(settings)
+    """Build a runtime from its parts. With `references`, pasted images get a label with their reference."""
+    http_client = build_http_client(settings)
     chooser = Chooser(
-        dialler,
-        is_consented(record),
-        providers.find,
-        local_servers(found),
+        http_client,
+        make_consent_reader(record.policy),
+        providers.find_model,
+        find_loopback_servers(directory),
         auto=settings.seer == "auto",
-        local=_find_local(settings, reading),
-        lent_only=lent_only,
+        find_local=_build_local_finder(settings, readers),
+        needs_credential=lent_only,
     )
     cache_size = settings.cache_size
-    vision = VisionService(record, chooser.choose, ground_by(settings), cache_size=cache_size)
-    engine = _build_engine(settings, record, vision, workers, reach, references=references)
-    return Runtime(settings, record, found, dialler, providers, chooser, vision, workers, reading, engine)
+    find_form = make_form_finder(settings)
+    vision = VisionService(record.descriptions, record.ledger, chooser.choose, find_form, cache_size=cache_size)
+    engine = _build_engine(settings, record, vision, workers, path_policy, references=references)
+    return Runtime(settings, record, directory, http_client, providers, chooser, vision, workers, readers, engine)
 
 
-def _find_local(settings: Settings, reading: Workers) -> Callable[[], LocalSeer | Refusal]:
+def _build_local_finder(settings: Settings, readers: WorkerPool) -> Callable[[], LocalSeer | Refusal]:
     """Return a function that finds the local reader once it is installed, and keeps it."""
     found: list[LocalSeer] = []
 
     def find() -> LocalSeer | Refusal:
         if not found:
-            made = local_seer(settings.data, reading)
-            if isinstance(made, Refusal):
-                return made
-            found.append(made)
+            seer = find_local_seer(settings.data_folder, readers)
+            if isinstance(seer, Refusal):
+                return seer
+            found.append(seer)
         return found[0]
 
     return find
@@ -163,119 +166,147 @@ def _build_engine(
     settings: Settings,
     record: Store,
     vision: VisionService,
-    workers: Workers,
-    reach: Policy | None,
+    workers: WorkerPool,
+    path_policy: PathPolicy | None,
     *,
     references: bool,
 ) -> Engine:
-    options = Options(
-        instructions=settings.system_prompt or INSTRUCTIONS,
-        question=QUESTION,
+    options = EngineOptions(
+        instructions=settings.system_prompt or DESCRIBE_INSTRUCTIONS,
+        question=DESCRIBE_QUESTION,
         mode=settings.mode,
         max_images=settings.max_images_per_turn,
-        context=settings.include_context,
+        include_context=settings.include_context,
         max_batch=settings.max_batch,
-        alike=settings.phash_similarity_threshold,
+        similarity_threshold=settings.phash_similarity_threshold,
         joint_turns=settings.joint == "turn",
-        boxes=settings.boxes,
-        overrides=overrides_of(settings),
+        show_boxes=settings.boxes,
+        overrides=read_overrides(settings),
         retention=settings.retention,
         hoist=settings.hoist,
-        web=grant_network(network=settings.network),
-        reach=lambda: readable_folders(settings) if reach is None else reach,
+        network_grant=grant_network(network=settings.network),
+        find_file_policy=lambda: build_read_policy(settings) if path_policy is None else path_policy,
         references=references,
         image_model=settings.image_model,
     )
-    return Engine(record, vision, options, workers)
+    return Engine(
+        vision,
+        options,
+        workers,
+        images=record.images,
+        descriptions=record.descriptions,
+        conversations=record.conversations,
+        policy=record.policy,
+    )
 
 
-def known_profile(settings: Settings, record: Store, upstream: Upstream, wire: WireName, model: str) -> Profile:
-    """Return what is known of a model of an upstream."""
-    return find_profile(record, upstream, wire, model, overrides_of(settings), hoist=settings.hoist)
+def find_model_profile(settings: Settings, record: Store, upstream: Upstream, wire: WireName, model: str) -> Profile:
+    """Return what is known about a model of an upstream."""
+    return find_profile(record.policy, upstream, wire, model, read_overrides(settings), hoist=settings.hoist)
 
 
-def build_dialler(settings: Settings) -> Dialler:
-    """Return an HTTP client that goes through the proxies that the environment names."""
-    return Dialler(find_proxies(settings.environment))
+def build_http_client(settings: Settings) -> HttpClient:
+    """Return an HTTP client that uses the proxies of the environment."""
+    return HttpClient(build_proxy_finder(settings.environment))
 
 
-def find_proxies(environment: Mapping[str, str]) -> ProxyFor:
-    """Return the proxies that the environment names, in either case, for every host that it does not except."""
-    lowered = {name.lower(): value for name, value in environment.items() if name.lower().endswith("_proxy") and value}
-    excepted = [name.strip().lstrip(".") for name in lowered.get("no_proxy", "").lower().split(",") if name.strip()]
+def build_proxy_finder(environment: Mapping[str, str]) -> FindProxy:
+    """Return a function that finds the proxy for a host by HTTP_PROXY, NO_PROXY and so on, in either case."""
+    variables = {
+        name.lower(): value for name, value in environment.items() if name.lower().endswith("_proxy") and value
+    }
+    excluded = [name.strip().lstrip(".") for name in variables.get("no_proxy", "").lower().split(",") if name.strip()]
 
-    def proxy_for(scheme: str, host: str) -> str | None:
-        if any(name in ("*", host) or host.endswith(f".{name}") for name in excepted):
+    def find_proxy(scheme: str, host: str) -> str | None:
+        if any(name in ("*", host) or host.endswith(f".{name}") for name in excluded):
             return None
-        found = lowered.get(f"{scheme}_proxy") or lowered.get("all_proxy")
-        return found if found is None or "://" in found else f"http://{found}"
+        proxy = variables.get(f"{scheme}_proxy") or variables.get("all_proxy")
+        return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
 
-    return proxy_for
-
-
-def _build_workers() -> Workers:
-    return Workers({**TASKS, **PART, **SCHEMA})
+    return find_proxy
 
 
-@once
-def open_shared_record(folder: Path, kind: str) -> Store:
-    """Return the record of this process: it is open as long as the process is, for every call and every thread."""
-    record = open_record(folder, kind="memory" if kind == "memory" else "disk")
-    atexit.register(record.close)
+def _build_workers() -> WorkerPool:
+    return WorkerPool({**TASKS, **SCHEMA})
+
+
+def open_shared_record(folder: Path, kind: Literal["disk", "memory"]) -> Store:
+    """Return the record in a folder that all callers in this process share.
+
+    The most recently used ones stay open. An older one is closed as soon as no caller uses it. A record in memory
+    stays until the process ends, because it would be lost.
+    """
+    key = folder, kind
+    with _record_lock:
+        record = _open_records.get(key) or open_record(folder, kind=kind)
+        _open_records[key] = record
+        _recent_records.pop(key, None)
+        _recent_records[key] = record
+        on_disk = [each for each in _recent_records if each[1] == "disk"]
+        for oldest in on_disk[:-_MAX_SHARED]:
+            del _recent_records[oldest]
     return record
 
 
+_record_lock = ForkSafeLock()
+_open_records: WeakValueDictionary[tuple[Path, str], Store] = WeakValueDictionary()
+_recent_records: dict[tuple[Path, str], Store] = {}  # the most recently used is the last
+
+
 @once
-def shared_workers() -> Workers:
-    """Return the processes in which this one has its pixels decoded."""
+def get_shared_workers() -> WorkerPool:
+    """Return the worker processes that decode images for this process."""
     workers = _build_workers()
-    atexit.register(workers.end)
+    atexit.register(workers.shut_down)
     return workers
 
 
 @once
-def shared_readers() -> Workers:
-    """Return the processes in which the local reader reads for this one."""
-    shared = readers()
-    atexit.register(shared.end)
-    return shared
+def get_shared_readers() -> WorkerPool:
+    """Return the worker processes of the local reader for this process."""
+    readers = start_readers()
+    atexit.register(readers.shut_down)
+    return readers
 
 
 def _forget_after_fork() -> None:
-    """A fork has none of the threads that wait for the workers, and no loop that runs."""
+    """Drop objects that need threads and the event loop, which a forked process doesn't have."""
     _shared.clear()
-    shared_workers.cache_clear()
-    shared_readers.cache_clear()
+    get_shared_workers.cache_clear()
+    get_shared_readers.cache_clear()
 
 
 os.register_at_fork(after_in_child=_forget_after_fork)
 
 
-def readable_folders(settings: Settings) -> Policy:
-    """Return the folders that may be read, seen from where this process works now."""
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111, which raises nothing where there is none
-    asked, own = home if home in settings.fs_reach else None, (settings.file, settings.folder)
-    return policy_for(find_working_folder(), _find_temporary_folder(), settings.fs_reach, asked, closed=own)
+def build_read_policy(settings: Settings) -> PathPolicy:
+    """Return the policy for the user's own tools, for the working folder that this process has now."""
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111, it does not raise
+    allowed_home = home if home in settings.fs_reach else None
+    own_files = (settings.file, settings.record_folder)
+    return build_path_policy(
+        find_working_folder(), _find_temporary_folder(), settings.fs_reach, allowed_home, excluded=own_files
+    )
 
 
-def grant_network(*, network: bool) -> Grant | None:
-    """Return the permission to fetch; the guarded client is loaded only where it is given."""
+def grant_network(*, network: bool) -> WebGrant | None:
+    """Return the permission to fetch, or None. The guarded client is imported only if it is needed."""
     if not network:
         return None
-    from sightline.sources.web import Grant
+    from sightline.sources.web import WebGrant
 
-    return Grant()
+    return WebGrant()
 
 
 def find_working_folder() -> Path | None:
     try:
         return Path.cwd()
-    except OSError:  # it has been removed
+    except OSError:  # it was deleted
         return None
 
 
 def _find_temporary_folder() -> Path | None:
     try:
         return Path(tempfile.gettempdir())
-    except OSError:  # there is none that can be written
+    except OSError:  # there is no writable one
         return None

@@ -1,4 +1,4 @@
-"""An editor that writes what it is told to, and the relay in front of an agent of ours."""
+"""A scripted editor, and the relay in front of a scripted agent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Editor:
         self.write(json.dumps({key: value for key, value in message.items() if value is not None}).encode() + b"\n")
 
     def answer(self, request: Any) -> dict[str, Any]:
-        """The answer to a request; updates that come before it are put aside."""
+        """Return the response to a request; updates before it are kept in `updates`."""
         while line := self.read():
             message: dict[str, Any] = json.loads(line)
             if message.get("id") == request and "method" not in message:
@@ -57,7 +57,7 @@ class Editor:
         return self.answer(number)
 
     def open(self, folder: Path, **params: Any) -> str:
-        """Introduced, and with a session."""
+        """Initialize, and open a session."""
         self.ask("initialize", {"protocolVersion": 1})
         return self.session(folder, **params)
 
@@ -68,12 +68,12 @@ class Editor:
         return name
 
     def heard(self) -> list[str]:
-        """Every line that the agent was told."""
+        """Return every line that the agent has read."""
         lines: list[str] = self.ask("_heard")["result"]["lines"]
         return lines
 
     def prompts(self) -> list[list[dict[str, Any]]]:
-        """The blocks of every prompt that the agent was given."""
+        """Return the blocks of every prompt that the agent has read."""
         told = [json.loads(line) for line in self.heard() if '"session/prompt"' in line]
         return [each["params"]["prompt"] for each in told]
 
@@ -81,7 +81,7 @@ class Editor:
         return self.ask("session/prompt", {"sessionId": session, "prompt": [*blocks]}, request)
 
     def said(self) -> str:
-        """What the agent has said, or who speaks in its place."""
+        """Return the text that came from the agent, or from the relay in its place."""
         updates = [each["params"]["update"] for each in self.updates if each.get("method") == "session/update"]
         chunks = [each for each in updates if each["sessionUpdate"] == "agent_message_chunk"]
         return "".join(each["content"]["text"] for each in chunks)
@@ -96,7 +96,7 @@ class Editor:
 def editor(
     *argv: str, env: Mapping[str, str] | None = None, stderr: int = 2, relay: Sequence[str] = ()
 ) -> Iterator[Editor]:
-    """An editor that has started the relay in front of a command; `relay`: how, where that matters."""
+    """Yield an editor that has started the relay in front of a command; `relay`: the command of the relay."""
     variables, streams = {**os.environ, **(env or {})}, (subprocess.PIPE, subprocess.PIPE, stderr)
     process: subprocess.Popen[bytes] | Forked
     if relay:
@@ -121,7 +121,7 @@ def editor(
 
 
 def acting(**acts: Any) -> list[str]:
-    """The command of an agent that acts so."""
+    """Return the command of a scripted agent."""
     return [sys.executable, AGENT, json.dumps(acts)]
 
 

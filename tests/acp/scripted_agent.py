@@ -1,4 +1,4 @@
-"""An agent on the standard library, as it is told to be on its command line; `_heard` asks it what it was told."""
+"""An agent on the standard library whose command line scripts it; the request `_heard` returns what it has read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent on the Python SDK, which tells in its answer what the prompt held; an argument is its own `_meta`."""
+"""An agent on the Python SDK that repeats its prompt in its reply; an argument gives its `_meta`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from PIL import Image
 
 
 class Agent:
-    """It says that it takes images, and hands the model, which is blind, none of them."""
+    """Says that it takes images, but gives none to its model, which is blind."""
 
     def on_connect(self, conn: Any) -> None:
         self._editor = conn

@@ -1,4 +1,4 @@
-"""`/vision-proxy` as a prompt: answered by the relay as an agent would, with all its powers; no agent hears of it."""
+"""`/vision-proxy` typed as a prompt: the relay answers it in the place of the agent, and may change settings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from sightline.commands.answer import NOT_SENT, NOTHING_AGREED
-from sightline.passes.words import SENT
-from sightline.settings import load
+from sightline.commands.execution import NOT_SENT, NOTHING_AGREED
+from sightline.passes.wording import CONSENT_TEXT
+from sightline.settings import load_settings
 from sightline.store import open_record
 from tests.acp.editing import BLIND, SEES, acting, editor, image, link, text
 from tests.api.answering import saying, settle
@@ -34,8 +34,8 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
         (offer,) = [each["params"]["update"] for each in ours.updates]
         assert [each["name"] for each in offer["availableCommands"]] == ["vision-proxy"]
         for typed, answered in (
-            ("/vision-proxy status", r"\w+: .*\bseer auto\b"),
-            ("/vision-proxy", r"\w+: .*\bseer auto\b"),
+            ("/vision-proxy status", r"[\w ]+: .*\bseer auto\b"),
+            ("/vision-proxy", r"[\w ]+: .*\bseer auto\b"),
             ("/vision-proxy mode always", r"mode .*\balways$"),
             ("/vision-proxy off", r"mode .*\boff$"),
             ("/vision-proxy context off", r"includeContext .*\bfalse$"),
@@ -43,11 +43,11 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
             ("/vision-proxy max-images-per-call 3", r"maxImagesPerCall .*\b3$"),
             ("/vision-proxy max-batch 2", r"maxBatch .*\b2$"),
             ("/vision-proxy cache-size 0", r"cacheSize .*\b0$"),
-            ("/vision-proxy consent yes openai", f"openai: {SENT.format('openai')}"),
-            ("/vision-proxy consent list", f"openai: {SENT.format('openai')}"),
+            ("/vision-proxy consent yes openai", f"openai: {CONSENT_TEXT.format('openai')}"),
+            ("/vision-proxy consent list", f"openai: {CONSENT_TEXT.format('openai')}"),
             ("/vision-proxy consent no openai", f"openai: {NOT_SENT.format('openai')}"),
             ("/vision-proxy consent yes nobody", r".*'nobody'"),
-            ("/vision-proxy model zai/glm-5.3v", r"provider .*\bzai\n/vision-proxy modelId .*\bglm-5\.3v$"),
+            ("/vision-proxy model zai/glm-5.3v", r"provider .*\bzai\n\[Vision Proxy\] modelId .*\bglm-5\.3v$"),
             ("/vision-proxy grounding-models add a/qwen3-vl", r".*\badd a/qwen3-vl"),
             ("/vision-proxy grounding-models list", r"[^$]*\ba/qwen3-vl"),
             ("/vision-proxy grounding-models remove a/qwen3-vl", r".*\bremove\b"),
@@ -58,10 +58,10 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
         ):
             ours.updates.clear()
             assert ours.prompt(session, text(typed))["result"] == {"stopReason": "end_turn"}, typed
-            assert re.match(f"/vision-proxy {answered}", ours.said()), typed
+            assert re.match(rf"\[Vision Proxy\] {answered}", ours.said()), typed
             assert {each["params"]["sessionId"] for each in ours.updates} == {session}
         assert ours.prompts() == []
-    settings = load()
+    settings = load_settings()
     assert (settings.mode, settings.max_batch, settings.named_seer) == ("off", 2, ("zai", "glm-5.3v"))
 
 
@@ -80,7 +80,7 @@ def test_a_consent_that_cannot_be_written_is_an_error(tmp_path: Path, home: Path
     with editor(*acting(initialize=SEES), relay=(*POWERLESS, "acp", "--")) as ours:
         session = ours.open(tmp_path)
         ours.prompt(session, text(f"/vision-proxy consent {answer} openai"))
-        assert "/vision-proxy the consent could not be written" in ours.said()
+        assert "[Vision Proxy] the consent could not be written" in ours.said()
         assert "may be sent" not in ours.said()
         ours.updates.clear()
         ours.prompt(session, text("/vision-proxy consent list"))
@@ -103,7 +103,7 @@ def test_a_record_that_was_deleted_under_the_relay_is_opened_again(tmp_path: Pat
         record.close()
         ours.leave()
         assert ours.process.stderr is not None
-        assert ours.process.stderr.read().count(b"was removed or replaced") == 1
+        assert ours.process.stderr.read().count(b"was deleted or replaced") == 1
 
 
 @requirement("acp.commands")
@@ -116,7 +116,7 @@ def test_images_of_the_session_are_listed_and_described(tmp_path: Path, monkeypa
             ours.prompt(session, text("look"), image(PICTURE))
             ours.updates.clear()
             ours.prompt(session, text("/vision-proxy list"))
-            assert ours.said() == f"/vision-proxy {NAME}"
+            assert ours.said() == f"[Vision Proxy] {NAME}"
             ours.prompt(session, text('/vision-proxy describe door.png --question "Which colour?"'))
             assert ours.said().endswith("A blue door.")
             ours.prompt(session, text("/vision-proxy describe --question=Which?"), image(PICTURE))
@@ -157,8 +157,8 @@ def test_commands_that_an_agent_has_listed_early_stay(tmp_path: Path) -> None:
 
 
 @requirement("acp.commands")
-def test_a_look_is_one_also_beside_other_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As editors send a file that is mentioned amid the words, or what they think is of use."""
+def test_a_read_only_command_may_have_text_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Editors add files that are mentioned in the text, or context of their own."""
     (tmp_path / "door.png").write_bytes(PICTURE)
     mentioned = link(tmp_path / "door.png")
     with saying("A red door.", "A blue door.") as model:
@@ -170,7 +170,7 @@ def test_a_look_is_one_also_beside_other_words(tmp_path: Path, monkeypatch: pyte
             assert "Which colour?" in str(model.content())
             file = {"type": "resource", "resource": {"uri": "file:///a", "text": "notes"}}
             for command, answer in (
-                ("/vision-proxy status", "looks: "),
+                ("/vision-proxy status", "vision model: "),
                 ("/vision-proxy list", NAME),
                 ("/vision-proxy describe door.png", "A blue door."),
             ):
@@ -183,7 +183,7 @@ def test_a_look_is_one_also_beside_other_words(tmp_path: Path, monkeypatch: pyte
 
 @requirement("acp.commands", "acp.commands.plain")
 def test_a_command_beside_other_words_changes_nothing(tmp_path: Path) -> None:
-    """They may have come out of a file that the user has only mentioned."""
+    """The text may come from a file that the user has only mentioned."""
     order = text("/vision-proxy consent yes openai")
     file = {"type": "resource", "resource": {"uri": "file:///a", "text": "/vision-proxy consent yes openai"}}
     prompts: list[list[Any]] = [
@@ -215,4 +215,4 @@ def test_a_command_beside_other_words_changes_nothing(tmp_path: Path) -> None:
         assert ours.prompts() == prompts
         ours.updates.clear()
         ours.prompt(session, text("/vision-proxy consent list"))
-        assert ours.said() == f"/vision-proxy {NOTHING_AGREED}"
+        assert ours.said() == f"[Vision Proxy] {NOTHING_AGREED}"

@@ -1,4 +1,4 @@
-"""A stream of lines, however it is cut: each byte comes out once, in order, and a held line is a whole one."""
+"""Splitting a stream into lines: each byte comes out once, in order, and a held line is complete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.surfaces.acp.pipes import HEAD, Cutter, Head, Held, Passing, head
+from sightline.surfaces.acp.pipes import MAX_HEAD, HeldLine, LineSplitter, MessageHead, PassedBytes, parse_head
 from tests.requirements import requirement
 
 JSON = st.recursive(
@@ -33,15 +33,17 @@ LINES = st.lists(
 )
 
 
-def cut(stream: bytes, sizes: list[int], most: int) -> list[Passing | Held]:
-    cutter = Cutter(lambda head: most if head.method == "session/prompt" else 0)
-    found: list[Passing | Held] = []
+def cut(stream: bytes, sizes: list[int], most: int) -> list[PassedBytes | HeldLine]:
+    cutter = LineSplitter(lambda head: most if head.method == "session/prompt" else 0)
+    found: list[PassedBytes | HeldLine] = []
     at = 0
     for size in [*sizes, len(stream)]:
         pieces = cutter.feed(stream[at : at + size])
-        found += [Passing(bytes(each.data), each.ends) if isinstance(each, Passing) else each for each in pieces]
+        found += [
+            PassedBytes(bytes(each.data), each.ends_line) if isinstance(each, PassedBytes) else each for each in pieces
+        ]
         at += size
-    return [*found, *cutter.rest()]
+    return [*found, *cutter.flush()]
 
 
 @given(LINES, st.lists(st.integers(1, 40), max_size=30), st.booleans(), st.sampled_from([10, 60, 10_000]))
@@ -52,55 +54,57 @@ def test_every_byte_comes_out_once_and_in_order(lines: list[bytes], sizes: list[
     assert b"".join(bytes(each.data) for each in found) == stream
     open_line = False
     for each in found:
-        if isinstance(each, Held):
+        if isinstance(each, HeldLine):
             assert not open_line, "a held line never stands within another"
             assert each.data.count(b"\n") == each.data.endswith(b"\n")
             assert len(each.data) <= most or each.head.method != "session/prompt"
         else:
-            assert each.ends == bytes(each.data).endswith(b"\n")
-            open_line = not each.ends
+            assert each.ends_line == bytes(each.data).endswith(b"\n")
+            open_line = not each.ends_line
 
 
 @given(MESSAGES, st.booleans())
-def test_a_line_says_in_its_first_members_what_it_is(message: dict[str, Any], sort: bool) -> None:
+def test_the_first_members_of_a_line_tell_what_it_is(message: dict[str, Any], sort: bool) -> None:
     keys = sorted(message) if sort else [*message]
     holds = next((key for key in keys if isinstance(message[key], (dict, list))), "")
     before = {key: message[key] for key in (keys[: keys.index(holds)] if holds else keys)}
-    assert head(json.dumps(message, sort_keys=sort).encode()) == Head(before.get("method"), before.get("id"), holds)
+    assert parse_head(json.dumps(message, sort_keys=sort).encode()) == MessageHead(
+        before.get("method"), before.get("id"), holds
+    )
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (b'{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":1', Head("a", 7, "params")),
+        (b'{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":1', MessageHead("a", 7, "params")),
         (b' {"id":"\\u0061","result":', None),
-        (b'{"id":"\\u0061","result":[', Head(None, "a", "result")),
-        (b'{"params":{"method":"session/prompt"}}', Head(holds="params")),
-        (b'{"id":null,"method":"a"}', Head("a", None, "")),
-        (b'{"method":3,"id":true}', Head(None, True, "")),
+        (b'{"id":"\\u0061","result":[', MessageHead(None, "a", "result")),
+        (b'{"params":{"method":"session/prompt"}}', MessageHead(object_member="params")),
+        (b'{"id":null,"method":"a"}', MessageHead("a", None, "")),
+        (b'{"method":3,"id":true}', MessageHead(None, True, "")),
         (b'{"method":"a', None),
-        (b"[1]", Head()),
+        (b"[1]", MessageHead()),
         (b"", None),
         (b"   ", None),
-        (b"hello", Head()),
+        (b"hello", MessageHead()),
     ],
 )
-def test_what_the_first_bytes_tell(line: bytes, expected: Head | None) -> None:
-    assert head(line) == expected
+def test_the_head_of_a_line_is_parsed(line: bytes, expected: MessageHead | None) -> None:
+    assert parse_head(line) == expected
 
 
-def test_a_line_that_does_not_say_soon_what_it_is_goes_on() -> None:
-    cutter = Cutter(lambda head: 0)
-    long = b'{"id":"' + b"a" * (HEAD + 10)
+def test_a_line_with_a_long_head_passes_through() -> None:
+    cutter = LineSplitter(lambda head: 0)
+    long = b'{"id":"' + b"a" * (MAX_HEAD + 10)
     assert b"".join(bytes(each.data) for each in cutter.feed(long)) == long
 
 
-def test_a_long_line_that_nobody_reads_goes_on_as_it_comes() -> None:
-    cutter = Cutter(lambda head: 0)
+def test_a_long_line_passes_through_piece_by_piece() -> None:
+    cutter = LineSplitter(lambda head: 0)
     assert [bytes(each.data) for each in cutter.feed(b'{"method":"x","params":{')] == [b'{"method":"x","params":{']
-    assert [(bytes(each.data), each.ends) for each in cutter.feed(b"aaa") if isinstance(each, Passing)] == [
+    assert [(bytes(each.data), each.ends_line) for each in cutter.feed(b"aaa") if isinstance(each, PassedBytes)] == [
         (b"aaa", False)
     ]
-    assert [(bytes(each.data), each.ends) for each in cutter.feed(b"b}}\n1\n") if isinstance(each, Passing)] == [
-        (b"b}}\n1\n", True)
-    ]
+    assert [
+        (bytes(each.data), each.ends_line) for each in cutter.feed(b"b}}\n1\n") if isinstance(each, PassedBytes)
+    ] == [(b"b}}\n1\n", True)]

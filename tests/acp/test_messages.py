@@ -1,4 +1,4 @@
-"""What is put into a message, and that every other letter of it stays."""
+"""Edits of messages: only what is added changes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.capability import (
+from sightline.model.media_capability import (
     AudioCapability,
     ImageCapability,
     read_audio_capability,
     read_image_capability,
 )
 from sightline.surfaces.acp.messages import (
-    advertised,
-    named,
-    offered,
-    read,
+    add_command,
+    add_server,
+    advertise,
+    build_command_offer,
+    get_agent_name,
+    parse_message,
     takes_images,
-    with_command,
-    with_server,
 )
 from tests.acp.test_lines import JSON
 from tests.requirements import requirement
@@ -53,7 +53,7 @@ SPACED = st.sampled_from([None, 1])
 
 
 def line(message: object, indent: int | None = None) -> bytes:
-    """As clients write it, with or without spaces."""
+    """Return a message as clients write it, with or without spaces."""
     separators = (",", ":") if indent is None else (", ", " : ")
     return json.dumps(message, ensure_ascii=False, separators=separators).encode("utf-8", "surrogatepass") + b"\n"
 
@@ -67,9 +67,9 @@ def place(message: dict[str, Any], *way: str) -> Any:
 
 @given(RESULTS, SPACED)
 @requirement("capability.advertised")
-def test_the_capability_stands_in_every_place_and_all_else_stays(result: dict[str, Any], spaces: int | None) -> None:
+def test_the_capability_is_added_in_every_place_and_all_else_stays(result: dict[str, Any], spaces: int | None) -> None:
     before = {"jsonrpc": "2.0", "id": 1, "result": result}
-    after = read(advertised(line(before, spaces), OURS))
+    after = parse_message(advertise(line(before, spaces), OURS))
     assert after is not None
     said = OURS.as_dict()
     assert said.items() <= place(after, "result", "_meta", "imageCapability").items()
@@ -82,27 +82,27 @@ def test_the_capability_stands_in_every_place_and_all_else_stays(result: dict[st
     if not draft and isinstance(result.get("agentCapabilities"), dict):
         kept = {key: each for key, each in result["agentCapabilities"].items() if key == "loadSession"}
         assert kept.items() <= after["result"]["agentCapabilities"].items()
-    assert advertised(line(after), OURS) == line(after), "what is said already is not said again"
+    assert advertise(line(after), OURS) == line(after), "what is said already is not said again"
 
 
 @given(RESULTS, SPACED)
 @requirement("capability.audio.advertised")
-def test_sound_is_advertised_only_where_it_is_handled(result: dict[str, Any], spaces: int | None) -> None:
+def test_audio_is_advertised_only_if_it_is_handled(result: dict[str, Any], spaces: int | None) -> None:
     before = line({"jsonrpc": "2.0", "id": 1, "result": result}, spaces)
-    assert advertised(before, None, None) == before
-    images = read(advertised(before, OURS))
+    assert advertise(before, None, None) == before
+    images = parse_message(advertise(before, OURS))
     assert images is not None
-    assert read_audio_capability(images) == read_audio_capability(read(before))
+    assert read_audio_capability(images) == read_audio_capability(parse_message(before))
     sound = AudioCapability(1000, 60_000, auto_handles_oversized=False)
-    heard = read(advertised(before, None, sound))
+    heard = parse_message(advertise(before, None, sound))
     assert read_audio_capability(heard) == sound
     assert place(heard or {}, "result", "_meta", "audioCapability")["maxDurationMs"] == 60_000
 
 
-def test_what_an_agent_says_beyond_our_fields_stays() -> None:
+def test_other_fields_of_an_agents_capability_stay() -> None:
     capability = {"maxBytes": 10_380_902, "maxImagesPerTurn": 4}
     before = {"id": 1, "result": {"agentCapabilities": {"_meta": {"imageCapability": capability}}}}
-    after = read(advertised(line(before), OURS)) or {}
+    after = parse_message(advertise(line(before), OURS)) or {}
     assert place(after, "result", "agentCapabilities", "_meta", "imageCapability") == {
         "maxImagesPerTurn": 4,
         **OURS.as_dict(),
@@ -114,9 +114,9 @@ def test_what_an_agent_says_beyond_our_fields_stays() -> None:
 def test_a_session_gets_our_server_once(servers: list[Any] | None, spaces: int | None, more: Any) -> None:
     params = {"cwd": "/a", "x": more} | ({} if servers is None else {"mcpServers": servers})
     before = line({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": params}, spaces)
-    once = with_server(before, SERVER)
-    assert (read(once) or {})["params"] == {**params, "mcpServers": [*(servers or []), SERVER]}
-    assert with_server(once, SERVER) == once
+    once = add_server(before, SERVER)
+    assert (parse_message(once) or {})["params"] == {**params, "mcpServers": [*(servers or []), SERVER]}
+    assert add_server(once, SERVER) == once
 
 
 def test_a_server_that_the_user_has_set_up_is_ours_under_any_name() -> None:
@@ -128,9 +128,9 @@ def test_a_server_that_the_user_has_set_up_is_ours_under_any_name() -> None:
     ):
         servers = [{"name": "eyes", "command": command, "args": args, "env": []}]
         before = line({"id": 1, "method": "session/new", "params": {"mcpServers": servers}})
-        assert with_server(before, SERVER) == before
+        assert add_server(before, SERVER) == before
     other = line({"id": 1, "method": "session/new", "params": {"mcpServers": [{"name": "a", "command": "sightline"}]}})
-    assert with_server(other, SERVER) != other
+    assert add_server(other, SERVER) != other
 
 
 @given(st.lists(st.fixed_dictionaries({"name": st.text(max_size=9), "x": JSON}), max_size=3), SPACED)
@@ -139,18 +139,22 @@ def test_a_list_of_commands_gets_ours_once(commands: list[Any], spaces: int | No
     update = {"sessionUpdate": "available_commands_update", "availableCommands": commands}
     params = {"sessionId": "s", "update": update}
     before = line({"jsonrpc": "2.0", "method": "session/update", "params": params}, spaces)
-    once = with_command(before)
-    assert (read(once) or {})["params"]["update"]["availableCommands"] == [*commands, offered()]
-    assert with_command(once) == once
+    once = add_command(before)
+    assert (parse_message(once) or {})["params"]["update"]["availableCommands"] == [*commands, build_command_offer()]
+    assert add_command(once) == once
 
 
 def test_an_agent_is_known_by_the_name_it_gives_itself() -> None:
-    assert named({"result": {"agentInfo": {"name": "a"}}}) == named({"result": {"info": {"name": "a"}}}) == "a"
-    assert named({"result": {"agentInfo": {"name": 3}}}) == named({"result": None}) == ""
+    assert (
+        get_agent_name({"result": {"agentInfo": {"name": "a"}}})
+        == get_agent_name({"result": {"info": {"name": "a"}}})
+        == "a"
+    )
+    assert get_agent_name({"result": {"agentInfo": {"name": 3}}}) == get_agent_name({"result": None}) == ""
 
 
 @requirement("load.lines")
 def test_a_message_of_too_many_values_is_not_read() -> None:
     line = b'{"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[%b]}}\n'
-    assert read(line % (b"{}," * 100_000 + b"{}")) is not None
-    assert read(line % (b"{}," * 300_000 + b"{}")) is None
+    assert parse_message(line % (b"{}," * 100_000 + b"{}")) is not None
+    assert parse_message(line % (b"{}," * 300_000 + b"{}")) is None

@@ -1,4 +1,4 @@
-"""Images of a prompt, as an agent gets them: as they were, made to fit, or in words, with their name beside them."""
+"""Images of prompts as the agent gets them: unchanged, resized or described, each with its name."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline import __version__
-from sightline.model.capability import read_image_capability
-from sightline.surfaces.acp.messages import offered
+from sightline.model.media_capability import read_image_capability
+from sightline.surfaces.acp.messages import build_command_offer
 from tests.acp.editing import BLIND, SEES, Editor, acting, blob, editor, image, link, text
 from tests.api.answering import Model, saying, settle
 from tests.cli.command import sightline
@@ -38,7 +38,7 @@ NO_EYES = "This model does not support image input."
 def watched(
     monkeypatch: pytest.MonkeyPatch, *lines: str, settings: str = "{}", **acts: Any
 ) -> Iterator[tuple[Editor, Model]]:
-    """An editor, and a model on loopback that looks for it."""
+    """Yield an editor, and a local model that describes images."""
     with saying(*(lines or ("A door.",))) as model:
         settle(monkeypatch, model, **json.loads(settings))
         with editor(*acting(**acts)) as ours:
@@ -47,7 +47,7 @@ def watched(
 
 @pytest.mark.parametrize("kind", BLOCKS)
 @requirement("acp.prompt")
-def test_a_blind_agent_gets_words_with_the_name_of_the_image(
+def test_a_blind_agent_gets_a_description_with_the_images_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     with watched(monkeypatch, initialize=BLIND) as (ours, model):
@@ -64,7 +64,7 @@ def test_a_blind_agent_gets_words_with_the_name_of_the_image(
 
 
 @requirement("acp.prompt")
-def test_all_of_a_prompt_but_its_images_stays_to_the_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_images_of_a_prompt_are_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with watched(monkeypatch, initialize=BLIND) as (ours, _):
         session = ours.open(tmp_path)
         data = BLOCKS["image"]["data"]
@@ -79,7 +79,7 @@ def test_all_of_a_prompt_but_its_images_stays_to_the_letter(tmp_path: Path, monk
 
 
 @requirement("acp.prompt")
-def test_a_prompt_is_read_whatever_stands_before_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_is_read_in_any_order_of_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with watched(monkeypatch, initialize=BLIND) as (ours, _):
         params = {"sessionId": ours.open(tmp_path), "prompt": [image(PICTURE)]}
         before: list[dict[str, Any]] = [{"_meta": {"a": 1}}, {"x": []}, {"params": params}]
@@ -103,7 +103,7 @@ def test_an_agent_that_sees_gets_the_pixels_with_their_name(
 
 
 @requirement("acp.prompt", "capability.target")
-def test_what_is_too_large_for_the_agent_is_made_to_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_is_too_large_for_the_agent_is_resized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = {"maxBytes": 90_000, "maxDimension": 600, "downsampleTargetBytes": 30_000}
     acts = {"initialize": {**SEES, "_meta": {"imageCapability": narrow}}}
     large = tmp_path / "large.png"
@@ -129,7 +129,7 @@ def test_what_is_too_large_for_the_agent_is_made_to_fit(tmp_path: Path, monkeypa
 
 
 @requirement("acp.prompt")
-def test_a_link_to_an_image_is_told_with_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_linked_image_is_described_with_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "my shot.png"
     file.write_bytes(PICTURE)
     with watched(monkeypatch, initialize=BLIND) as (ours, _):
@@ -144,9 +144,7 @@ def test_a_link_to_an_image_is_told_with_its_address(tmp_path: Path, monkeypatch
 
 
 @requirement("acp.prompt", "acp.links")
-def test_links_that_may_not_be_read_or_are_no_images_go_on_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_that_are_no_readable_images_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     work, outside = tmp_path / "work", tmp_path / "outside"
@@ -188,7 +186,7 @@ def test_links_that_may_not_be_read_or_are_no_images_go_on_as_they_are(
 @pytest.mark.parametrize("network", ["off", "on"])
 @pytest.mark.parametrize("acts", [BLIND, SEES], ids=["blind", "sees"])
 @requirement("acp.web")
-def test_an_address_in_the_web_stays_as_it_is_and_is_not_fetched(
+def test_web_addresses_are_not_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acts: dict[str, Any], network: str
 ) -> None:
     monkeypatch.setenv("SIGHTLINE_NETWORK", network)
@@ -221,7 +219,7 @@ def test_an_address_in_the_web_stays_as_it_is_and_is_not_fetched(
 
 
 @requirement("acp.names")
-def test_a_picture_that_has_an_address_is_told_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_with_an_address_is_described_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pasted = {**image(PICTURE), "uri": "file:///home/u/error-dialog.png"}
     broken = {**image(PICTURE[:40]), "uri": "zed:///pasted\nb.png"}
     embedded = blob(PICTURE)
@@ -255,7 +253,7 @@ def test_the_settings_say_which_agents_and_models_are_blind(tmp_path: Path, monk
 
 
 @requirement("acp.blind")
-def test_a_model_that_is_known_to_be_blind_is_told_whatever_way_its_agent_names_it(
+def test_a_blind_model_is_recognized_however_its_agent_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (
@@ -272,7 +270,7 @@ def test_a_model_that_is_known_to_be_blind_is_told_whatever_way_its_agent_names_
 
 
 @requirement("acp.blind")
-def test_another_model_has_other_eyes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_of_the_model_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = {"models": {"currentModelId": "glm-4.6"}}
     with watched(monkeypatch, initialize=SEES, session=session) as (ours, _):
         name = ours.open(tmp_path)
@@ -287,10 +285,10 @@ def test_another_model_has_other_eyes(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @requirement("acp.learns")
 @pytest.mark.parametrize("model", ["some-model", ""])
-def test_an_agent_that_refuses_an_image_gets_words_instead_and_that_is_remembered(
+def test_a_rejected_image_is_described_and_the_lesson_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
-    """For a week, or until it is started again where it does not say which model has refused it."""
+    """For a week, or until the agent is restarted if it doesn't name its model."""
     lab = {**SEES, "agentInfo": {"name": "the lab", "version": "1"}}
     acts: dict[str, Any] = {"initialize": lab, "session": {"models": {"currentModelId": model}}}
     with saying("A door.") as eye:
@@ -311,7 +309,7 @@ def test_an_agent_that_refuses_an_image_gets_words_instead_and_that_is_remembere
                 return
             undo = "sightline config forget 'the lab/some-model'"
             assert " some-model " in line
-            assert f"({undo} " in line
+            assert f"{undo})" in line
             assert sightline(*shlex.split(undo)[1:]).code == 0
             ours.prompt(ours.session(tmp_path), image(PICTURE))
             assert ours.prompts()[4][-1]["type"] == "image", "taken back"
@@ -359,10 +357,10 @@ NOTHING = {
 
 @pytest.mark.parametrize("done", DONE)
 @requirement("acp.once")
-def test_a_prompt_for_which_anything_was_done_is_not_sent_again(
+def test_a_prompt_that_the_agent_worked_on_is_not_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: str
 ) -> None:
-    """Else it would be done twice. The editor gets the refusal, and the next prompt is told in words."""
+    """Otherwise its work would be done twice. The editor gets the error, and the next image is described."""
     with watched(monkeypatch, initialize=SEES, refuses=f"400: {NO_EYES}", done=[DONE[done]]) as (ours, _):
         session = ours.open(tmp_path)
         assert NO_EYES in json.dumps(ours.prompt(session, text("see?"), image(PICTURE))["error"])
@@ -386,9 +384,7 @@ def test_a_prompt_that_was_cancelled_is_not_sent_again(tmp_path: Path, monkeypat
 
 
 @requirement("acp.once")
-def test_what_an_agent_does_elsewhere_or_says_by_the_way_hinders_no_second_try(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unrelated_activity_does_not_prevent_a_second_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     acts: dict[str, Any] = {"initialize": SEES, "refuses": f"400: {NO_EYES}", "done": [*NOTHING.values()]}
     with watched(monkeypatch, **acts) as (ours, _):
         session = ours.open(tmp_path)
@@ -398,9 +394,7 @@ def test_what_an_agent_does_elsewhere_or_says_by_the_way_hinders_no_second_try(
 
 
 @requirement("acp.learns")
-def test_a_refusal_for_another_reason_goes_to_the_editor_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_for_another_reason_goes_to_the_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with watched(monkeypatch, initialize=SEES, refuses="you have no credit left") as (ours, _):
         session = ours.open(tmp_path)
         error = ours.prompt(session, image(PICTURE))["error"]
@@ -410,7 +404,7 @@ def test_a_refusal_for_another_reason_goes_to_the_editor_as_it_is(
 
 
 @requirement("acp.learns")
-def test_an_agent_that_says_in_words_that_it_does_not_see_is_believed_for_its_session(
+def test_an_agent_that_says_it_cannot_see_is_believed_for_its_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with watched(monkeypatch, initialize=SEES, says=NO_EYES) as (ours, _):
@@ -424,9 +418,7 @@ def test_an_agent_that_says_in_words_that_it_does_not_see_is_believed_for_its_se
 
 
 @requirement("acp.bad")
-def test_bad_images_are_told_of_or_corrected_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_images_are_corrected_or_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     liar = image(PICTURE, "image/jpeg")
     broken = {"type": "image", "mimeType": "image/png", "data": "!!! this is no base64 !!!"}
     cut = image(PICTURE[:40])
@@ -444,9 +436,7 @@ def test_bad_images_are_told_of_or_corrected_and_nothing_is_lost(
 
 
 @requirement("acp.bad", "capability.true")
-def test_settings_that_cannot_be_used_leave_the_prompt_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_prompt_is_unchanged_if_the_settings_are_unusable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(monkeypatch, None, SIGHTLINE_MODEL="no-such-provider/eye")
     with editor(*acting(initialize=SEES), stderr=subprocess.PIPE) as ours:
         said = read_image_capability(ours.ask("initialize", {"protocolVersion": 1}))
@@ -459,7 +449,7 @@ def test_settings_that_cannot_be_used_leave_the_prompt_as_it_is(
         assert ours.process.stderr
         told = ours.process.stderr.read().decode()
     assert told.startswith("sightline: ")
-    assert "'eye'" in told
+    assert "'no-such-provider/eye'" in told
     assert told.count("\n") == 1
 
 
@@ -487,7 +477,7 @@ def test_only_these_messages_are_edited(tmp_path: Path, monkeypatch: pytest.Monk
         elif each["method"] == "session/prompt":
             assert params["prompt"] == [text("plain words, with no picture")]
     lists = [each for each in updates if each["sessionUpdate"] == "available_commands_update"]
-    assert lists[-1]["availableCommands"] == [{"name": "a", "description": "b"}, offered()]
+    assert lists[-1]["availableCommands"] == [{"name": "a", "description": "b"}, build_command_offer()]
     assert [each for each in updates if each in others] == others
 
 
@@ -525,7 +515,7 @@ def test_a_server_that_could_not_start_is_not_added(tmp_path: Path) -> None:
 
 @requirement("capability.advertised", "capability.true")
 def test_the_promise_is_that_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With nobody who looks, an agent that takes no images is left as it is, and one that does promises less."""
+    """Without a vision model, an agent that takes no images is left alone, and any other promises less."""
     settle(monkeypatch, None, SIGHTLINE_SEER="off")
     with editor(*acting(initialize=BLIND)) as ours:
         assert ours.ask("initialize", {"protocolVersion": 1})["result"] == BLIND

@@ -1,4 +1,4 @@
-"""The relay as an editor and an agent meet it: two pipes, and between them nothing that either would notice."""
+"""The relay between an editor and an agent: neither of them notices it in the lines that pass through."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_a_line_of_a_hundred_megabytes_passes(method: str) -> None:
 
 @requirement("acp.together")
 @pytest.mark.parametrize("ahead", [0, 1, 20])
-def test_sessions_that_begin_together_are_all_looked_at(ahead: int, tmp_path: Path) -> None:
-    """As an editor restores several at once: whatever is loaded for the first of them, is loaded once."""
+def test_sessions_that_start_together_are_all_served(ahead: int, tmp_path: Path) -> None:
+    """An editor may restore several sessions at once; modules are still imported once."""
     pictures = [image(paint_quadrants(some_colours(seed))) for seed in range(8)]
     with editor(*MIRROR, stderr=subprocess.PIPE, env={"SIGHTLINE_SEER": "off"}) as ours:
         ours.send("initialize", {"protocolVersion": 1}, "hello")
@@ -105,7 +105,7 @@ def test_sessions_that_begin_together_are_all_looked_at(ahead: int, tmp_path: Pa
 
 @requirement("acp.relay")
 def test_each_direction_has_ids_of_its_own() -> None:
-    """An agent that asks its editor under the number of a request that it has not answered yet."""
+    """An agent may send a request with the id of an editor's request that it has not answered yet."""
     agent = """
 import json, sys
 for line in sys.stdin:
@@ -126,7 +126,7 @@ for line in sys.stdin:
 
 
 @requirement("acp.exit")
-def test_the_exit_code_and_the_words_of_the_agent_are_those_of_the_relay() -> None:
+def test_the_relay_has_the_exit_code_and_the_stderr_of_the_agent() -> None:
     with editor(*acting(), stderr=subprocess.PIPE) as ours:
         ours.send("_leave", {"code": 7}, 1)
         assert ours.read() == b""
@@ -153,7 +153,7 @@ def test_an_agent_that_is_killed_ends_the_relay_and_signals_reach_the_agent() ->
 
 @requirement("acp.exit")
 def test_an_agent_does_not_outlive_its_editor(tmp_path: Path) -> None:
-    """One that closes its ears is asked to leave; what it leaves behind does not hold up the relay."""
+    """A silent agent is terminated, and the programs that it left running don't delay the relay."""
     deaf = "import time\nprint('{}', flush=True)\ntime.sleep(600)"
     with editor(sys.executable, "-c", deaf) as ours:
         assert ours.read() == b"{}\n"
@@ -167,7 +167,7 @@ def test_an_agent_does_not_outlive_its_editor(tmp_path: Path) -> None:
 
 @requirement("acp.exit")
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system tells a process that its parent was killed")
-def test_an_agent_that_ignores_its_pipes_leaves_when_the_relay_is_killed() -> None:
+def test_an_agent_that_ignores_its_pipes_ends_when_the_relay_is_killed() -> None:
     deaf = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)"
     with editor(sys.executable, "-c", deaf) as ours:
         agent = int(ours.read())
@@ -215,7 +215,7 @@ print(sum(len(line) for line in sys.stdin.buffer), flush=True)
 
 
 @requirement("acp.cli")
-def test_what_cannot_be_started_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_command_that_cannot_be_started_is_refused_in_one_line(tmp_path: Path) -> None:
     assert_refused(sightline("acp", "--", "no-such-agent"), "no-such-agent")
     ended = sightline("acp")
     assert (ended.code, ended.out) == (2, "")
@@ -228,7 +228,7 @@ def test_what_cannot_be_started_is_refused_in_one_line(tmp_path: Path) -> None:
 
 @contextmanager
 def slow_eye(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """A model on loopback that looks only when it may: the gate, and whether it was asked."""
+    """Yield a local model that waits for a gate, and an event that is set when it was asked."""
     gate, asked = threading.Event(), threading.Event()
     message = {"role": "assistant", "content": "A door."}
     said = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
@@ -247,13 +247,13 @@ def slow_eye(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event,
 
 
 def looking(ours: Editor, session: str, asked: threading.Event, request: int = 1) -> None:
-    """A prompt with a picture is being looked at."""
+    """Send a prompt with an image, and wait until the model is asked."""
     ours.send("session/prompt", {"sessionId": session, "prompt": [text("see?"), image(PICTURE)]}, request)
     assert asked.wait(PATIENCE)
 
 
 @requirement("acp.relay")
-def test_cancel_overtakes_and_ends_a_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancellation_overtakes_and_ends_a_description(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
         session = ours.open(tmp_path)
         looking(ours, session, asked)
@@ -271,7 +271,7 @@ IDS = (b"1e2", b"1.0", b"1e999", b"12345678901234567890123", rb'"\u0041\/"', rb'
 
 
 @requirement("acp.relay")
-def test_an_answer_of_the_relays_own_has_the_id_to_the_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_relays_own_answers_have_the_id_exactly_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
         session = ours.open(tmp_path)
         looking(ours, session, asked)
@@ -292,7 +292,7 @@ def test_an_answer_of_the_relays_own_has_the_id_to_the_letter(tmp_path: Path, mo
 
 
 @requirement("acp.relay")
-def test_a_session_whose_name_is_half_a_letter_is_answered_under_it(tmp_path: Path) -> None:
+def test_a_session_named_by_a_lone_surrogate_is_answered(tmp_path: Path) -> None:
     with editor(*acting(initialize=SEES)) as ours:
         ours.open(tmp_path)
         ours.updates.clear()
@@ -301,7 +301,7 @@ def test_a_session_whose_name_is_half_a_letter_is_answered_under_it(tmp_path: Pa
 
 
 def iter_answers(ours: Editor, count: int) -> Iterator[bytes]:
-    """The next lines that say how prompts have ended."""
+    """Return the next responses to prompts."""
     while count and (line := ours.read()):
         if b'"stopReason"' in line:
             count -= 1
@@ -309,7 +309,7 @@ def iter_answers(ours: Editor, count: int) -> Iterator[bytes]:
 
 
 @requirement("acp.relay")
-def test_a_request_that_is_cancelled_alone_is_answered_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_cancelled_request_is_answered_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
         session = ours.open(tmp_path)
         looking(ours, session, asked)
@@ -346,7 +346,7 @@ LOOKS = {
 
 @requirement("acp.cancel")
 @pytest.mark.parametrize("blocks", LOOKS.values(), ids=LOOKS)
-def test_a_look_that_is_cancelled_is_given_up_at_the_provider(blocks: list[dict[str, str]], tmp_path: Path) -> None:
+def test_a_cancelled_description_is_cancelled_at_the_provider(blocks: list[dict[str, str]], tmp_path: Path) -> None:
     hang = Hang()
     with eyes("A door.") as provider, editor(*acting(initialize=BLIND), env=named(provider)) as ours:
         provider.faults.append(hang)
@@ -362,9 +362,7 @@ def test_a_look_that_is_cancelled_is_given_up_at_the_provider(blocks: list[dict[
 
 @requirement("acp.exit")
 @pytest.mark.parametrize("blocks", LOOKS.values(), ids=LOOKS)
-def test_an_editor_that_leaves_takes_its_looks_along_and_sets_no_agent_to_work(
-    blocks: list[dict[str, str]], tmp_path: Path
-) -> None:
+def test_when_the_editor_leaves_its_descriptions_are_cancelled(blocks: list[dict[str, str]], tmp_path: Path) -> None:
     hang, heard = Hang(), tmp_path / "heard"
     agent = acting(initialize=BLIND, code=3, leaves=str(heard))
     with eyes("A door.") as provider, editor(*agent, env=named(provider)) as ours:

@@ -1,4 +1,4 @@
-"""The Python SDK on both ends of the relay, and the example of a client that sizes images by what it is told."""
+"""The Python SDK on both ends of the relay, and the example of a client that resizes images for its agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import acp
 import pytest
 from PIL import Image as Pillow
 
-from sightline.model.capability import read_image_capability
+from sightline.model.media_capability import read_image_capability
 from tests.acp.editing import RELAY
 from tests.api.answering import saying, settle
 from tests.requirements import requirement
@@ -32,7 +32,7 @@ NARROW = {"imageCapability": {"maxDimension": 200, "downsampleTargetBytes": 30_0
 
 
 class Client:
-    """What the agent has said."""
+    """The text that the agent has sent."""
 
     def __init__(self) -> None:
         self.said = ""
@@ -69,11 +69,11 @@ async def test_the_sdk_talks_to_the_sdk_through_the_relay(tmp_path: Path, monkey
             client.said = ""
             done = await agent.prompt(session_id=session.session_id, prompt=[acp.text_block("/vision-proxy status")])
             assert done.stop_reason == "end_turn"
-            assert client.said.startswith("/vision-proxy looks: here/eye")
+            assert client.said.startswith("[Vision Proxy] vision model: here/eye")
 
 
 def zed(page: Path) -> list[str]:
-    """The command that a page tells Zed to start."""
+    """Return the command in the documented settings for Zed."""
     found = re.search(r"```json\n([^`]*agent_servers[^`]*)```", page.read_text("utf-8"))
     assert found
     (server,) = json.loads(found[1])["agent_servers"].values()
@@ -82,7 +82,7 @@ def zed(page: Path) -> list[str]:
 
 
 def any_editor(page: Path) -> list[str]:
-    """The command that a page tells any other editor to start."""
+    """Return the documented command for other editors."""
     found = re.search(r"^(sightline acp -- [^#\n]+)", page.read_text("utf-8"), re.MULTILINE)
     assert found
     return found[1].split()
@@ -91,10 +91,10 @@ def any_editor(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", ["README.md", "docs/acp.md"])
 @pytest.mark.parametrize("way", [zed, any_editor])
 @requirement("acp.readme")
-async def test_what_the_pages_tell_an_editor_to_start_is_an_agent_with_eyes(
+async def test_the_documented_editor_settings_start_the_relay(
     tmp_path: Path, page: str, way: Callable[[Path], list[str]]
 ) -> None:
-    """The agent of the page is one of ours here, under its name."""
+    """The documented agent is replaced by a scripted one of the same name."""
     command, *args = way(ROOT / page)
     stand_in = tmp_path / args[2]
     stand_in.write_text(f"#!/bin/sh\nexec {AGENT[0]} {AGENT[1]}\n")
@@ -139,7 +139,7 @@ def test_the_example_sizes_by_what_the_agent_says(tmp_path: Path) -> None:
 
 
 @requirement("acp.example")
-def test_behind_the_relay_the_example_sends_the_picture_as_it_is(tmp_path: Path) -> None:
+def test_behind_the_relay_the_example_sends_the_image_unchanged(tmp_path: Path) -> None:
     large = encode(Pillow.effect_noise((640, 480), 90))
     through = example(*RELAY, *AGENT, json.dumps(NARROW), home=tmp_path, picture=large)
     assert through.returncode == 0, through.stderr
@@ -151,7 +151,7 @@ def test_behind_the_relay_the_example_sends_the_picture_as_it_is(tmp_path: Path)
 
 @requirement("acp.example")
 def test_the_example_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
-    """It is what authors of editors copy: nothing in it leaves a no unread."""
+    """Authors of editors copy the example, so it must handle every refusal."""
     no = example(*AGENT, json.dumps(NARROW), home=tmp_path, picture=b"a text, not a picture")
     assert (no.returncode, no.stderr.count("\n")) == (1, 1), no.stderr
     assert no.stderr.startswith("not sent: ")

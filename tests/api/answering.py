@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.running import NOTHING_ON_LOOPBACK
+from tests.proxy.running_proxy import NOTHING_ON_LOOPBACK
 from tests.scripted.server import Exchange, Reply, Server
 
 PDF = b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer << /Root 1 0 R >>\n%%EOF\n"

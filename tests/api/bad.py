@@ -121,3 +121,7 @@ def keep_two_that_begin_alike(record: Store, scope: str) -> None:
     """No two real images do, so these have names that are not theirs."""
     for last in "12":
         record.images.keep(scope, Image("abcdefabcdef" + last * 52, "image/png", Size(40, 30), PNG))
+
+
+OUTSIDE = frozenset({"a path that goes up", "a path elsewhere", "a link out of the policy"})
+"""What a model may not read, and a person may."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sightline.model.geometry import Size
-from sightline.model.image import Picture
+from sightline.model.image import ImageInfo
 from sightline.pixels.probe import probe
 from tests.scripted.eye import Seen
 from tests.scripted.provider import Provider
@@ -58,5 +58,5 @@ def sent(provider: Provider, index: int = -1) -> tuple[str, str, list[bytes]]:
 
 def size_of(data: bytes) -> Size:
     seen = probe(data, len(data))
-    assert isinstance(seen, Picture)
+    assert isinstance(seen, ImageInfo)
     return seen.size

@@ -17,18 +17,18 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.api import Analysis, Refused, door
-from sightline.api.bodies import Prepared
+from sightline.api import Analysis, Failure, Session
+from sightline.api.body_preparation import PreparedBody
 from sightline.grounding.formats import FORMATS
-from sightline.model.asking import Usage
 from sightline.model.geometry import Size
+from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream
-from sightline.passes.joint import hints
-from sightline.settings import load
+from sightline.model.seer import Usage
+from sightline.passes.wording import build_hints
+from sightline.settings import load_settings
 from sightline.vision.chooser import Candidate
-from sightline.vision.prompts import INSTRUCTIONS, QUESTION, TOGETHER, version
-from sightline.vision.providers import Named
+from sightline.vision.prompts import DESCRIBE_ALL_QUESTION, DESCRIBE_INSTRUCTIONS, DESCRIBE_QUESTION, hash_prompt
+from sightline.vision.providers import VisionModel
 from sightline.vision.service import advise_user
 from tests.api.eyes import eyes, named, sent, size_of
 from tests.engine.parts import Talk, encoded, picture
@@ -62,14 +62,14 @@ def done(images: Any, question: str = "What is it?", **more: Any) -> Analysis:
     return found
 
 
-def failed(images: Any, question: Any = "What is it?", **more: Any) -> Refused:
+def failed(images: Any, question: Any = "What is it?", **more: Any) -> Failure:
     found = sightline.analyze(images, question, **more)
-    assert isinstance(found, Refused), found
+    assert isinstance(found, Failure), found
     return found
 
 
 def asked_of(upstream: Upstream) -> Candidate:
-    return Candidate(Refusal("unavailable", "no answer"), Named(upstream.name, "eye", upstream))
+    return Candidate(Refusal("unavailable", "no answer"), VisionModel(upstream.name, "eye", upstream))
 
 
 def attributes(fence: str) -> list[tuple[str, str]]:
@@ -100,9 +100,9 @@ def test_an_answer_stands_in_a_fence_that_says_what_was_looked_at(monkeypatch: p
 @pytest.mark.parametrize(
     ("reference", "crop"),
     [
-        ("shot.png", [{"image_index": 0, "region": "bottom-right"}]),
-        ("shot.png", [{"image_index": 0, "normalized": {"x": 0.5, "y": 0.5, "width": 0.5, "height": 0.5}}]),
-        ("shot.png", [{"image_index": 0, "pixels": {"x": 320, "y": 240, "width": 9999, "height": 240}}]),
+        ("shot.png", {"region": "bottom-right"}),
+        ("shot.png", {"normalized": {"x": 0.5, "y": 0.5, "width": 0.5, "height": 0.5}}),
+        ("shot.png", {"pixels": {"x": 320, "y": 240, "width": 9999, "height": 240}}),
         (f"sha256:{SHA[:14].upper()}#crop:320,240,320,240", None),
     ],
 )
@@ -122,8 +122,8 @@ def test_a_crop_in_any_form_is_cut_here_and_told_in_the_fence(
 
 @requirement("FR-1.6", "FR-1.6.key")
 def test_an_answer_is_remembered_for_its_images_crops_question_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    half: list[Any] = [{"image_index": 0, "region": "top"}]
-    same = [{"image_index": 0, "pixels": {"x": 0, "y": 0, "width": 640, "height": 240}}]
+    half: dict[str, Any] = {"region": "top"}
+    same = {"pixels": {"x": 0, "y": 0, "width": 640, "height": 240}}
     with eyes("one", "two", "three", "four", "five", "six") as provider:
         use(monkeypatch, provider)
         assert [done("shot.png").text, done("shot.png").text] == ["one", "one"]
@@ -136,7 +136,12 @@ def test_an_answer_is_remembered_for_its_images_crops_question_and_model(monkeyp
         assert done(["other.png", "shot.png"]).text == "six", "another order is another question"
         assert len(provider.exchanges) == 6
     seer = f"{provider.url.removeprefix('http://')}/eye-1"
-    assert door().record.descriptions.read(door().scope, SHA, seer, version(INSTRUCTIONS)) is None
+    assert (
+        Session().tool_context.record.descriptions.read(
+            Session().tool_context.scope, SHA, seer, hash_prompt(DESCRIBE_INSTRUCTIONS)
+        )
+        is None
+    )
 
 
 @requirement("FR-1.6.key")
@@ -199,9 +204,9 @@ def test_the_size_of_the_cache_bounds_it(monkeypatch: pytest.MonkeyPatch, size: 
             ["crop"],
         ),
         ({"images": [f"sha256:{'0' * 64}"]}, "not_found", ["sha256:000000000000"]),
-        ({"images": [f"sha256:{'0' * 11}"]}, "invalid_input", ["11 hex digits"]),
-        ({"model": "eye-1"}, "invalid_input", ["VISION_NOT_SUPPORTED: ", "eye-1"]),
-        ({"model": "nobody/eye"}, "invalid_input", ["VISION_NOT_SUPPORTED: ", "'nobody/eye'", "openai"]),
+        ({"images": [f"sha256:{'0' * 11}"]}, "invalid_input", ["hex digits", " 11 "]),
+        ({"model": "eye-1"}, "invalid_input", ["'eye-1'", "PROVIDER/MODEL"]),
+        ({"model": "nobody/eye"}, "invalid_input", ["'nobody/eye'", "openai"]),
         ({"model": "deepseek/deepseek-v4-pro"}, "invalid_input", ["deepseek/deepseek-v4-pro"]),
         ({"model": 7}, "invalid_input", ["model", "PROVIDER/MODEL"]),
         ({"reason": 7}, "invalid_input", ["reason"]),
@@ -213,8 +218,9 @@ def test_what_cannot_be_asked_is_a_tool_error_and_nobody_is_asked(
     with eyes("words") as provider:
         use(monkeypatch, provider)
         no = sightline.call("analyze_image", {"images": ["shot.png"], "question": "What?", **given})
-        assert isinstance(no, Refused), no
+        assert isinstance(no, Failure), no
         assert (no.reason, [fact for fact in facts if fact not in no.message]) == (reason, []), no
+        assert "_NOT_SUPPORTED" not in no.message, "prefixes belong to vision_analyze and video_analyze"
         assert provider.exchanges == []
     assert json.loads(json.dumps(no.as_dict()))["ok"] is False
 
@@ -256,7 +262,7 @@ def test_several_images_are_one_look_with_the_joint_prompt_and_fence(
         (tmp_path / name).write_bytes(data)
     with eyes("Image 1 and Image 2 differ.") as provider:
         use(monkeypatch, provider)
-        found = done(names, "What has changed?", crop=[{"image_index": 1, "region": "left-half"}])
+        found = done(names, "What has changed?", crop=[None, {"region": "left-half"}])
         told, asked, images = sent(provider)
     assert len(provider.exchanges) == 1
     assert told == JOINT, "no hints where a model asks"
@@ -289,18 +295,21 @@ def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
         found = sightline.describe(["mockup_v2.png", "mockup_v4.png"])
         assert isinstance(found, Analysis), found
         told, asked, _ = sent(provider)
-        alike = "; ".join(hints(["mockup_v2.png", "mockup_v4.png"], [(1, 2, 0.97)]))
+        alike = "; ".join(build_hints(["mockup_v2.png", "mockup_v4.png"], [(1, 2, 0.97)]))
         assert "versioned sequence" in alike
-        assert f"[Structural hints (advisory; the user's prompt wins): {alike}]\n[User's prompt: {TOGETHER}]" in told
-        assert asked.endswith(TOGETHER)
+        assert (
+            f"[Structural hints (advisory; the user's prompt wins): {alike}]\n[User's prompt: {DESCRIBE_ALL_QUESTION}]"
+            in told
+        )
+        assert asked.endswith(DESCRIBE_ALL_QUESTION)
         monkeypatch.setenv("SIGHTLINE_PHASH_THRESHOLD", "1")
         sightline.describe(["mockup_v2.png", "other.png"])
         assert "hints" not in sent(provider)[0]
-    noted, _ = door().record.ledger.list_entries("vision_proxy.joint_description")
+    noted, _ = Session().tool_context.record.ledger.list_entries("vision_proxy.joint_description")
     assert (noted.about["filename_hint"], noted.about["dimensions"]) == ("versioned sequence", ["640x480", "320x240"])
     assert noted.about["phash_similarity"] == pytest.approx(0.97, abs=0.01)
     assert noted.usage.input
-    command, _ = door().record.ledger.list_entries("vision_proxy.command")
+    command, _ = Session().tool_context.record.ledger.list_entries("vision_proxy.command")
     assert (command.images, command.seer, command.usage.input) == (noted.images, "", None)
 
 
@@ -322,7 +331,7 @@ def test_without_consent_no_byte_leaves_and_with_it_the_answer_comes(monkeypatch
             assert read.seer == "local"
             assert f"sightline consent yes eyes.example:{port}" in read.text
         assert dialled == []
-        record = door().record
+        record = Session().tool_context.record
         record.policy.set_consent("openai", given=True)
         assert done("shot.png", beyond).seer == "local", "consent never carries to another provider"
         assert dialled == []
@@ -384,7 +393,7 @@ def test_coordinates_come_back_to_pixels_of_the_original(monkeypatch: pytest.Mon
 def test_boxes_of_a_crop_are_in_pixels_of_the_whole_image(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes('[{"bbox_2d": [0, 0, 500, 1000], "label": "left"}]') as provider:
         use(monkeypatch, provider, "qwen3-vl-8b")
-        found = done("shot.png", "Where?", crop=[{"image_index": 0, "region": "bottom-right"}])
+        found = done("shot.png", "Where?", crop={"region": "bottom-right"})
     assert found.as_dict()["boxes"] == [{"image": 0, "label": "left", "box": [320, 240, 480, 480]}]
     assert "sent=" not in found.fence
 
@@ -435,7 +444,7 @@ def test_a_model_names_only_who_is_known_to_see(monkeypatch: pytest.MonkeyPatch)
         for model in ("mine/who-knows", "bedrock/who-knows"):
             no = failed("shot.png", model=model)
             assert no.reason == "invalid_input"
-            assert no.message.startswith(f"VISION_NOT_SUPPORTED: {model} ")
+            assert no.message.startswith(f"{model} ")
         assert "mine/stone" in failed("shot.png", model="mine/stone").message
         assert provider.exchanges == []
         assert done("shot.png", model="mine/eye").seer.endswith("/eye")
@@ -443,7 +452,7 @@ def test_a_model_names_only_who_is_known_to_see(monkeypatch: pytest.MonkeyPatch)
         said = sightline.describe("shot.png", model="mine/who-knows")
         assert isinstance(said, Analysis), "a person may try whom nobody knows"
         blind = sightline.describe("shot.png", model="mine/stone")
-        assert isinstance(blind, Refused)
+        assert isinstance(blind, Failure)
         assert "mine/stone" in blind.message
 
 
@@ -452,9 +461,9 @@ def test_a_call_is_noted_with_all_that_it_was(monkeypatch: pytest.MonkeyPatch) -
     with eyes("words") as provider:
         use(monkeypatch, provider)
         for _ in range(2):
-            done("shot.png", "Why?", crop=[{"image_index": 0, "region": "top"}], reason="curious")
+            done("shot.png", "Why?", crop={"region": "top"}, reason="curious")
         assert "curious" not in json.dumps(sent(provider)[:2])
-    first, second = door().record.ledger.list_entries("vision_proxy.tool_call")
+    first, second = Session().tool_context.record.ledger.list_entries("vision_proxy.tool_call")
     assert (first.images, first.cache_hit, second.cache_hit) == ((SHA,), False, True)
     assert first.usage.input
     assert second.usage.input is None
@@ -484,11 +493,12 @@ def test_a_description_is_kept_only_where_that_is_asked_for(monkeypatch: pytest.
         assert (after.text, after.cached) == ("third", True), "the answer to a question replaces no description"
         told, asked, _ = sent(provider, 0)
     assert texts == [("first", False), ("second", False), ("second", True), ("third", False), ("third", True)]
-    assert (told, asked) == (INSTRUCTIONS, QUESTION)
-    for given in ({"question": "What?"}, {"crops": {0: "r=top"}}):
+    assert (told, asked) == (DESCRIBE_INSTRUCTIONS, DESCRIBE_QUESTION)
+    cases: tuple[dict[str, Any], ...] = ({"question": "What?"}, {"crop": "r=top"})
+    for given in cases:
         no = sightline.describe("shot.png", save=True, **given)
-        assert isinstance(no, Refused)
-    assert isinstance(sightline.describe(["shot.png", "other.png"], save=True), Refused)
+        assert isinstance(no, Failure)
+    assert isinstance(sightline.describe(["shot.png", "other.png"], save=True), Failure)
 
 
 @requirement("seer.secrets")
@@ -509,10 +519,10 @@ def test_a_call_that_failed_is_noted_by_its_code_alone(
     with eyes("words", faults=faults) as provider:
         use(monkeypatch, provider, SIGHTLINE_API_KEY="sk-wrong-key-5678")
         failed("shot.png", "Why?", reason="curious")
-        assert isinstance(sightline.describe("shot.png"), Refused)
-        assert isinstance(sightline.describe(["shot.png", "other.png"]), Refused)
+        assert isinstance(sightline.describe("shot.png"), Failure)
+        assert isinstance(sightline.describe(["shot.png", "other.png"]), Failure)
         failed("absent.png")
-    tool, command, together, ordered = noted = door().record.ledger.list_entries()
+    tool, command, together, ordered = noted = Session().tool_context.record.ledger.list_entries()
     assert [entry.kind.partition(".")[2] for entry in noted] == ["tool_call", "command", "joint_description", "command"]
     assert {entry.error for entry in noted} == {"unavailable"}
     assert (tool.images, tool.about["question"], tool.usage, tool.cost_usd) == ((SHA,), "Why?", Usage(), None)
@@ -581,7 +591,7 @@ def test_an_entry_counts_under_the_name_that_the_user_has_given(monkeypatch: pyt
         assert done("shot.png").boxes == ()
         monkeypatch.setenv("SIGHTLINE_GROUNDING_MODELS", '{"mine/my-own": {"format": "claude_pixels"}}')
         (box,) = done("shot.png", "Where?").boxes
-        assert box.at == (10, 20, 30, 40)
+        assert box.coordinates == (10, 20, 30, 40)
         use(monkeypatch, provider, "qwen3-vl-8b")
         monkeypatch.setenv("SIGHTLINE_GROUNDING_MODELS", '{"mine/qwen3-vl-8b": {"format": "none"}}')
         assert done("shot.png").boxes == ()
@@ -600,7 +610,7 @@ def test_several_images_are_announced_in_the_sizes_in_which_pixels_are_counted(
         large, small = (size_of(image) for image in images)
         assert large.width < 3840, "this model makes it smaller, so that it is sent smaller"
         assert asked.startswith(f"Image 1: {large} pixels (large.png)\nImage 2: {small} pixels (shot.png)\n")
-        assert found.boxes[0].at == tuple(round(value * 3840 / large.width) for value in (10, 20, 30, 40))
+        assert found.boxes[0].coordinates == tuple(round(value * 3840 / large.width) for value in (10, 20, 30, 40))
         assert done(["large.png", "shot.png"], "Where?").cached
 
 
@@ -627,9 +637,9 @@ def test_what_is_no_text_is_replaced_where_words_come_in(monkeypatch: pytest.Mon
         said = sightline.describe([odd], question="\ud800?")
         assert isinstance(said, Analysis), said
         no = failed("shot.png", model="mine/\ud800")
-        assert no.message.startswith("VISION_NOT_SUPPORTED: mine/? ")
+        assert no.message.startswith("mine/? ")
     assert json.dumps(found.as_dict(), ensure_ascii=False).encode()
-    assert door().record.ledger.list_entries("vision_proxy.tool_call")[0].about["reason"] == "?"
+    assert Session().tool_context.record.ledger.list_entries("vision_proxy.tool_call")[0].about["reason"] == "?"
 
 
 @requirement("words.any", "law.9")
@@ -650,7 +660,7 @@ def test_half_a_letter_in_a_conversation_is_a_question_mark_to_whoever_looks(
             SIGHTLINE_INCLUDE_CONTEXT=context,
         )
         found = sightline.prepare(body, wire="anthropic", model="blind-\ud800")
-        assert isinstance(found, Prepared), found
+        assert isinstance(found, PreparedBody), found
         told = [sent(provider, index)[0] for index in range(3)]
         asked = [sent(provider, index)[1] for index in range(3)]
     assert [line.fate for line in found.receipt.sights] == ["told", "told"]
@@ -674,8 +684,8 @@ def test_half_a_letter_in_a_conversation_is_a_question_mark_to_whoever_looks(
 def test_a_fault_of_our_own_has_the_shape_of_the_tool_s_other_errors(
     monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, Any], begins: str
 ) -> None:
-    monkeypatch.setattr("sightline.api.views.kind_of", lambda *_: 1 / 0)
-    monkeypatch.setattr("sightline.api.ask.read_file", lambda *_: 1 / 0)
+    monkeypatch.setattr("sightline.api.views.identify_file", lambda *_: 1 / 0)
+    monkeypatch.setattr("sightline.api.ask.read_input_file", lambda *_: 1 / 0)
     said: Any = sightline.call(name, arguments)
     assert said.content()[0]["text"].startswith(begins)
 
@@ -698,7 +708,7 @@ def test_a_person_learns_what_to_do_about_a_provider_s_no(
 
 @requirement("seer.troubles")
 def test_the_key_that_was_refused_is_named_by_where_it_stands() -> None:
-    settings = load({"OPENAI_API_KEY": "sk-1"})
+    settings = load_settings({"OPENAI_API_KEY": "sk-1"})
     no = Refusal("unavailable", "401 from openai/eye", "wait a little", 401)
     upstream = Upstream("openai", {}, "openai", ("OPENAI_KEY", "OPENAI_API_KEY"))
     assert "OPENAI_API_KEY" in advise_user(no, asked_of(upstream), settings).remedy
@@ -720,7 +730,7 @@ def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
     def told() -> str:
         request = [user(part(encoded(large)), text(f"what is it, {len(provider.exchanges)}?"))]
         done = sightline.prepare(request, wire="openai_chat", model="blind-1")
-        assert isinstance(done, Prepared), done
+        assert isinstance(done, PreparedBody), done
         words: str = done.body[0]["content"][0]["text"]
         return words.partition("\n")[2]
 
@@ -745,5 +755,5 @@ def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
 
 def test_whoever_a_library_asks_has_no_key_in_the_settings() -> None:
     no = Refusal("unavailable", "no answer", status=401)
-    told = advise_user(no, asked_of(Upstream("bedrock", {"openai_chat": "litellm://bedrock"})), load({}))
+    told = advise_user(no, asked_of(Upstream("bedrock", {"openai_chat": "litellm://bedrock"})), load_settings({}))
     assert ("bedrock" in told.remedy, "apiKey" in told.remedy) == (True, False)

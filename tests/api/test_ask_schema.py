@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.pixels.worker import Limits, Workers
-from sightline.runtime import shared_workers
-from sightline.vision import schema as json_schema
-from sightline.vision.schema import TASK, missing, object_in, schema_task, unusable
+from sightline.pixels.workers import WorkerLimits, WorkerPool
+from sightline.runtime import get_shared_workers
+from sightline.vision import json_answers as json_schema
+from sightline.vision.json_answers import SCHEMA_TASK, find_missing_fields, find_object, find_schema_fault, schema_task
 from tests.requirements import requirement
 from tests.scripted.server import Exchange, Reply, Server
 
@@ -35,25 +35,25 @@ def test_an_object_is_found_whatever_stands_around_it(
     found: dict[str, Any], before: str, after: str, fence: str
 ) -> None:
     written = json.dumps(found)
-    assert object_in(before + (fence.replace("{}", written) or written) + after) == found
+    assert find_object(before + (fence.replace("{}", written) or written) + after) == found
 
 
 @given(st.text(st.sampled_from('{}[]":,`\n abtrue1')))
 def test_no_text_is_too_strange(text: str) -> None:
-    assert isinstance(object_in(text), dict | None)
+    assert isinstance(find_object(text), dict | None)
 
 
 @pytest.mark.parametrize(
     "text", ["", "words", "[1]", "{", '{"a": NaN}', '{"a": Infinity}', "[" * 100_000, '{"a":' * 100_000]
 )
 def test_what_holds_no_object(text: str) -> None:
-    assert object_in(text) is None
+    assert find_object(text) is None
 
 
 @given(OBJECTS)
 def test_a_schema_of_its_own_value_is_fulfilled(found: dict[str, Any]) -> None:
     assert errors(found, {"type": "object", "const": found, "required": list(found)}) == []
-    assert missing(found, {"required": list(found)}) == []
+    assert find_missing_fields(found, {"required": list(found)}) == []
 
 
 @given(VALUES, VALUES)
@@ -137,9 +137,11 @@ def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
 
 @requirement("ask.schema_errors")
 def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
-    told = json_schema.errors(shared_workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
+    told = json_schema.find_schema_errors(get_shared_workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
     assert [(each.startswith("$.a: "), each.endswith(' "^a"')) for each in told] == [(True, True)]
-    assert json_schema.errors(shared_workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}}) == []
+    assert (
+        json_schema.find_schema_errors(get_shared_workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}}) == []
+    )
 
 
 @requirement("ask.schema_unusable")
@@ -158,8 +160,8 @@ def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
     ],
 )
 def test_a_schema_that_cannot_be_used_is_told_before_anybody_is_asked(schema: Any) -> None:
-    assert unusable(shared_workers(), schema)
-    assert unusable(shared_workers(), {"type": "object"}) == ""
+    assert find_schema_fault(get_shared_workers(), schema)
+    assert find_schema_fault(get_shared_workers(), {"type": "object"}) == ""
 
 
 @requirement("ask.schema_unusable")
@@ -174,7 +176,7 @@ def test_nothing_is_fetched_for_a_schema(tmp_path: Path) -> None:
 
     with Server(answer, lambda: False) as server:
         for address in (f"http://127.0.0.1:{server.port}/schema.json", (tmp_path / "schema.json").as_uri()):
-            assert unusable(shared_workers(), {"$ref": address})
+            assert find_schema_fault(get_shared_workers(), {"$ref": address})
     assert came == []
 
 
@@ -192,6 +194,6 @@ def test_a_schema_without_end_costs_a_sentence() -> None:
     value: Any = 1
     for _ in range(40):
         value = {"a": value}
-    with Workers(TASK, count=1, limits=Limits(seconds=4)) as few:
-        assert [each[:3] for each in json_schema.errors(few, value, schema)] == ["$: "]
-        assert json_schema.errors(few, {}, schema) == []
+    with WorkerPool(SCHEMA_TASK, count=1, limits=WorkerLimits(seconds=4)) as few:
+        assert [each[:3] for each in json_schema.find_schema_errors(few, value, schema)] == ["$: "]
+        assert json_schema.find_schema_errors(few, {}, schema) == []

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sightline
-from sightline.profiles.lookup import KINDS, Said, takes
-from sightline.settings import Settings, load
-from sightline.vision.capabilities import table
+from sightline.profiles.profile_lookup import MEDIA_KINDS, MediaOverride, accepts_media
+from sightline.settings import Settings, load_settings
+from sightline.vision.capabilities import load_capability_table
 from tests.requirements import requirement
 
 SIX = ("claude-opus-4-7", "claude-sonnet-4-6", "gpt-5", "gpt-5-mini", "gemini-2.5-pro", "gemini-2.5-flash")
@@ -24,16 +24,16 @@ SIX = ("claude-opus-4-7", "claude-sonnet-4-6", "gpt-5", "gpt-5-mini", "gemini-2.
 
 def settings(home: Path, **held: object) -> Settings:
     (home / "vision-proxy.json").write_text(json.dumps(held))
-    return load({"SIGHTLINE_HOME": str(home)})
+    return load_settings({"SIGHTLINE_HOME": str(home)})
 
 
 @requirement("profile.six")
 @pytest.mark.parametrize("model", SIX)
 @pytest.mark.parametrize("held", [{}, None], ids=["no table", "the table"])
 def test_six_models_see_and_take_pdf_whatever_the_table_says(model: str, held: dict[str, str] | None) -> None:
-    rows = table() if held is None else held
-    assert takes("vision", model, [], [], rows)
-    assert takes("pdf", model, [], [], rows)
+    rows = load_capability_table() if held is None else held
+    assert accepts_media("vision", model, [], [], rows)
+    assert accepts_media("pdf", model, [], [], rows)
 
 
 @requirement("profile.exports")
@@ -80,12 +80,12 @@ def test_the_user_s_word_comes_first(tmp_path: Path) -> None:
     assert not sightline.supports_vision("deep/claude-opus-4-7", settings=own), "a preset under the user's name"
 
 
-@given(st.text(max_size=40), st.text(max_size=10), st.sampled_from(KINDS))
+@given(st.text(max_size=40), st.text(max_size=10), st.sampled_from(MEDIA_KINDS))
 def test_any_name_has_an_answer_and_the_user_decides_it(model: str, host: str, kind: str) -> None:
     hosts = [host] if host else []
-    asked = next(each for each in KINDS if each == kind)
-    assert takes(asked, model, hosts, [], {}) in (True, False)
-    assert takes(asked, model, hosts, [Said("*", {asked: True})], {}) is True
+    asked = next(each for each in MEDIA_KINDS if each == kind)
+    assert accepts_media(asked, model, hosts, [], {}) in (True, False)
+    assert accepts_media(asked, model, hosts, [MediaOverride("*", {asked: True})], {}) is True
 
 
 def test_the_table_is_dated_and_holds_nothing_but_known_words() -> None:
@@ -96,13 +96,14 @@ def test_the_table_is_dated_and_holds_nothing_but_known_words() -> None:
     assert all(model == model.lower() for model in held["models"])
     for said in held["models"].values():
         words = said.split()
-        assert words == [kind for kind in KINDS if kind in words] != []
+        assert words == [kind for kind in MEDIA_KINDS if kind in words] != []
 
 
 def test_it_is_read_when_somebody_asks_and_not_before() -> None:
     code = (
         "import sightline, sys; assert 'sightline.vision.capabilities' not in sys.modules; sightline.supports_pdf;"
-        "from sightline.vision.capabilities import table; assert table.cache_info().currsize == 0;"
+        "from sightline.vision.capabilities import load_capability_table as table;"
+        "assert table.cache_info().currsize == 0;"
         "sightline.supports_pdf('x'); assert table.cache_info().currsize == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sightline.api import Refused, View, door, edit_file, read_file, view
-from sightline.api.results import Text
-from sightline.settings import FILE_NAME, load
+from sightline.api import Failure, Session, View, call, edit_file, read_file, view
+from sightline.api.tool_results import FileText
+from sightline.settings import FILE_NAME, load_settings
 from tests.api.bad import PNG
 from tests.requirements import requirement
 
@@ -26,29 +26,29 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @requirement("path.own")
 def test_neither_the_settings_nor_the_record_are_read_or_edited(home: Path) -> None:
-    through = door(load())
-    seen = view("image.png", through=through)
+    through = Session(load_settings()).tool_context
+    seen = view("image.png", session=Session.from_context(through))
     assert isinstance(seen, View)
-    blob = next(home.rglob(seen.image)).relative_to(home)
+    blob = next(home.rglob(seen.image.removeprefix("sha256:"))).relative_to(home)
     link = home / "link.json"
     link.symlink_to(FILE_NAME)
     for name in (FILE_NAME, FILE_NAME.upper(), "link.json", "record/scope.key", str(blob), "Record/scope.key"):
-        read = read_file(name, through=through)
-        assert isinstance(read, Refused), name
+        read = read_file(name, session=Session.from_context(through))
+        assert isinstance(read, Failure), name
         assert read.reason in ("not_permitted", "not_found")
-        looked = view(name, through=through)
-        assert isinstance(looked, Refused), name
-        edited = edit_file(name, "off", "always", "token", through=through)
-        assert isinstance(edited, Refused), name
+        looked = view(name, session=Session.from_context(through))
+        assert isinstance(looked, Failure), name
+        edited = edit_file(name, "off", "always", "token", session=Session.from_context(through))
+        assert isinstance(edited, Failure), name
         assert edited.reason == read.reason
-    assert isinstance(view(f"sha256:{seen.image}", through=through), View), "the record itself still shows it"
-    assert isinstance(read_file("notes.json", through=through), Text)
+    assert isinstance(view(seen.image, session=Session.from_context(through)), View), "the record itself still shows it"
+    assert isinstance(read_file("notes.json", session=Session.from_context(through)), FileText)
 
 
 @requirement("path.own")
 @pytest.mark.parametrize("named", [FILE_NAME, FILE_NAME.upper(), "RECORD/scope.key", "record"])
 def test_they_are_closed_in_small_and_large_letters(home: Path, named: str) -> None:
-    assert not door(load()).policy.holds((home / named).resolve())
+    assert not Session(load_settings()).tool_context.policy.allows((home / named).resolve())
 
 
 @requirement("path.own")
@@ -57,4 +57,4 @@ def test_a_settings_file_that_is_a_link_is_closed_where_it_leads(home: Path, mon
     (home / "real.json").write_text('{"mode": "off"}')
     monkeypatch.setenv("SIGHTLINE_CONFIG", str(home / "lead.json"))
     for name in ("lead.json", "real.json"):
-        assert isinstance(read_file(name, through=door(load())), Refused)
+        assert isinstance(call("read_file", {"path": name}, session=Session(load_settings())), Failure)

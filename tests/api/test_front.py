@@ -21,10 +21,10 @@ from tests.requirements import requirement
 
 FUNCTIONS = {name: found for name in sightline.__all__ if inspect.isfunction(found := getattr(sightline, name))}
 NOES = (
-    sightline.Refused(Refusal("not_found", "there is none")),
-    sightline.Refused(Refusal("not_found", "there is none"), "analyze"),
-    sightline.Refused(Refusal("not_found", "there is none", stage="file"), "ask"),
-    sightline.Sending(ok=False, warning="there is none"),
+    sightline.Failure(Refusal("not_found", "there is none")),
+    sightline.Failure(Refusal("not_found", "there is none"), "analyze"),
+    sightline.Failure(Refusal("not_found", "there is none", stage="file"), "ask"),
+    sightline.SendDecision(ok=False, warning="there is none"),
 )
 
 
@@ -36,7 +36,7 @@ NOES = (
         sightline.view,
         lambda: sightline.analyze("shot.png"),  # type: ignore[call-arg]
         lambda: sightline.edit_file("a", "b", "c"),  # type: ignore[call-arg]
-        lambda: sightline.vision_analyze("x"),  # type: ignore[call-arg]
+        lambda: sightline.vision_analyze("x", "y"),  # type: ignore[call-arg]
         sightline.may_send,
         sightline.prepare,
     ],
@@ -62,7 +62,7 @@ def test_a_type_error_of_our_own_is_still_a_result(
         raise TypeError("argument of ours")
 
     monkeypatch.setattr("sightline.api.views.view", broken)
-    assert isinstance(sightline.view("shot.png"), sightline.Refused)
+    assert isinstance(sightline.view("shot.png"), sightline.Failure)
     assert "argument of ours" in caplog.text
 
 
@@ -82,7 +82,7 @@ def test_every_result_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert_type(seen, sightline.View)
     text = sightline.read_file("notes.md")
     assert text
-    assert_type(text, sightline.Text)
+    assert_type(text, sightline.FileText)
     assert sightline.fit_for(None, PNG)
     assert sightline.call("list_images", {})
     assert sightline.prepare([])
@@ -93,10 +93,10 @@ def test_a_type_checker_tells_a_no_by_its_truth(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     seen = sightline.view("absent.png")
     if not seen:
-        assert_type(seen, sightline.Refused)
+        assert_type(seen, sightline.Failure)
         assert_type(bool(seen), bool)
         assert_type(seen.__bool__(), Literal[False])
-    assert isinstance(seen, sightline.Refused)
+    assert isinstance(seen, sightline.Failure)
 
 
 def helped(thing: object) -> str:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sightline
-from sightline.api.bodies import CODECS, recognised
-from sightline.model.marks import MARKER
+from sightline.api.body_preparation import CODECS, recognize_wire
+from sightline.model.labels import SHOWN_BELOW
 from tests.engine.parts import encoded, picture
 from tests.requirements import requirement
 from tests.wire import test_model_message as sdk
@@ -107,7 +107,7 @@ def test_the_sdk_s_messages_get_images_in_the_sdk_s_own_form() -> None:
     assert sightline.hoist(SHAPES["model_message"]) == [
         user(text("look")),
         sdk.calling("c1"),
-        sdk.tool(sdk.answered("c1", sdk.content(text("a page"), text(MARKER)))),
+        sdk.tool(sdk.answered("c1", sdk.content(text("a page"), text(SHOWN_BELOW)))),
         user(text(LED), {"type": "image", "image": ONE, "mediaType": "image/png"}),
     ]
 
@@ -142,9 +142,11 @@ def test_what_is_no_list_of_messages_comes_back(odd: Any) -> None:
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
-        pytest.param(ONE, [MARKER], id="base64 alone"),
-        pytest.param(json.dumps([text("a page"), sdk.media(ONE)]), [f"a page\n{MARKER}"], id="content written out"),
-        pytest.param(json.dumps({"b64": ONE}), ['{"b64": "[image]"}', MARKER], id="JSON of its own"),
+        pytest.param(ONE, [SHOWN_BELOW], id="base64 alone"),
+        pytest.param(
+            json.dumps([text("a page"), sdk.media(ONE)]), [f"a page\n{SHOWN_BELOW}"], id="content written out"
+        ),
+        pytest.param(json.dumps({"b64": ONE}), ['{"b64": "[image]"}', SHOWN_BELOW], id="JSON of its own"),
     ],
 )
 def test_an_image_that_a_library_has_written_into_the_text_is_hoisted_with_its_true_type(
@@ -179,8 +181,8 @@ def test_a_wire_that_is_none_is_the_caller_s_mistake() -> None:
 
 @shaped
 def test_messages_are_recognised_by_their_shape_also_within_a_body(shape: str) -> None:
-    assert recognised(SHAPES[shape]) == shape
-    assert recognised({CODECS[shape].items: SHAPES[shape]}) == shape
+    assert recognize_wire(SHAPES[shape]) == shape
+    assert recognize_wire({CODECS[shape].messages_key: SHAPES[shape]}) == shape
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def test_messages_are_recognised_by_their_shape_also_within_a_body(shape: str) -
     ],
 )
 def test_one_message_is_enough_where_it_has_a_shape_of_its_own(message: Any, shape: str) -> None:
-    assert recognised([{"role": "user", "content": "words"}, message]) == shape
+    assert recognize_wire([{"role": "user", "content": "words"}, message]) == shape
 
 
 @requirement("hoist.shape_keyed")

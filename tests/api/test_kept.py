@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.api import Analysis, door
-from sightline.model.asking import CUT
-from sightline.settings import load
+from sightline.api import Analysis, Session
+from sightline.model.seer import TRUNCATION_MARK
+from sightline.settings import load_settings
 from tests.api.answering import saying, settle
 from tests.api.eyes import eyes, named
 from tests.engine.parts import picture
@@ -37,7 +37,7 @@ def test_what_was_described_once_is_not_paid_for_again(monkeypatch: pytest.Monke
         for name, value in named(provider, SIGHTLINE_CACHE_SIZE="0").items():
             monkeypatch.setenv(name, value)
         assert [described(), described()] == [("first", False), ("first", True)]
-        assert described(crops={0: "r=top"}) == ("a part", False)
+        assert described(crop="r=top") == ("a part", False)
         assert described(question="What?") == ("an answer", False)
         assert described() == ("first", True), "neither is what the image shows"
         assert described(save=True) == ("saved", False)
@@ -54,8 +54,8 @@ def test_an_answer_that_was_cut_says_so_also_when_it_is_remembered(monkeypatch: 
         for _ in range(2):
             found = sightline.vision_analyze(prompt="What?", file_path=Path("shot.png").resolve())
             said = json.loads(json.dumps(found.as_dict()))
-            assert (said["text"], said["truncated"]) == (f"A red squ\n{CUT}", True)
-        assert described()[0] == f"A red squ\n{CUT}"
+            assert (said["text"], said["truncated"]) == (f"A red squ\n{TRUNCATION_MARK}", True)
+        assert described()[0] == f"A red squ\n{TRUNCATION_MARK}"
         assert len(model.asked) == (2 if cache == "on" else 3)
 
 
@@ -65,9 +65,9 @@ def test_an_answer_that_is_known_names_an_image_that_is_there(monkeypatch: pytes
         for name, value in named(provider).items():
             monkeypatch.setenv(name, value)
         described()
-        folder, sha256 = load().folder, hashlib.sha256(Path("shot.png").read_bytes()).hexdigest()
+        folder, sha256 = load_settings().record_folder, hashlib.sha256(Path("shot.png").read_bytes()).hexdigest()
         for _ in range(2):
             (blob,) = folder.rglob(sha256)
             blob.unlink()
             assert described() == ("first", True)
-            assert door().record.images.read(None, sha256) is not None
+            assert Session().tool_context.record.images.read(None, sha256) is not None

@@ -19,7 +19,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL
 
 def without_digits(text: str) -> str:
     """Sizes and digests of files follow the version of their encoder."""
-    return re.sub(r"'bytes': \d+", "'bytes': N", re.sub(r"sha256:[0-9a-f…]+", "sha256:…", text))
+    return re.sub(r"'bytes': \d+|\d,\d+ bytes", "'bytes': N", re.sub(r"sha256:[0-9a-f…]+", "sha256:…", text))
 
 
 @requirement("library.page", "library.view")

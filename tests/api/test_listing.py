@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.api.session import Door
-from sightline.api.session import door as users_door
-from sightline.api.views import Listed
+from sightline.api.session import Session, ToolContext
+from sightline.api.tool_results import ImageList
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 
 
-def listed(door: Door | None = None) -> Listed:
-    found = sightline.call("list_images", {}, through=door)
-    assert isinstance(found, Listed)
+def listed(context: ToolContext | None = None) -> ImageList:
+    found = sightline.call("list_images", {}, session=Session.from_context(context) if context else None)
+    assert isinstance(found, ImageList)
     return found
 
 
@@ -44,7 +43,7 @@ def test_images_of_the_working_folder_are_listed_and_others_when_the_user_says_s
         told: Any = listed().as_dict()
         (entry,) = told["images"]
         assert entry == {
-            "image": f"sha256:{seen.image}",
+            "image": seen.image,
             "mime": "image/png",
             "width": 40,
             "height": 30,
@@ -59,23 +58,25 @@ def test_images_of_the_working_folder_are_listed_and_others_when_the_user_says_s
 
 
 @requirement("tools.list_images")
-def test_a_scope_lists_its_own_and_no_place_that_it_may_not_read(door: Door, folder: Path, tmp_path: Path) -> None:
+def test_a_scope_lists_its_own_and_no_place_that_it_may_not_read(
+    context: ToolContext, folder: Path, tmp_path: Path
+) -> None:
     picture(folder, "a.png", 1)
-    sightline.view("a.png", through=door)
-    assert [kept.path for kept in listed(door).images] == [str(folder / "a.png")]
-    elsewhere = replace(door, policy=replace(door.policy, roots=(tmp_path / "record",)))
+    sightline.view("a.png", session=Session.from_context(context))
+    assert [kept.path for kept in listed(context).images] == [str(folder / "a.png")]
+    elsewhere = replace(context, policy=replace(context.policy, roots=(tmp_path / "record",)))
     assert [kept.path for kept in listed(elsewhere).images] == [""]
-    assert listed(replace(door, scope="another")).images == ()
-    assert listed(replace(door, here=())).images == (), "who works nowhere has found nothing there"
+    assert listed(replace(context, scope="another")).images == ()
+    assert listed(replace(context, listed_folders=())).images == (), "who works nowhere has found nothing there"
 
 
 @requirement("tools.list_images")
-def test_a_list_has_an_end(door: Door, folder: Path) -> None:
+def test_a_list_has_an_end(context: ToolContext, folder: Path) -> None:
     deep = folder / ("d" * 200)
     paths = [picture(deep, f"{'n' * 100}{number}.png", number) for number in range(40)]
     for path in paths:
-        sightline.view(path, through=door)
-    found = listed(door)
+        sightline.view(path, session=Session.from_context(context))
+    found = listed(context)
     text: Any
     (text,) = found.content()
     assert found.more
@@ -90,5 +91,5 @@ def test_what_was_asked_about_is_listed_too_also_under_a_name_that_is_no_text(
     monkeypatch.chdir(tmp_path)
     picture(tmp_path, "a.png", 1)
     os.rename(b"a.png", b"\xff\xfe.png")  # noqa: PTH104, no text is a path of it
-    sightline.analyze([os.fsdecode(b"\xff\xfe.png")], "What is it?", through=users_door())
+    sightline.analyze([os.fsdecode(b"\xff\xfe.png")], "What is it?", session=Session())
     assert [kept.path for kept in listed().images] == [f"{tmp_path}/\\udcff\\udcfe.png"]

@@ -13,29 +13,28 @@ import pytest
 from PIL import Image
 
 import sightline
-from sightline.api import Analysis, Refused
-from sightline.api.bodies import Prepared
-from sightline.api.session import door
-from sightline.model.facts import NO_FORM, Description
+from sightline.api import Analysis, Failure
+from sightline.api.body_preparation import PreparedBody
+from sightline.api.session import Session
+from sightline.model.facts import NO_COORDINATES, Description
 from sightline.model.image import Image as ModelImage
-from sightline.model.image import Picture
-from sightline.pixels.decode_limits import within_bounds
+from sightline.model.image import ImageInfo
+from sightline.pixels.probe import probe_within_limits
 from sightline.reader.describe import NOTE
 from sightline.reader.report import HINT, RELATED
 from sightline.store import open_record
-from sightline.vision.bridge import wait
-from sightline.vision.fitting import fit_images
-from sightline.vision.prompts import INSTRUCTIONS, version
-from sightline.vision.results import VisionImage
-from sightline.vision.seers.local import LocalSeer, readers
+from sightline.vision.background_loop import run_blocking
+from sightline.vision.prompts import DESCRIBE_INSTRUCTIONS, hash_prompt
+from sightline.vision.seers.local import LocalSeer, start_readers
+from sightline.vision.vision_request import VisionImage, fit_images
 from tests.pixels.bitmaps import exif, photo
 from tests.pixels.bitmaps import saved as saved_as
-from tests.proxy.running import NOTHING_ON_LOOPBACK
+from tests.proxy.running_proxy import NOTHING_ON_LOOPBACK
 from tests.reader.pictures import SAMPLES, page, saved
 from tests.requirements import requirement
 
 ELSEWHERE = {"SIGHTLINE_PROVIDER": "openai", "SIGHTLINE_MODEL_ID": "gpt-5", "OPENAI_API_KEY": "secret-key-1234"}
-AGREED = "the user runs: sightline consent yes openai"
+AGREED = "ask the user to run: sightline consent yes openai"
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +65,7 @@ def test_every_line_is_told_in_reading_order_with_its_box_and_the_seer_is_named(
         "Business plan",
     ]
     assert [found.text.index(line) for line in lines] == sorted(found.text.index(line) for line in lines)
-    boxes = {each.label: each.at for each in found.boxes}
+    boxes = {each.label: each.coordinates for each in found.boxes}
     assert len(json.loads(json.dumps(found.as_dict()))["boxes"]) == len(found.boxes)
     assert set(lines) <= boxes.keys()
     assert boxes["Create your account"] == pytest.approx((109, 129, 340, 151), abs=2)
@@ -92,7 +91,7 @@ def test_the_question_of_the_demo_gets_its_lines_first_and_then_everything() -> 
         file_path=str(Path("shot.png").resolve()),
         format={"type": "json_schema", "schema": schema},
     )
-    assert isinstance(found, sightline.api.Envelope), found
+    assert isinstance(found, sightline.api.FileAnswer), found
     assert found.parsed == {"exit_code": 3, "trace": "7f3a-c41e"}
 
 
@@ -100,7 +99,7 @@ def test_the_question_of_the_demo_gets_its_lines_first_and_then_everything() -> 
 def test_four_numbers_mean_the_same_in_the_words_in_the_boxes_and_in_the_block() -> None:
     found = told("dialog.png", "Where is the Cancel button?")
     box = found.boxes[0]
-    written = str([*(box.at or ())])
+    written = str([*(box.coordinates or ())])
     assert found.text.splitlines()[1].startswith(f'- A white button "Cancel" at {written}, ')
     assert f'"box": {written}' in found.fence
     assert list(found.as_dict()["boxes"][0]["box"]) == json.loads(written)  # type: ignore[index,call-overload,arg-type]
@@ -115,8 +114,10 @@ def test_what_a_question_names_comes_first_with_its_box() -> None:
     value = told("form.png", "What is the value of the VAT number field?")
     assert 'A field "VAT number"' in value.text.splitlines()[1]
     assert 'contains "GB 294 8371 06"' in value.text.splitlines()[1]
-    assert value.boxes[0].at == pytest.approx((108, 408, 612, 448), abs=2)
-    assert told("dialog.png", "Where is the Cancel button?").boxes[0].at == pytest.approx((676, 404, 780, 436), abs=2)
+    assert value.boxes[0].coordinates == pytest.approx((108, 408, 612, 448), abs=2)
+    assert told("dialog.png", "Where is the Cancel button?").boxes[0].coordinates == pytest.approx(
+        (676, 404, 780, 436), abs=2
+    )
 
 
 @requirement("seer.local.answers")
@@ -126,7 +127,7 @@ def test_a_question_that_reading_does_not_answer_gets_what_was_read() -> None:
     assert 'seer="local"' in found.fence
     file = str(Path("form.png").resolve())
     asked = sightline.vision_analyze(prompt="What breed is the dog?", file_path=file, model="local/local")
-    assert isinstance(asked, sightline.api.Envelope), asked
+    assert isinstance(asked, sightline.api.FileAnswer), asked
     assert (asked.text, asked.cost_usd) == (found.text, 0.0)
 
 
@@ -139,7 +140,7 @@ def test_a_result_that_is_cut_has_its_related_lines_and_a_hint_to_crop(question:
         tall.paste(page, (0, part * page.height))
     tall.save("tall.png")
     asked = sightline.vision_analyze(prompt=question, file_path=str(Path("tall.png").resolve()), model="local/local")
-    assert isinstance(asked, sightline.api.Envelope), asked
+    assert isinstance(asked, sightline.api.FileAnswer), asked
     written = asked.as_dict()
     text = str(written["text"])
     assert (written["truncated"], len(json.dumps(written, ensure_ascii=False)) <= 8_000) == (True, True)
@@ -161,8 +162,8 @@ def test_a_chart_gives_every_value() -> None:
 
 
 def test_boxes_of_a_part_are_in_pixels_of_the_whole() -> None:
-    found = told("dialog.png", crops={0: "p=440,390,360,60"})
-    boxes = {each.label: each.at for each in found.boxes}
+    found = told("dialog.png", crop="p=440,390,360,60")
+    boxes = {each.label: each.coordinates for each in found.boxes}
     assert boxes["Try again"] == pytest.approx((471, 414, 528, 428), abs=2)
     assert "Backup Manager" not in found.text
 
@@ -182,20 +183,20 @@ def test_until_the_user_agrees_the_local_seer_answers_and_says_so(monkeypatch: p
     assert AGREED in found.text
     assert AGREED in found.fence
     asked = sightline.vision_analyze(file_path=str(Path("dialog.png").absolute()), prompt="How many buttons are there?")
-    assert isinstance(asked, sightline.api.Envelope)
+    assert isinstance(asked, sightline.api.FileAnswer)
     assert (asked.provider, "Try again" in asked.text, AGREED in asked.text) == ("local", True, True)
     monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
     assert AGREED in _prepared("dialog.png")
     named = sightline.describe(["dialog.png"], model="openai/gpt-5")
-    assert isinstance(named, Refused), "whom a call names, it means"
+    assert isinstance(named, Failure), "whom a call names, it means"
     assert named.reason == "no_consent"
 
 
 @requirement("seer.no_silent_local")
 def test_a_model_without_a_provider_is_never_taken_for_the_local_one() -> None:
     no = sightline.describe(["dialog.png"], model="eye-1")
-    assert isinstance(no, Refused)
-    assert "VISION_NOT_SUPPORTED" in no.message
+    assert isinstance(no, Failure)
+    assert (no.reason, "'eye-1'" in no.message, "PROVIDER/MODEL" in no.message) == ("invalid_input", True, True)
     asked = sightline.vision_analyze(file_path=str(Path("dialog.png").absolute()), prompt="What?", model="eye-1")
     assert str(asked.as_dict()["error"]).startswith("VISION_NOT_SUPPORTED")
     assert told("dialog.png", "How many buttons are there?", model="local").text.startswith(RELATED)
@@ -214,17 +215,17 @@ def _prepared(*names: str, words: str = "") -> str:
     content = [part for name in names for part in _body(name)["messages"][0]["content"]]
     body["messages"][0]["content"] = [*content, *([{"type": "text", "text": words}] if words else [])]
     made = sightline.prepare(body, upstream="openrouter")
-    assert isinstance(made, Prepared), made
+    assert isinstance(made, PreparedBody), made
     return json.dumps(made.body)
 
 
 def _kept(name: str) -> Description | None:
     """What the record holds of a file, as somebody else who opens it finds."""
-    settings = door().settings
+    settings = Session().tool_context.settings
     assert settings is not None
-    record = open_record(settings.folder)
+    record = open_record(settings.record_folder)
     digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    kept = record.descriptions.read(record.scope_of(""), digest, "local", version(INSTRUCTIONS))
+    kept = record.descriptions.read(record.compute_scope(""), digest, "local", hash_prompt(DESCRIBE_INSTRUCTIONS))
     record.close()
     return kept
 
@@ -241,7 +242,7 @@ def test_what_was_said_until_the_user_agreed_stays_where_it_stands(monkeypatch: 
     assert kept is not None, "what is read off pixels has nothing of a conversation"
     assert AGREED not in kept.text
     assert _prepared("dialog.png", words="And now?").count(AGREED) == 1
-    door().record.policy.set_consent("openai", given=True)
+    Session().tool_context.record.policy.set_consent("openai", given=True)
     assert _prepared("dialog.png", words="What is wrong?") == said
 
 
@@ -261,7 +262,11 @@ def test_of_several_images_of_a_turn_is_told_what_their_user_asks(
     told = _prepared("dialog.png", "form.png", words=words)
     joint = told.partition("<vision_proxy_joint_description")[2]
     assert joint.partition('seer=\\"local\\">\\n')[2].startswith(answer)
-    (entry,) = (each for each in door().record.ledger.list_entries() if each.kind == "vision_proxy.joint_description")
+    (entry,) = (
+        each
+        for each in Session().tool_context.record.ledger.list_entries()
+        if each.kind == "vision_proxy.joint_description"
+    )
     assert (entry.seer, entry.cost_usd) == ("local", 0.0)
 
 
@@ -282,11 +287,11 @@ def test_an_image_is_read_on_the_cpu_and_remembered_in_one_file(
 ) -> None:
     monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
     assert "0x80070070" in _prepared("dialog.png")
-    settings, kept = door().settings, _kept("dialog.png")
+    settings, kept = Session().tool_context.settings, _kept("dialog.png")
     assert settings is not None
     assert kept is not None
     assert "0x80070070" in kept.text
-    assert len(list(settings.folder.rglob("*.db")) + list(settings.folder.rglob("*.sqlite*"))) >= 1
+    assert len(list(settings.record_folder.rglob("*.db")) + list(settings.record_folder.rglob("*.sqlite*"))) >= 1
 
 
 def test_a_schema_is_filled_through_the_tool() -> None:
@@ -308,7 +313,7 @@ def test_a_required_field_that_is_not_found_is_named() -> None:
         prompt="Fill this in",
         format={"type": "json_schema", "schema": {"type": "object", "properties": kinds, "required": ["phone", "fax"]}},
     )
-    assert isinstance(found, sightline.api.Refused), found
+    assert isinstance(found, sightline.api.Failure), found
     assert (found.prefix, found.code) == ("RESPONSE_NOT_JSON", "execution_failed")
     assert "phone, fax" in found.message
     assert "twice" not in found.message
@@ -326,10 +331,12 @@ def test_the_reader_gets_a_heavy_photo_as_it_is(tmp_path: Path, turn: int) -> No
     """Encoded anew it may be twice as heavy, and was then refused for a number of bytes that no file has."""
     data = saved_as(photo(3000, 2000), "image/jpeg", quality=100, subsampling=0, exif=exif(turn))
     assert len(data) > 8 * 1024 * 1024
-    picture = within_bounds(data)
-    assert isinstance(picture, Picture)
-    with readers() as reading:
-        image = VisionImage(ModelImage("0" * 64, picture.mime, picture.size, data, picture.turned), "photo.jpg")
-        sent = wait(fit_images(door().workers, [image], LocalSeer(reading), NO_FORM, decoded=True))
+    picture = probe_within_limits(data)
+    assert isinstance(picture, ImageInfo)
+    with start_readers() as reading:
+        image = VisionImage(ModelImage("0" * 64, picture.mime, picture.size, data, picture.is_rotated), "photo.jpg")
+        sent = run_blocking(
+            fit_images(Session().tool_context.workers, [image], LocalSeer(reading), NO_COORDINATES, check_pixels=True)
+        )
     assert isinstance(sent, list), sent
     assert sent[0].data is data

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.api.results import Refused, View
-from sightline.api.session import Door
-from sightline.api.session import door as users_door
-from sightline.sources.web import Grant
+from sightline.api.session import Session, ToolContext
+from sightline.api.tool_results import Failure, View
+from sightline.sources.web import WebGrant
 from tests.api.bad import HTML, PNG
 from tests.dial.upstream import Peer, Script, Upstream, listening
 from tests.net.test_fetch import Names, at, leading, reach
@@ -27,41 +26,41 @@ def showing(data: bytes, status: str = "200 OK") -> Script:
     return script
 
 
-def granted(door: Door, *servers: Upstream, names: Names | None = None) -> Door:
-    return replace(door, network=Grant(names or Names(), reach(*servers)))
+def granted(context: ToolContext, *servers: Upstream, names: Names | None = None) -> ToolContext:
+    return replace(context, network=WebGrant(names or Names(), reach(*servers)))
 
 
-async def seen_at(url: str, door: Door, **more: Any) -> View | Refused:
-    return await sightline.view.aio(url, through=door, **more)
+async def seen_at(url: str, context: ToolContext, **more: Any) -> View | Failure:
+    return await sightline.view.aio(url, session=Session.from_context(context), **more)
 
 
 @requirement("view.network.granted")
-async def test_with_the_grant_what_is_at_an_address_is_seen_kept_and_recalled(door: Door) -> None:
+async def test_with_the_grant_what_is_at_an_address_is_seen_kept_and_recalled(context: ToolContext) -> None:
     async with listening(showing(PNG), secured=True) as server:
-        web = granted(door, server)
+        web = granted(context, server)
         url = at(server, "/shot.png?x=1")
         seen = await seen_at(url, web, crop="r=top-left")
         assert isinstance(seen, View), seen
         found = seen.as_dict()
         assert (found["source"], found["mime"], found["width"], found["crop"]) == (url, "image/png", 40, [0, 0, 20, 15])
-        called = await sightline.call.aio("view_image", {"path": url}, through=web)
+        called = await sightline.call.aio("view_image", {"path": url}, session=Session.from_context(web))
         assert isinstance(called, View)
         assert called.pixels.data == PNG
         assert server.connections == 2
-    assert sightline.recall(found, through=door) == seen
-    again = sightline.view(f"sha256:{seen.image}", through=door)
+    assert sightline.recall(found, session=Session.from_context(context)) == seen
+    again = sightline.view(seen.image, session=Session.from_context(context))
     assert isinstance(again, View)
     assert again.pixels.data == PNG
 
 
 @requirement("view.network")
-async def test_without_the_grant_nobody_is_asked_or_dialled(door: Door) -> None:
+async def test_without_the_grant_nobody_is_asked_or_dialled(context: ToolContext) -> None:
     async with listening(showing(PNG), secured=True) as server:
         names = Names()
-        web = granted(door, server, names=names)
+        web = granted(context, server, names=names)
         url = at(server, "/shot.png")
         without = await seen_at(url, replace(web, network=None))
-        assert isinstance(without, Refused)
+        assert isinstance(without, Failure)
         assert without.reason == "not_permitted"
         assert (names.asked, server.connections) == ([], 0)
         assert isinstance(await seen_at(url, web), View)
@@ -70,40 +69,42 @@ async def test_without_the_grant_nobody_is_asked_or_dialled(door: Door) -> None:
 
 @requirement("view.network", "settings.network")
 @pytest.mark.parametrize(
-    ("setting", "grant"), [(None, None), ("off", None), ("on", Grant()), ("true", None), ("network,vision", None)]
+    ("setting", "grant"), [(None, None), ("off", None), ("on", WebGrant()), ("true", None), ("network,vision", None)]
 )
 def test_the_users_own_door_has_the_network_as_the_setting_says(
-    monkeypatch: pytest.MonkeyPatch, setting: str | None, grant: Grant | None
+    monkeypatch: pytest.MonkeyPatch, setting: str | None, grant: WebGrant | None
 ) -> None:
     if setting is not None:
         monkeypatch.setenv("SIGHTLINE_NETWORK", setting)
-    assert users_door().network == grant
+    assert Session().tool_context.network == grant
     capabilities = sightline.tools()[0]["capabilities"]
     assert isinstance(capabilities, dict)
     assert ("network" in capabilities) == (grant is not None)
-    assert users_door(network=True).network == Grant(), "the host's code has the last word"
-    assert users_door(network=False).network is None
+    assert Session(network=True).tool_context.network == WebGrant(), "the host's code has the last word"
+    assert Session(network=False).tool_context.network is None
 
 
 @requirement("view.network")
 def test_no_argument_of_a_tool_gives_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGHTLINE_TOOLSET", "network,vision")
     refusal = sightline.call("view_image", {"path": "https://example.com/a.png"})
-    assert isinstance(refusal, Refused)
+    assert isinstance(refusal, Failure)
     assert refusal.reason == "not_permitted"
-    assert isinstance(sightline.call("view_image", {"path": "a.png", "network": True}), Refused)
+    assert isinstance(sightline.call("view_image", {"path": "a.png", "network": True}), Failure)
 
 
 @requirement("view.network.declared")
-def test_the_tool_declares_the_network_where_it_is_granted_and_only_there(door: Door) -> None:
-    def capabilities(of: Door) -> dict[str, list[str]]:
-        return {str(tool["name"]): list(tool["capabilities"]) for tool in sightline.tools(through=of)}  # type: ignore[arg-type]
+def test_the_tool_declares_the_network_where_it_is_granted_and_only_there(context: ToolContext) -> None:
+    def capabilities(of: ToolContext) -> dict[str, list[str]]:
+        return {
+            str(tool["name"]): list(tool["capabilities"]) for tool in sightline.tools(session=Session.from_context(of))
+        }
 
     without = {"view_image": ["read"], "read_file": ["read"], "edit_file": ["read", "write"], "list_images": []}
-    assert capabilities(door) == without
-    web = granted(door)
+    assert capabilities(context) == without
+    web = granted(context)
     assert capabilities(web) == {**without, "view_image": ["read", "network"]}
-    words = [str(sightline.tools(through=each)[0]["description"]) for each in (door, web)]
+    words = [str(sightline.tools(session=Session.from_context(each))[0]["description"]) for each in (context, web)]
     assert ["https" in word for word in words] == [False, True]
 
 
@@ -121,20 +122,22 @@ PLACES = {
 
 @requirement("view.network.guarded")
 @pytest.mark.parametrize("url", PLACES.values(), ids=PLACES)
-async def test_a_granted_view_goes_no_further_than_the_public_web(door: Door, url: str) -> None:
-    private = replace(door, network=Grant(Names([["10.0.0.1"]])))
-    refusal = sightline.view(url, through=private)  # from within a loop, where it must not raise either
-    assert isinstance(refusal, Refused)
+async def test_a_granted_view_goes_no_further_than_the_public_web(context: ToolContext, url: str) -> None:
+    private = replace(context, network=WebGrant(Names([["10.0.0.1"]])))
+    refusal = sightline.view(
+        url, session=Session.from_context(private)
+    )  # from within a loop, where it must not raise either
+    assert isinstance(refusal, Failure)
     assert refusal.reason == "not_permitted"
     assert "secret" not in refusal.message
     assert refusal == await seen_at(url, private)
 
 
 @requirement("view.network.guarded")
-async def test_a_redirect_to_a_private_place_is_refused(door: Door) -> None:
+async def test_a_redirect_to_a_private_place_is_refused(context: ToolContext) -> None:
     async with listening(leading("https://10.0.0.1/a.png"), secured=True) as server:
-        refusal = await seen_at(at(server), granted(door, server))
-        assert isinstance(refusal, Refused)
+        refusal = await seen_at(at(server), granted(context, server))
+        assert isinstance(refusal, Failure)
         assert refusal.reason == "not_permitted"
 
 
@@ -151,29 +154,29 @@ async def test_a_redirect_to_a_private_place_is_refused(door: Door) -> None:
     ids=["a page named .jpg", "a page", "half an image", "nothing", "a server that fails"],
 )
 async def test_what_is_at_an_address_is_judged_by_its_bytes_like_any_file(
-    door: Door, path: str, data: bytes, status: str, expected: str
+    context: ToolContext, path: str, data: bytes, status: str, expected: str
 ) -> None:
     async with listening(showing(data, status), secured=True) as server:
-        refusal = await seen_at(at(server, path), granted(door, server))
-        assert isinstance(refusal, Refused)
+        refusal = await seen_at(at(server, path), granted(context, server))
+        assert isinstance(refusal, Failure)
         assert refusal.reason == expected
 
 
-def test_text_is_not_read_from_the_web_even_then(door: Door, folder: Path) -> None:
-    refusal = sightline.read_file("https://example.com/notes.md", through=granted(door))
-    assert isinstance(refusal, Refused)
+def test_text_is_not_read_from_the_web_even_then(context: ToolContext, folder: Path) -> None:
+    refusal = sightline.read_file("https://example.com/notes.md", session=Session.from_context(granted(context)))
+    assert isinstance(refusal, Failure)
     assert refusal.reason == "invalid_input"
 
 
 @requirement("view.network")
 def test_file_url_permits_its_own_address_where_views_stay_offline() -> None:
     """It is refused for the address that it names, and not because the network is off."""
-    offline = sightline.door(network=False)
+    offline = Session(network=False).tool_context
     url = "https://127.0.0.1/shot.png"
-    seen = sightline.view(url, through=offline)
-    assert isinstance(seen, Refused)
+    seen = sightline.view(url, session=Session.from_context(offline))
+    assert isinstance(seen, Failure)
     assert "network" in str(seen.as_dict()["message"])
-    asked = sightline.vision_analyze(prompt="?", file_url=url, through=offline)
-    assert isinstance(asked, sightline.Refused)
+    asked = sightline.vision_analyze(prompt="?", file_url=url, session=Session.from_context(offline))
+    assert isinstance(asked, sightline.Failure)
     assert "URL_BLOCKED" in str(asked.as_dict())
     assert "network" not in str(asked.as_dict())

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from sightline.runtime import open_shared_record, shared_runtime
-from sightline.settings import load
-from sightline.vision.bridge import once
+from sightline.runtime import get_shared_runtime, open_shared_record
+from sightline.settings import load_settings
+from sightline.vision.background_loop import once
 
 _LOOPS = """
 import asyncio, threading
-from sightline.vision.bridge import wait
+from sightline.vision.background_loop import run_blocking
 barrier, met = threading.Barrier(12), set()
 async def here(): return id(asyncio.get_running_loop())
 def ask():
     barrier.wait()
-    met.add(wait(here()))
+    met.add(run_blocking(here()))
 threads = [threading.Thread(target=ask) for _ in range(12)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
@@ -65,7 +66,29 @@ def test_all_looks_of_a_process_wait_in_one_event_loop() -> None:
 
 
 def test_looks_that_begin_at_once_know_the_same_providers(tmp_path: Path) -> None:
-    settings = load({"SIGHTLINE_HOME": str(tmp_path), "SIGHTLINE_SEER": "local"})
+    settings = load_settings({"SIGHTLINE_HOME": str(tmp_path), "SIGHTLINE_SEER": "local"})
     record = open_shared_record(tmp_path, "memory")
 
-    assert len(set(map(id, at_once(lambda: shared_runtime(settings, record))))) == 1
+    assert len(set(map(id, at_once(lambda: get_shared_runtime(settings, record))))) == 1
+
+
+def test_records_of_many_homes_do_not_stay_open(tmp_path: Path) -> None:
+    used = open_shared_record(tmp_path / "used", "disk")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    for number in range(30):
+        open_shared_record(tmp_path / str(number), "disk")
+    gc.collect()
+
+    assert len(list(Path("/proc/self/fd").iterdir())) - before < 8 * 10
+    assert open_shared_record(tmp_path / "used", "disk") is used, "it is still in use"
+    assert used.policy.set_consent("openai", True) is None
+    assert used.policy.read_consents() == {"openai": True}
+
+
+def test_a_record_in_memory_is_never_closed(tmp_path: Path) -> None:
+    open_shared_record(tmp_path / "first", "memory").policy.set_consent("openai", True)
+    for number in range(30):
+        open_shared_record(tmp_path / str(number), "memory")
+
+    assert open_shared_record(tmp_path / "first", "memory").policy.read_consents() == {"openai": True}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 import sightline
-from sightline.model.capability import PROMISES, AudioCapability, ImageCapability, Promise
 from sightline.model.image import Image
+from sightline.model.media_capability import PROMISES, AudioCapability, ImageCapability, Promise
 from tests.pixels.bitmaps import flag, photo, saved
 from tests.requirements import requirement
 
@@ -197,15 +197,15 @@ def test_a_client_is_told_whether_to_warn() -> None:
 
 
 def test_what_is_no_image_is_a_refusal() -> None:
-    assert isinstance(sightline.fit_for(None, b"not an image"), sightline.Refused)
-    assert isinstance(sightline.fit_for({"maxBytes": 100}, PHOTO[:5000]), sightline.Refused)
+    assert isinstance(sightline.fit_for(None, b"not an image"), sightline.Failure)
+    assert isinstance(sightline.fit_for({"maxBytes": 100}, PHOTO[:5000]), sightline.Failure)
 
 
 @pytest.mark.parametrize("image", ["text", None, 7, [b"x"], object()])
 def test_what_is_no_image_is_refused(image: Any) -> None:
     refusal = sightline.fit_for(None, image)
-    assert isinstance(refusal, sightline.Refused)
-    assert refusal.reason == "invalid_input"
+    assert isinstance(refusal, sightline.Failure)
+    assert refusal.reason == ("not_found" if image == "text" else "invalid_input"), "a text is the path of a file"
     if image is not None:
         assert not sightline.may_send(None, image)
 
@@ -223,8 +223,8 @@ def test_an_argument_that_makes_no_sense_is_a_no_that_says_what_does(wrong: Any,
     data = saved(flag(9, 9), "image/png")
     given: dict[str, Any] = {"capability": SAID, "image": data, **wrong}
     no = sightline.fit_for(**given)
-    assert isinstance(no, sightline.Refused)
+    assert isinstance(no, sightline.Failure)
     assert no.reason == "invalid_input"
     assert all(name in no.message for name in names)
-    assert sightline.may_send(**given) == sightline.Sending(ok=False, warning=no.message)
+    assert sightline.may_send(**given) == sightline.SendDecision(ok=False, warning=no.message)
     assert str(sightline.may_send(**given)) == no.message

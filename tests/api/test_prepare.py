@@ -19,17 +19,16 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.api import Refused, door
-from sightline.api.bodies import Prepared
+from sightline.api import Failure, Session
+from sightline.api.body_preparation import PreparedBody
 from sightline.model.geometry import Size
-from sightline.model.image import Picture
-from sightline.model.marks import MARKER
-from sightline.model.sizing import tokens
+from sightline.model.image import ImageInfo, count_image_tokens
+from sightline.model.labels import SHOWN_BELOW
 from sightline.pixels.probe import probe
-from sightline.profiles.lookup import profile
-from sightline.settings.upstreams import NOBODY
+from sightline.profiles.profile_lookup import look_up_profile
+from sightline.settings.upstreams import UNKNOWN_UPSTREAM
 from tests.engine.parts import encoded, picture
-from tests.proxy.running import NOTHING_ON_LOOPBACK
+from tests.proxy.running_proxy import NOTHING_ON_LOOPBACK
 from tests.requirements import requirement
 from tests.scripted.models import DEEPSEEK
 from tests.scripted.provider import Provider
@@ -46,9 +45,9 @@ def _nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGHTLINE_UPSTREAMS", NOTHING_ON_LOOPBACK)
 
 
-def prepared(request: Any, **where: Any) -> Prepared:
+def prepared(request: Any, **where: Any) -> PreparedBody:
     done = sightline.prepare(request, **where)
-    assert isinstance(done, Prepared), done
+    assert isinstance(done, PreparedBody), done
     return done
 
 
@@ -64,7 +63,7 @@ def test_a_tool_s_image_is_moved_and_all_else_is_the_same_object() -> None:
     assert request == before
     assert done.changed
     messages = done.body["messages"]
-    assert messages[1] == tool("c1", text("a page"), text(MARKER))
+    assert messages[1] == tool("c1", text("a page"), text(SHOWN_BELOW))
     assert messages[2]["content"][1] == part(encoded(SMALL))
     assert messages[0] is request["messages"][0]  # type: ignore[index]
     assert set(done.body) == set(request), "nothing is added"
@@ -121,14 +120,17 @@ def test_an_image_is_made_to_fit_and_the_receipt_says_what_it_cost() -> None:
     source = done.body[0]["content"][0]["source"]
     data = b64decode(source["data"])
     seen = probe(data, len(data))
-    assert isinstance(seen, Picture)
+    assert isinstance(seen, ImageInfo)
     assert seen.size.edge <= 2000
     line, *others = done.receipt.sights
-    sizing = profile("anthropic", "anthropic", "claude-opus-5-5").sizing
+    sizing = look_up_profile("anthropic", "anthropic", "claude-opus-5-5").sizing
     assert line.fate == "refitted"
     assert all(fact in line.why for fact in (f"{seen.size} {seen.mime}", "3000x40", "2000 px"))
-    assert (line.before, line.after) == (tokens(Size(3000, 40), sizing), tokens(seen.size, sizing))
-    each = tokens(Size(320, 240), sizing)
+    assert (line.before, line.after) == (
+        count_image_tokens(Size(3000, 40), sizing),
+        count_image_tokens(seen.size, sizing),
+    )
+    each = count_image_tokens(Size(320, 240), sizing)
     assert {(other.fate, other.why, other.before, other.after) for other in others} == {("shown", "", each, each)}
 
 
@@ -179,12 +181,12 @@ def test_retention_is_what_the_caller_says(tmp_path: Path) -> None:
     [
         ({"wire": "telegraph"}, "'telegraph'"),
         ({"wire": "mcp", "upstream": "nobody"}, "'nobody'"),
-        ({"wire": "mcp", "retention": "sometimes"}, "retention: "),
+        ({"wire": "mcp", "retention": "sometimes"}, "retention"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], word: str) -> None:
     answer = sightline.prepare({}, **wrong)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, Failure)
     assert answer.reason == "invalid_input"
     assert word in answer.message
 
@@ -194,7 +196,7 @@ def test_without_a_name_the_wire_is_known_by_the_shape_of_objects_and_not_of_byt
     request = [sdk.calling("c1"), sdk.tool(sdk.answered("c1", sdk.content(sdk.media(encoded(SMALL)))))]
     assert prepared(request).body == sightline.hoist(request)
     answer = sightline.prepare(json.dumps(request).encode())
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, Failure)
     assert "model_message" in answer.message
 
 
@@ -254,7 +256,7 @@ def test_no_image_leaves_for_an_upstream_that_nobody_has_named_or_agreed_to(
     upstream: str | None, agreed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-secret")
-    door().record.policy.set_consent("deepseek", agreed)
+    Session().tool_context.record.policy.set_consent("deepseek", agreed)
     with recorded_proxy() as (address, heard):
         monkeypatch.setenv("HTTPS_PROXY", address)
         held = [{"type": "image", "data": encoded(SMALL), "mimeType": "image/png"}]
@@ -273,8 +275,8 @@ def test_no_image_leaves_for_an_upstream_that_nobody_has_named_or_agreed_to(
         ("deepseek/deepseek-v4-pro", "deepseek", "deepseek-v4-pro"),
         ("openrouter/deepseek/deepseek-v4-pro", "openrouter", "deepseek/deepseek-v4-pro"),
         ("claude-opus-5-5", "anthropic", "claude-opus-5-5"),
-        ("nobody-knows-it", NOBODY.name, "nobody-knows-it"),
-        (None, NOBODY.name, ""),
+        ("nobody-knows-it", UNKNOWN_UPSTREAM.name, "nobody-knows-it"),
+        (None, UNKNOWN_UPSTREAM.name, ""),
     ],
 )
 def test_content_that_says_nothing_of_its_provider_goes_to_whoever_the_model_belongs_to(

@@ -14,8 +14,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import sightline
-from sightline.api.results import Edited, Refused, Text, View
-from sightline.api.session import Door
+from sightline.api.session import Session, ToolContext
+from sightline.api.tool_results import Failure, FileEdit, FileText, View
 from sightline.store import open_record
 from tests.api.bad import PNG
 from tests.pixels.bitmaps import FORMATS, RED, flag, icon_of, psd_of, saved
@@ -30,25 +30,25 @@ PIXELS = {mime: saved(flag(40, 30), mime) for mime in FORMATS} | {
 }
 
 
-def read(door: Door, path: str, **more: Any) -> Text:
-    result = sightline.read_file(path, through=door, **more)
-    assert isinstance(result, Text), result
+def read(context: ToolContext, path: str, **more: Any) -> FileText:
+    result = sightline.read_file(path, session=Session.from_context(context), **more)
+    assert isinstance(result, FileText), result
     return result
 
 
-def edit(door: Door, path: str, old: str, new: str, token: str) -> Edited | Refused:
-    return sightline.edit_file(path, old, new, token, through=door)
+def edit(context: ToolContext, path: str, old: str, new: str, token: str) -> FileEdit | Failure:
+    return sightline.edit_file(path, old, new, token, session=Session.from_context(context))
 
 
 def reason(result: object) -> str:
-    assert isinstance(result, Refused), result
+    assert isinstance(result, Failure), result
     return result.reason
 
 
 @requirement("read.result")
-def test_a_text_is_read_with_its_lines_and_a_token(door: Door, folder: Path) -> None:
+def test_a_text_is_read_with_its_lines_and_a_token(context: ToolContext, folder: Path) -> None:
     (folder / "notes.md").write_text("one\ntwö\nthree", "utf-8")
-    found = read(door, "notes.md").as_dict()
+    found = read(context, "notes.md").as_dict()
     assert len(str(found.pop("token"))) == 32
     assert found == {
         "ok": True,
@@ -59,18 +59,18 @@ def test_a_text_is_read_with_its_lines_and_a_token(door: Door, folder: Path) -> 
         "lines": 3,
         "bytes": 14,
     }
-    (block,) = read(door, "notes.md").content()
+    (block,) = read(context, "notes.md").content()
     assert isinstance(block, dict)
     assert block["type"] == "text"
 
 
-def test_some_lines_are_read_where_some_are_asked_for(door: Door, folder: Path) -> None:
+def test_some_lines_are_read_where_some_are_asked_for(context: ToolContext, folder: Path) -> None:
     (folder / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 5001)))
-    some = read(door, "long.txt", first=10, lines=2)
+    some = read(context, "long.txt", first=10, lines=2)
     assert (some.text, some.first, some.last, some.lines) == ("line 10\nline 11\n", 10, 11, 5000)
-    assert read(door, "long.txt", first=4999).text == "line 4999\nline 5000\n"
-    assert read(door, "long.txt", first=9999).text == ""
-    whole = read(door, "long.txt")
+    assert read(context, "long.txt", first=4999).text == "line 4999\nline 5000\n"
+    assert read(context, "long.txt", first=9999).text == ""
+    whole = read(context, "long.txt")
     assert whole.last == whole.text.count("\n") <= 2000
     assert whole.text.endswith(f"line {whole.last}\n")
     assert some.token == whole.token
@@ -80,56 +80,62 @@ def test_some_lines_are_read_where_some_are_asked_for(door: Door, folder: Path) 
 @pytest.mark.parametrize(
     "text", ['"\\' * 40_000, "x" * 100_000, '"quoted"\n' * 20_000, "\x01" * 50_000, "é🥊\n" * 9000]
 )
-def test_a_result_is_never_longer_than_the_tool_says(door: Door, folder: Path, text: str) -> None:
+def test_a_result_is_never_longer_than_the_tool_says(context: ToolContext, folder: Path, text: str) -> None:
     (folder / "long.txt").write_text(text, "utf-8")
-    found = read(door, "long.txt")
+    found = read(context, "long.txt")
     assert text.startswith(found.text)
     assert len(found.text) > 3000
-    most = next(tool["maxResultChars"] for tool in sightline.tools(through=door) if tool["name"] == "read_file")
+    most = next(
+        tool["maxResultChars"]
+        for tool in sightline.tools(session=Session.from_context(context))
+        if tool["name"] == "read_file"
+    )
     assert isinstance(most, int)
     assert len(json.dumps(found.as_dict(), ensure_ascii=False)) <= most
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, '"\\' * 40_000, "\x01" * 9000, "é🥊" * 30_000 + "\nthe end"])
-def test_a_line_that_is_longer_than_a_result_is_read_piece_by_piece(door: Door, folder: Path, text: str) -> None:
+def test_a_line_that_is_longer_than_a_result_is_read_piece_by_piece(
+    context: ToolContext, folder: Path, text: str
+) -> None:
     (folder / "long.txt").write_text(text, "utf-8")
-    found = read(door, "long.txt")
+    found = read(context, "long.txt")
     pieces = [found.text]
     while (character := found.as_dict().get("character")) is not None:
         assert character == len("".join(pieces)) + 1
         assert found.last == 1
         assert isinstance(character, int)
-        found = read(door, "long.txt", character=character)
+        found = read(context, "long.txt", character=character)
         pieces.append(found.text)
     assert "".join(pieces) == text
     assert len(pieces) < 6 or "\x01" in text or "\\" in text
-    assert found.token == read(door, "long.txt").token
+    assert found.token == read(context, "long.txt").token
     call = {"path": "long.txt", "first": 1, "character": 5, "lines": 1}
-    by_model = sightline.call("read_file", call, through=door)
-    assert by_model == read(door, "long.txt", character=5, lines=1)
+    by_model = sightline.call("read_file", call, session=Session.from_context(context))
+    assert by_model == read(context, "long.txt", character=5, lines=1)
 
 
-def test_a_character_that_is_not_there_leaves_nothing_of_its_line(door: Door, folder: Path) -> None:
+def test_a_character_that_is_not_there_leaves_nothing_of_its_line(context: ToolContext, folder: Path) -> None:
     (folder / "notes.md").write_text("one\ntwo\n")
-    some = read(door, "notes.md", first=2, character=2)
+    some = read(context, "notes.md", first=2, character=2)
     assert (some.text, some.first, some.last) == ("wo\n", 2, 2)
-    assert read(door, "notes.md", first=1, character=4).text == "\ntwo\n"
+    assert read(context, "notes.md", first=1, character=4).text == "\ntwo\n"
     for first, character in ((2, 9), (9, 9), (3, 1)):
-        assert read(door, "notes.md", first=first, character=character).text == ""
+        assert read(context, "notes.md", first=first, character=character).text == ""
 
 
 @requirement("read.never_pixels")
 @pytest.mark.parametrize("data", PIXELS.values(), ids=PIXELS)
 def test_pixels_are_not_read_and_the_refusal_names_the_tool_that_sees_them(
-    door: Door, folder: Path, data: bytes
+    session: Session, folder: Path, data: bytes
 ) -> None:
     (folder / "image.txt").write_bytes(data)
-    refusal = sightline.read_file("image.txt", through=door)
+    refusal = sightline.read_file("image.txt", session=session)
     assert reason(refusal) == "unsupported_type"
-    assert isinstance(refusal, Refused)
+    assert isinstance(refusal, Failure)
     assert "view_image" in refusal.message
-    assert reason(sightline.read_file("sha256:" + "0" * 64, through=door)) == "invalid_input"
-    assert reason(sightline.read_file("https://example.com", through=door)) == "invalid_input"
+    assert reason(sightline.read_file("sha256:" + "0" * 64, session=session)) == "invalid_input"
+    assert reason(sightline.read_file("https://example.com", session=session)) == "invalid_input"
 
 
 @pytest.mark.parametrize(
@@ -142,67 +148,69 @@ def test_pixels_are_not_read_and_the_refusal_names_the_tool_that_sees_them(
         ("huge.txt", b"x" * (8 * 1024 * 1024 + 1), "too_large"),
     ],
 )
-def test_what_is_no_text_is_refused(door: Door, folder: Path, name: str, data: bytes, expected: str) -> None:
+def test_what_is_no_text_is_refused(session: Session, folder: Path, name: str, data: bytes, expected: str) -> None:
     (folder / name).write_bytes(data)
-    assert reason(sightline.read_file(name, through=door)) == expected
+    assert reason(sightline.read_file(name, session=session)) == expected
 
 
-def test_a_drawing_and_an_empty_file_are_texts_too(door: Door, folder: Path) -> None:
+def test_a_drawing_and_an_empty_file_are_texts_too(context: ToolContext, folder: Path) -> None:
     (folder / "drawing.svg").write_text("<svg/>")
     (folder / "empty.txt").write_text("")
-    assert read(door, "drawing.svg").text == "<svg/>"
-    empty = read(door, "empty.txt")
+    assert read(context, "drawing.svg").text == "<svg/>"
+    empty = read(context, "empty.txt")
     assert (empty.text, empty.lines) == ("", 0)
-    assert isinstance(edit(door, "empty.txt", "", "first words\n", empty.token), Edited)
+    assert isinstance(edit(context, "empty.txt", "", "first words\n", empty.token), FileEdit)
     assert (folder / "empty.txt").read_text() == "first words\n"
 
 
 @requirement("edit.once", "edit.stale")
-def test_a_text_that_was_read_is_edited_once_with_its_token(door: Door, folder: Path) -> None:
+def test_a_text_that_was_read_is_edited_once_with_its_token(context: ToolContext, folder: Path) -> None:
     path = folder / "notes.md"
     path.write_bytes(b"one\r\ntwo\r\nthree")
     path.chmod(0o640)
-    token = read(door, "notes.md").token
-    assert edit(door, "notes.md", "two", "zwölf", token) == Edited("notes.md", 18)
+    token = read(context, "notes.md").token
+    assert edit(context, "notes.md", "two", "zwölf", token) == FileEdit("notes.md", 18)
     assert path.read_bytes() == "one\r\nzwölf\r\nthree".encode()
     assert path.stat().st_mode & 0o777 == 0o640
     assert [each.name for each in folder.iterdir()] == ["notes.md"]
-    assert reason(edit(door, "notes.md", "three", "3", token)) == "not_permitted"
-    assert isinstance(edit(door, "notes.md", "three", "3", read(door, "notes.md").token), Edited)
+    assert reason(edit(context, "notes.md", "three", "3", token)) == "not_permitted"
+    assert isinstance(edit(context, "notes.md", "three", "3", read(context, "notes.md").token), FileEdit)
 
 
 @requirement("edit.token", "edit.stale")
-def test_only_a_read_of_this_very_file_as_it_is_now_gives_a_token(door: Door, folder: Path, tmp_path: Path) -> None:
+def test_only_a_read_of_this_very_file_as_it_is_now_gives_a_token(
+    context: ToolContext, folder: Path, tmp_path: Path
+) -> None:
     (folder / "a.svg").write_text("<svg>one</svg>")
     (folder / "b.svg").write_text("<svg>one</svg>")
-    token = read(door, "a.svg").token
-    forged = ["", "x" * 32, token.upper() + "0", read(door, "b.svg").token, "é"]
+    token = read(context, "a.svg").token
+    forged = ["", "x" * 32, token.upper() + "0", read(context, "b.svg").token, "é"]
     for other in forged:
-        assert reason(edit(door, "a.svg", "one", "two", other)) == "not_permitted"
-    assert reason(edit(replace(door, scope="another"), "a.svg", "one", "two", token)) == "not_permitted"
+        assert reason(edit(context, "a.svg", "one", "two", other)) == "not_permitted"
+    assert reason(edit(replace(context, scope="another"), "a.svg", "one", "two", token)) == "not_permitted"
     (folder / "a.svg").write_text("<svg>one </svg>")
-    assert reason(edit(door, "a.svg", "one", "two", token)) == "not_permitted"
+    assert reason(edit(context, "a.svg", "one", "two", token)) == "not_permitted"
     (folder / "a.svg").write_text("<svg>one</svg>")
-    door.record.close()
+    context.record.close()
     record = open_record(tmp_path / "record")
-    assert isinstance(edit(replace(door, record=record), "a.svg", "one", "two", token), Edited)
+    assert isinstance(edit(replace(context, record=record), "a.svg", "one", "two", token), FileEdit)
     record.close()
 
 
 @requirement("edit.view")
-def test_a_view_neither_gives_a_token_nor_spoils_one(door: Door, folder: Path) -> None:
+def test_a_view_neither_gives_a_token_nor_spoils_one(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
-    view = sightline.view("image.png", through=door)
+    view = sightline.view("image.png", session=Session.from_context(context))
     assert isinstance(view, View)
     assert "token" not in view.as_dict()
     (folder / "notes.md").write_text("one")
-    token = read(door, "notes.md").token
+    token = read(context, "notes.md").token
     for path in ("notes.md", "image.png"):
-        sightline.view(path, through=door)
-    for other in (view.image, f"sha256:{view.image}"):
-        assert reason(edit(door, "notes.md", "one", "two", other)) == "not_permitted"
-    result = edit(door, "notes.md", "one", "two", token)
-    assert isinstance(result, Edited)
+        sightline.view(path, session=Session.from_context(context))
+    for other in (view.image, view.image.removeprefix("sha256:")):
+        assert reason(edit(context, "notes.md", "one", "two", other)) == "not_permitted"
+    result = edit(context, "notes.md", "one", "two", token)
+    assert isinstance(result, FileEdit)
     assert "token" not in result.as_dict()
 
 
@@ -210,10 +218,12 @@ def test_a_view_neither_gives_a_token_nor_spoils_one(door: Door, folder: Path) -
 @pytest.mark.parametrize(
     ("old", "new"), [("e", "E"), ("four", "4"), ("", "start"), ("one", "one"), ("one", "\ud800"), ("aa", "b")]
 )
-def test_an_edit_that_is_not_clear_is_refused_and_changes_nothing(door: Door, folder: Path, old: str, new: str) -> None:
+def test_an_edit_that_is_not_clear_is_refused_and_changes_nothing(
+    context: ToolContext, folder: Path, old: str, new: str
+) -> None:
     path = folder / "notes.md"
     path.write_text("one three aaa")
-    assert reason(edit(door, "notes.md", old, new, read(door, "notes.md").token)) == "invalid_input"
+    assert reason(edit(context, "notes.md", old, new, read(context, "notes.md").token)) == "invalid_input"
     assert path.read_text() == "one three aaa"
     assert [each.name for each in folder.iterdir()] == ["notes.md"]
 
@@ -221,12 +231,12 @@ def test_an_edit_that_is_not_clear_is_refused_and_changes_nothing(door: Door, fo
 @requirement("edit.stale")
 @pytest.mark.parametrize("becomes", ["other words", "a link out", "gone"])
 def test_a_file_that_changes_under_the_edit_is_left_as_it_is(
-    door: Door, folder: Path, tmp_path: Path, becomes: str, monkeypatch: pytest.MonkeyPatch
+    context: ToolContext, folder: Path, tmp_path: Path, becomes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, outside = folder / "notes.md", tmp_path / "outside.md"
     path.write_text("one")
     outside.write_text("one")
-    token = read(door, "notes.md").token
+    token = read(context, "notes.md").token
     really = os.fsync
 
     def meanwhile(descriptor: int) -> None:
@@ -238,7 +248,7 @@ def test_a_file_that_changes_under_the_edit_is_left_as_it_is(
             path.symlink_to(outside)
 
     monkeypatch.setattr(os, "fsync", meanwhile)
-    assert reason(edit(door, "notes.md", "one", "two", token)) == "not_permitted"
+    assert reason(edit(context, "notes.md", "one", "two", token)) == "not_permitted"
     assert outside.read_text() == "one"
     assert [each.name for each in folder.iterdir()] == ([] if becomes == "gone" else ["notes.md"])
     if becomes == "other words":
@@ -249,7 +259,7 @@ def test_a_file_that_changes_under_the_edit_is_left_as_it_is(
 @pytest.mark.parametrize("looks", ["at /proc", "by path"])
 @pytest.mark.parametrize("within", [".", "inner"])
 def test_a_folder_that_somebody_swaps_for_a_link_leads_no_edit_astray(
-    door: Door, folder: Path, tmp_path: Path, looks: str, within: str, monkeypatch: pytest.MonkeyPatch
+    context: ToolContext, folder: Path, tmp_path: Path, looks: str, within: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before any of the calls to the system, and back before another: nothing appears or changes outside."""
     deep, away, outside = folder / "deep", folder / "away", tmp_path / "outside"
@@ -284,18 +294,18 @@ def test_a_folder_that_somebody_swaps_for_a_link_leads_no_edit_astray(
     done = 0
     for plan in range(64):
         text = file.read_text()
-        token = read(door, path).token
+        token = read(context, path).token
         beset(plan)
-        result = edit(door, path, text, "two" if text == "one" else "one", token)
+        result = edit(context, path, text, "two" if text == "one" else "one", token)
         for name, function in really.items():
             monkeypatch.setattr(os, name, function)
         swap(out=False)
-        done += isinstance(result, Edited)
+        done += isinstance(result, FileEdit)
         assert [(each.name, each.read_text()) for each in (outside / within).iterdir()] == [("notes.md", "one")], (
             f"{plan:b}"
         )
         assert [each.name for each in file.parent.iterdir()] == ["notes.md"]
-        assert (file.read_text() == text) != isinstance(result, Edited)
+        assert (file.read_text() == text) != isinstance(result, FileEdit)
     assert 0 < done < 64
 
 
@@ -303,46 +313,46 @@ def _nobody_knows(path: Path) -> Path:
     raise OSError
 
 
-def test_a_folder_that_may_not_be_written_is_a_refusal(door: Door, folder: Path, tmp_path: Path) -> None:
+def test_a_folder_that_may_not_be_written_is_a_refusal(context: ToolContext, folder: Path, tmp_path: Path) -> None:
     (folder / "notes.md").write_text("one")
     (folder / "notes.md").chmod(0o644)
     for each in (tmp_path, folder, *tmp_path.parents[:2]):
         each.chmod(0o555 if each == folder else 0o755)
-    token = read(door, "notes.md").token
+    token = read(context, "notes.md").token
     with as_nobody():
-        assert reason(edit(door, "notes.md", "one", "two", token)) == "not_permitted"
+        assert reason(edit(context, "notes.md", "one", "two", token)) == "not_permitted"
     folder.chmod(0o755)
     assert [each.name for each in folder.iterdir()] == ["notes.md"]
 
 
 def test_an_edit_through_a_link_reaches_the_file_and_one_that_leads_out_does_not(
-    door: Door, folder: Path, tmp_path: Path
+    context: ToolContext, folder: Path, tmp_path: Path
 ) -> None:
     (folder / "notes.md").write_text("one")
     (folder / "link.md").symlink_to("notes.md")
-    assert isinstance(edit(door, "link.md", "one", "two", read(door, "link.md").token), Edited)
+    assert isinstance(edit(context, "link.md", "one", "two", read(context, "link.md").token), FileEdit)
     assert (folder / "link.md").is_symlink()
     assert (folder / "notes.md").read_text() == "two"
     (tmp_path / "outside.md").write_text("one")
     (folder / "out.md").symlink_to(tmp_path / "outside.md")
-    assert reason(sightline.read_file("out.md", through=door)) == "not_permitted"
-    assert reason(edit(door, "out.md", "one", "two", "token")) == "not_permitted"
+    assert reason(sightline.read_file("out.md", session=Session.from_context(context))) == "not_permitted"
+    assert reason(edit(context, "out.md", "one", "two", "token")) == "not_permitted"
     assert (tmp_path / "outside.md").read_text() == "one"
 
 
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(before=st.text(), old=st.text(min_size=1), after=st.text(), new=st.text())
 def test_an_edit_changes_that_text_and_no_other(
-    door: Door, folder: Path, before: str, old: str, after: str, new: str
+    context: ToolContext, folder: Path, before: str, old: str, after: str, new: str
 ) -> None:
     whole = before + old + after
     (folder / "any.txt").write_bytes(whole.encode())
-    found = sightline.read_file("any.txt", through=door)
-    if isinstance(found, Refused):
+    found = sightline.read_file("any.txt", session=Session.from_context(context))
+    if isinstance(found, Failure):
         assert found.reason == "unsupported_type"
         return
-    result = edit(door, "any.txt", old, new, found.token)
-    done = isinstance(result, Edited)
+    result = edit(context, "any.txt", old, new, found.token)
+    done = isinstance(result, FileEdit)
     times = sum(whole.startswith(old, at) for at in range(len(whole)))
     assert done == (times == 1 and old != new)
     assert (folder / "any.txt").read_bytes().decode() == (whole.replace(old, new) if done else whole)
@@ -351,6 +361,6 @@ def test_an_edit_changes_that_text_and_no_other(
 @pytest.mark.parametrize(
     "more", [{"first": 0}, {"lines": 0}, {"first": "1"}, {"lines": True}, {"first": 1.5}, {"character": 0}]
 )
-def test_lines_are_counted_from_one(door: Door, folder: Path, more: dict[str, Any]) -> None:
+def test_lines_are_counted_from_one(session: Session, folder: Path, more: dict[str, Any]) -> None:
     (folder / "notes.md").write_text("one")
-    assert reason(sightline.read_file("notes.md", through=door, **more)) == "invalid_input"
+    assert reason(sightline.read_file("notes.md", session=session, **more)) == "invalid_input"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import sightline
-from sightline.api import Envelope, door
+from sightline.api import FileAnswer, Session
 from tests.api.eyes import named
 from tests.api.held import Held, holding
 from tests.engine.parts import picture
@@ -22,12 +22,12 @@ from tests.requirements import requirement
 
 ASK = """
 import json, sys, sightline
-from sightline.api import analysis, door
-through = door()
+from sightline.api import Session, analysis
+session = Session()
 print("ready", flush=True)
 sys.stdin.readline()
 print("asking", flush=True)
-found = sightline.analyze("shot.png", sys.argv[1], through=through)
+found = sightline.analyze("shot.png", sys.argv[1], session=session)
 print(json.dumps(found.as_dict()), flush=True)
 """
 
@@ -86,7 +86,11 @@ def test_two_processes_that_ask_the_same_at_once_pay_for_one_call(monkeypatch: p
             assert said(other) == ("answer 2", False)
     assert answers == (("answer 1", False), ("answer 1", True))
     assert len(held.calls) == 2
-    entries = [entry for entry in door().record.ledger.list_entries() if entry.about["question"] == "What is it?"]
+    entries = [
+        entry
+        for entry in Session().tool_context.record.ledger.list_entries()
+        if entry.about["question"] == "What is it?"
+    ]
     assert sorted((entry.cache_hit, entry.usage.input) for entry in entries) == [(False, 100), (True, None)]
 
 
@@ -121,7 +125,7 @@ def test_where_nothing_is_to_be_remembered_everybody_asks(monkeypatch: pytest.Mo
 def test_answers_about_a_file_are_shared_where_they_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(path: str) -> tuple[str, bool]:
         found = sightline.vision_analyze(prompt="What is it?", file_path=path)
-        assert isinstance(found, Envelope), found
+        assert isinstance(found, FileAnswer), found
         return found.text, found.cached
 
     with holding() as held, ThreadPoolExecutor(2) as threads:

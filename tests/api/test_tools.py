@@ -13,19 +13,18 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.api.results import Edited, Refused, Text, View
-from sightline.api.session import Door
-from sightline.api.session import door as users_door
-from sightline.api.toolset import TOOLS
-from sightline.model.toolset import TOOL_NAMES
+from sightline.api.session import Session, ToolContext
+from sightline.api.tool_registry import TOOLS
+from sightline.api.tool_results import Failure, FileEdit, FileText, View
+from sightline.model.scene import TOOL_NAMES
 from tests.api.bad import HTML, PNG, SVG
 from tests.requirements import requirement
 
 NAMES = ["view_image", "read_file", "edit_file", "list_images"]
 
 
-def named(door: Door) -> dict[str, dict[str, Any]]:
-    return {str(tool["name"]): tool for tool in sightline.tools(through=door)}
+def named(context: ToolContext) -> dict[str, dict[str, Any]]:
+    return {str(tool["name"]): tool for tool in sightline.tools(session=Session.from_context(context))}
 
 
 @requirement("settings.doubt")
@@ -34,8 +33,8 @@ def test_the_names_that_a_setting_may_hold_are_those_of_the_tools() -> None:
 
 
 @requirement("tools.schemas", "tools.capabilities", "tools.of_toolset", "tools.untrusted", "view.capability")
-def test_each_tool_has_a_schema_and_says_what_it_may_do(door: Door) -> None:
-    found = named(door)
+def test_each_tool_has_a_schema_and_says_what_it_may_do(context: ToolContext) -> None:
+    found = named(context)
     assert list(found) == NAMES
     for tool in found.values():
         schema = tool["parameters"]
@@ -54,18 +53,18 @@ def test_each_tool_has_a_schema_and_says_what_it_may_do(door: Door) -> None:
 
 
 @requirement("view.two_tools")
-def test_no_source_and_no_argument_makes_one_tool_do_what_the_other_does(door: Door, folder: Path) -> None:
+def test_no_source_and_no_argument_makes_one_tool_do_what_the_other_does(context: ToolContext, folder: Path) -> None:
     assert not {"mode", "as", "format", "type"} & {
-        argument for tool in named(door).values() for argument in tool["parameters"]["properties"]
+        argument for tool in named(context).values() for argument in tool["parameters"]["properties"]
     }
     for name, data in {"image.png": PNG, "drawing.svg": SVG, "notes.md": b"words\n", "page.html": HTML}.items():
         (folder / name).write_bytes(data)
-        seen = sightline.call("view_image", {"path": name}, through=door)
-        text = sightline.call("read_file", {"path": name}, through=door)
-        kinds = [[block["type"] for block in result.content()] for result in (seen, text)]  # type: ignore[call-overload,index]
+        seen = sightline.call("view_image", {"path": name}, session=Session.from_context(context))
+        text = sightline.call("read_file", {"path": name}, session=Session.from_context(context))
+        kinds = [[block["type"] for block in result.content()] for result in (seen, text)]
         assert kinds == [["text", "image"] if name == "image.png" else ["text"], ["text"]]
-        assert isinstance(seen, View if name == "image.png" else Refused)
-        assert isinstance(text, Refused if name == "image.png" else Text)
+        assert isinstance(seen, View if name == "image.png" else Failure)
+        assert isinstance(text, Failure if name == "image.png" else FileText)
 
 
 @requirement("tools.toolset")
@@ -74,13 +73,13 @@ def test_no_source_and_no_argument_makes_one_tool_do_what_the_other_does(door: D
     [({"vision"}, NAMES), ({"view_image"}, ["view_image"]), ({"read_file", "other"}, ["read_file"]), (set(), [])],
 )
 def test_the_toolset_decides_what_is_offered_and_what_can_be_called(
-    door: Door, toolset: set[str], offered: list[str]
+    context: ToolContext, toolset: set[str], offered: list[str]
 ) -> None:
-    some = replace(door, toolset=frozenset(toolset))
+    some = replace(context, toolset=frozenset(toolset))
     assert list(named(some)) == offered
     for name in NAMES:
-        result = sightline.call(name, {"what": "no argument of any"}, through=some)
-        assert isinstance(result, Refused)
+        result = sightline.call(name, {"what": "no argument of any"}, session=Session.from_context(some))
+        assert isinstance(result, Failure)
         assert result.reason == ("invalid_input" if name in offered else "not_permitted")
 
 
@@ -92,9 +91,9 @@ def test_the_users_settings_hold_for_the_library(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert [tool["name"] for tool in sightline.tools()] == ["view_image"]
     monkeypatch.setenv("SIGHTLINE_FS_REACH", str(tmp_path_factory.mktemp("allowed")))
-    assert users_door().policy.roots[-1].name.startswith("allowed")
+    assert Session().tool_context.policy.roots[-1].name.startswith("allowed")
     monkeypatch.chdir(tmp_path)
-    assert users_door().policy.roots[0] == tmp_path.resolve()
+    assert Session().tool_context.policy.roots[0] == tmp_path.resolve()
 
 
 @requirement("path.home")
@@ -108,46 +107,48 @@ def test_the_home_folder_is_seen_where_the_setting_names_it(monkeypatch: pytest.
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.chdir(working)
     for path in ("~/image.png", str(home / "image.png")):
-        refusal = sightline.view(path)
-        assert isinstance(refusal, Refused)
+        refusal = sightline.call("view_image", {"path": path})
+        assert isinstance(refusal, Failure)
         assert refusal.reason == "not_permitted"
     monkeypatch.setenv("SIGHTLINE_FS_REACH", "~")
     for path in ("~/image.png", str(home / "image.png")):
-        assert isinstance(sightline.view(path), View)
+        assert isinstance(sightline.call("view_image", {"path": path}), View)
 
 
-def test_a_call_does_what_the_function_does(door: Door, folder: Path) -> None:
+def test_a_call_does_what_the_function_does(session: Session, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     (folder / "notes.md").write_text("one")
     arguments = {"path": "image.png", "crop": {"region": "top"}, "page": None}
-    seen = sightline.call("view_image", arguments, through=door)
+    seen = sightline.call("view_image", arguments, session=session)
     assert isinstance(seen, View)
-    assert seen == sightline.view("image.png", crop="r=top", through=door)
-    text = sightline.call("read_file", {"path": "notes.md"}, through=door)
-    assert isinstance(text, Text)
+    assert seen == sightline.view("image.png", crop="r=top", session=session)
+    text = sightline.call("read_file", {"path": "notes.md"}, session=session)
+    assert isinstance(text, FileText)
     edit = {"path": "notes.md", "old": "one", "new": "two", "token": text.token}
-    assert sightline.call("edit_file", edit, through=door) == Edited("notes.md", 3)
+    assert sightline.call("edit_file", edit, session=session) == FileEdit("notes.md", 3)
 
 
 @requirement("view.refusal.invalid_input")
 @pytest.mark.parametrize(
     "arguments", [{}, {"path": "a", "colour": 1}, None, [], "image.png", {"crop": "r=top"}, {"path": 7}]
 )
-def test_arguments_that_make_no_sense_are_a_refusal(door: Door, arguments: Any) -> None:
-    result = sightline.call("view_image", arguments, through=door)
-    assert isinstance(result, Refused)
+def test_arguments_that_make_no_sense_are_a_refusal(session: Session, arguments: Any) -> None:
+    result = sightline.call("view_image", arguments, session=session)
+    assert isinstance(result, Failure)
     assert result.reason == "invalid_input"
 
 
 @requirement("library.sync_async")
-async def test_every_function_may_be_awaited(door: Door, folder: Path) -> None:
+async def test_every_function_may_be_awaited(session: Session, folder: Path) -> None:
     (folder / "notes.md").write_text("one")
-    text = await sightline.read_file.aio("notes.md", through=door)
-    assert text == sightline.read_file("notes.md", through=door)
-    assert isinstance(text, Text)
-    assert await sightline.edit_file.aio("notes.md", "one", "two", text.token, through=door) == Edited("notes.md", 3)
-    assert await sightline.call.aio("read_file", {"path": "notes.md"}, through=door) == sightline.call(
-        "read_file", {"path": "notes.md"}, through=door
+    text = await sightline.read_file.aio("notes.md", session=session)
+    assert text == sightline.read_file("notes.md", session=session)
+    assert isinstance(text, FileText)
+    assert await sightline.edit_file.aio("notes.md", "one", "two", text.token, session=session) == FileEdit(
+        "notes.md", 3
+    )
+    assert await sightline.call.aio("read_file", {"path": "notes.md"}, session=session) == sightline.call(
+        "read_file", {"path": "notes.md"}, session=session
     )
 
 
@@ -157,7 +158,7 @@ def test_a_working_folder_that_is_gone_is_no_reason_to_raise(monkeypatch: pytest
     monkeypatch.chdir(gone)
     gone.rmdir()
     result = sightline.view("image.png")
-    assert isinstance(result, Refused)
+    assert isinstance(result, Failure)
     assert result.reason == "not_found"
 
 
@@ -170,15 +171,16 @@ def test_a_machine_without_a_temporary_folder_is_no_reason_to_raise(
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr("tempfile._candidate_tempdir_list", list)
     if working == "there":
-        assert users_door().policy.roots == (tmp_path.resolve(),)
-        assert isinstance(sightline.read_file("notes.md"), Text)
+        assert Session().tool_context.policy.roots == (tmp_path.resolve(),)
+        assert isinstance(sightline.read_file("notes.md"), FileText)
         assert reason_of(sightline.view("absent.png")) == "not_found"
         return
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    assert users_door().policy.roots == ()
-    assert reason_of(sightline.view("image.png")) == reason_of(sightline.read_file("notes.md")) == "not_permitted"
+    assert Session().tool_context.policy.roots == ()
+    assert reason_of(sightline.view("image.png")) == reason_of(sightline.read_file("notes.md")) == "not_found"
+    assert reason_of(sightline.call("view_image", {"path": "image.png"})) == "not_permitted"
 
 
 def test_a_door_that_cannot_be_opened_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,12 +201,12 @@ def test_a_door_that_cannot_be_opened_is_a_refusal(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", [["view_image"], None, 7, {}, "view_image "])
-def test_a_name_that_is_none_is_a_refusal(door: Door, name: Any) -> None:
-    assert reason_of(sightline.call(name, {"path": "image.png"}, through=door)) == "not_permitted"
+def test_a_name_that_is_none_is_a_refusal(session: Session, name: Any) -> None:
+    assert reason_of(sightline.call(name, {"path": "image.png"}, session=session)) == "not_permitted"
 
 
 def reason_of(result: object) -> str:
-    assert isinstance(result, Refused), result
+    assert isinstance(result, Failure), result
     return result.reason
 
 
@@ -219,6 +221,6 @@ def test_the_package_alone_loads_nothing_and_knows_its_names() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["[]", "True", "True"]
-    assert sightline.door is users_door
+    assert sightline.Session is Session
     with pytest.raises(AttributeError, match="'views'"):
         sightline.views  # type: ignore[attr-defined] # noqa: B018

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sightline
-from sightline.api import Analysis, Door, Refused, door
-from sightline.api.session import UNNAMED, Turns
+from sightline.api import Analysis, Failure, Session
+from sightline.api.session import UNNAMED_TURN, TurnQuota
 from tests.api.eyes import eyes, named, sent
 from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture
-from tests.engine.test_turns import FAILED, digest
+from tests.engine.test_conversation_turns import FAILED, digest
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
 
@@ -30,8 +29,8 @@ def use(monkeypatch: pytest.MonkeyPatch, provider: Provider, **more: str) -> Non
         monkeypatch.setenv(name, value)
 
 
-def call(question: str, through: Door | None = None) -> Any:
-    return sightline.call("analyze_image", {"images": ["shot.png"], "question": question}, through=through)
+def call(question: str, session: Session | None = None) -> Any:
+    return sightline.call("analyze_image", {"images": ["shot.png"], "question": question}, session=session)
 
 
 @requirement("seer.calls")
@@ -39,23 +38,23 @@ def test_a_turn_has_so_many_calls_that_go_out_and_what_is_known_is_free(monkeypa
     with eyes("an answer") as provider:
         use(monkeypatch, provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="2")
         asked = [call(question) for question in ("one?", "one?", "two?", "one?", "three?", "two?")]
-        assert [type(each) for each in asked] == [Analysis] * 4 + [Refused, Analysis]
+        assert [type(each) for each in asked] == [Analysis] * 4 + [Failure, Analysis]
         no = asked[4].as_dict()
         assert {**no, "message": ""} == {"ok": False, "reason": "unavailable", "message": ""}
         assert "maxToolCallsPerTurn" in no["message"]
-        assert "`sightline config set`" in no["message"]
+        assert "sightline config set maxToolCallsPerTurn" in no["message"]
         assert len(provider.exchanges) == 2
-        (entry,) = door().record.ledger.list_entries("vision_proxy.skip")
+        (entry,) = Session().tool_context.record.ledger.list_entries("vision_proxy.skip")
         assert entry.images == (digest(),)
         assert entry.about["question"] == "three?"
         # A person is no model, a program is its own master, and another turn has calls of its own.
         assert isinstance(sightline.describe("shot.png", question="four?"), Analysis)
         assert isinstance(sightline.analyze("shot.png", "five?"), Analysis)
         for turn in ("t1", "t2"):
-            found = [call(f"{turn} {number}", door(turn=turn)) for number in range(3)]
-            assert [type(each) for each in found] == [Analysis, Analysis, Refused]
-        bound = [sightline.analyze("shot.png", f"six {number}", through=door(turn="t3")) for number in range(3)]
-        assert isinstance(bound[2], Refused)
+            found = [call(f"{turn} {number}", Session(turn=turn)) for number in range(3)]
+            assert [type(each) for each in found] == [Analysis, Analysis, Failure]
+        bound = [sightline.analyze("shot.png", f"six {number}", session=Session(turn="t3")) for number in range(3)]
+        assert isinstance(bound[2], Failure)
 
 
 @requirement("seer.calls")
@@ -68,27 +67,29 @@ def test_without_a_limit_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @requirement("seer.calls.unnamed")
 def test_calls_of_no_turn_are_of_a_new_one_after_a_minute_without_any() -> None:
     now = 0.0
-    turns = Turns(lambda: now)
-    assert [turns.takes(UNNAMED, 2) for _ in range(3)] == [True, True, False]
-    assert [turns.takes("named", 1) for _ in range(2)] == [True, False]
+    turns = TurnQuota(lambda: now)
+    assert [turns.try_take(UNNAMED_TURN, 2) for _ in range(3)] == [True, True, False]
+    assert [turns.try_take("named", 1) for _ in range(2)] == [True, False]
     now = 59.0
-    assert not turns.takes(UNNAMED, 2)
+    assert not turns.try_take(UNNAMED_TURN, 2)
     now = 60.5
-    assert [turns.takes(UNNAMED, 2) for _ in range(3)] == [True, True, False], "those that were refused are none"
-    assert not turns.takes("named", 1), "a turn that has a name lasts"
+    assert [turns.try_take(UNNAMED_TURN, 2) for _ in range(3)] == [True, True, False], (
+        "those that were refused are none"
+    )
+    assert not turns.try_take("named", 1), "a turn that has a name lasts"
     now = 3599.0
-    assert not turns.takes("named", 1)
+    assert not turns.try_take("named", 1)
     now = 3601.0
-    assert turns.takes("named", 1), "and not for ever"
+    assert turns.try_take("named", 1), "and not for ever"
 
 
 @requirement("tell.context.tool")
 def test_a_model_that_asks_itself_sends_its_question_and_no_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("an answer") as provider:
         use(monkeypatch, provider)
-        stage = Stage(ScriptedSeer(), record=door().record, context=True)
+        stage = Stage(ScriptedSeer(), record=Session().tool_context.record, include_context=True)
         asyncio.run(stage.prepare(Talk().say("my secret", picture()).body))
-        call("What colour?", replace(door(), turn="t"))
+        call("What colour?", Session(turn="t"))
         told, asked, images = sent(provider)
         assert asked == "What colour?"
         assert "secret" not in told
@@ -101,7 +102,7 @@ def test_a_model_that_asks_itself_sends_its_question_and_no_conversation(monkeyp
 def test_redescribe_changes_what_stands_in_conversations(monkeypatch: pytest.MonkeyPatch, line: Any) -> None:
     with eyes("the right words") as provider:
         use(monkeypatch, provider)
-        stage = Stage(ScriptedSeer([line, "others"]), record=door().record, context=True)
+        stage = Stage(ScriptedSeer([line, "others"]), record=Session().tool_context.record, include_context=True)
         talk = Talk().say("one", picture())
 
         async def told() -> list[str]:

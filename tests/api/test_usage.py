@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sightline.model.asking import Usage
-from sightline.model.upstream import Upstream
-from sightline.vision.capabilities import cost
+from sightline.model.profile import Upstream
+from sightline.model.seer import Usage
+from sightline.vision.providers import calculate_cost
 from tests.requirements import requirement
 
 ANTHROPIC = Upstream("work", {"anthropic": "https://api.anthropic.com"})
@@ -16,11 +16,11 @@ USAGE = Usage(1_000_000, 100_000)
 
 @requirement("ask.cost")
 def test_the_price_is_that_of_the_provider_s_own_list() -> None:
-    dear, cheap = cost(ANTHROPIC, "claude-opus-4-7", USAGE), cost(OPENAI, "gpt-5-mini", USAGE)
+    dear, cheap = calculate_cost(ANTHROPIC, "claude-opus-4-7", USAGE), calculate_cost(OPENAI, "gpt-5-mini", USAGE)
     assert dear is not None
     assert cheap is not None
     assert dear > 10 * cheap > 0
-    kept = cost(ANTHROPIC, "claude-opus-4-7", Usage(1_000_000, 100_000, 900_000))
+    kept = calculate_cost(ANTHROPIC, "claude-opus-4-7", Usage(1_000_000, 100_000, 900_000))
     assert kept is not None
     assert kept < dear
 
@@ -38,10 +38,10 @@ def test_the_price_is_that_of_the_provider_s_own_list() -> None:
     ids=["model", "provider", "this machine", "nothing counted", "half counted"],
 )
 def test_a_price_that_nobody_knows_is_unknown_and_not_zero(upstream: Upstream, model: str, usage: Usage) -> None:
-    assert cost(upstream, model, usage) is None
+    assert calculate_cost(upstream, model, usage) is None
 
 
 @requirement("ask.cost")
 def test_without_the_list_every_price_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "genai_prices", None)
-    assert cost(OPENAI, "gpt-5", USAGE) is None
+    assert calculate_cost(OPENAI, "gpt-5", USAGE) is None

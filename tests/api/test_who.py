@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.api import Analysis, Envelope, Refused, View
+from sightline.api import Analysis, Failure, FileAnswer, View
 from tests.api.eyes import ABSENT, eyes
 from tests.engine.parts import picture
 from tests.requirements import requirement
@@ -47,7 +47,7 @@ def looked(provider: Provider, **call: Any) -> list[str]:
     found = sightline.analyze("shot.png", f"What is it? {before}", **call)
     assert isinstance(found, Analysis), found
     told = sightline.vision_analyze(prompt=f"What? {before}", file_path=Path("shot.png").absolute(), **call)
-    assert isinstance(told, Envelope), told
+    assert isinstance(told, FileAnswer), told
     return [json.loads(each.body)["model"] for each in provider.exchanges[before:]]
 
 
@@ -100,9 +100,9 @@ def test_the_auxiliary_model_has_the_top_level_s_key_and_its_address(
 def test_a_model_that_names_no_provider_is_never_another_one(provider: Provider, model: str) -> None:
     settle(provider, provider="mine", modelId="named")
     no = sightline.analyze("shot.png", "What is it?", model=model)
-    assert isinstance(no, Refused), no
+    assert isinstance(no, Failure), no
     told = sightline.vision_analyze(prompt="What?", file_path=Path("shot.png").absolute(), model=model)
-    assert isinstance(told, Refused)
+    assert isinstance(told, Failure)
     assert str(told.as_dict()["error"]).startswith("VISION_NOT_SUPPORTED")
     assert provider.exchanges == []
 
@@ -124,12 +124,12 @@ def test_consent_is_for_one_provider_whatever_is_set(
 ) -> None:
     settle(provider, **{"apiKey": "sk", **held, "upstreams": {**ABSENT, **held.get("upstreams", {})}})
     for name in ("openai", "mine", "work"):
-        sightline.api.door().record.policy.set_consent(name, given=True)
+        sightline.Session().tool_context.record.policy.set_consent(name, given=True)
     read = sightline.analyze("shot.png", "Is the cat sad?")
     assert isinstance(read, Analysis)
     assert (read.seer, "sightline consent yes" in read.text) == ("local", True)
     answer = sightline.vision_analyze(prompt="What?", file_path=Path("shot.png").absolute())
-    assert isinstance(answer, Envelope)
+    assert isinstance(answer, FileAnswer)
     assert (answer.provider, "sightline consent yes" in answer.text) == ("local", True)
 
 
@@ -164,8 +164,8 @@ def test_every_tool_is_a_function_of_the_package(provider: Provider, tmp_path: P
     assert isinstance(sightline.analyze("shot.png", "What?"), Analysis)
     assert isinstance(sightline.describe("shot.png"), Analysis)
     shot = tmp_path / "shot.png"
-    assert isinstance(sightline.vision_analyze(prompt="What?", file_path=shot), Envelope)
-    assert isinstance(sightline.video_analyze(file_path=shot), Refused)
+    assert isinstance(sightline.vision_analyze(prompt="What?", file_path=shot), FileAnswer)
+    assert isinstance(sightline.video_analyze(file_path=shot), Failure)
 
 
 @requirement("library.tools")
@@ -175,5 +175,5 @@ async def test_and_can_be_awaited(provider: Provider, tmp_path: Path) -> None:
     assert isinstance(await sightline.analyze.aio("shot.png", "What?"), Analysis)
     assert isinstance(await sightline.describe.aio("shot.png"), Analysis)
     shot = tmp_path / "shot.png"
-    assert isinstance(await sightline.vision_analyze.aio(prompt="What?", file_path=shot), Envelope)
-    assert isinstance(await sightline.video_analyze.aio(file_path=shot), Refused)
+    assert isinstance(await sightline.vision_analyze.aio(prompt="What?", file_path=shot), FileAnswer)
+    assert isinstance(await sightline.video_analyze.aio(file_path=shot), Failure)

@@ -26,8 +26,11 @@ from sightline.cli.main import main
 _LOADED = multiprocessing.get_context("forkserver")
 _PRELOADED = [
     *(f"sightline.cli.verbs.{module.name}" for module in iter_modules(verbs.__path__)),
-    *(f"sightline.{name}" for name in ("commands.answer", "api", "runtime", "vision.chooser", "cli.compose")),
-    *(f"sightline.surfaces.{name}" for name in ("acp.relay", "acp.eyes", "acp.capability", "mcp.service")),
+    *(f"sightline.{name}" for name in ("commands.execution", "api", "runtime", "vision.chooser", "cli.compose")),
+    *(
+        f"sightline.surfaces.{name}"
+        for name in ("acp.relay", "acp.prompt_images", "acp.negotiation", "mcp.tool_service", "mcp.stdio")
+    ),
     "mcp.server.streamable_http_manager",
 ]
 # The fork server passes over what it cannot import, and every command would be slower without a word.

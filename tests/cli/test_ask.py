@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.cli.terminal import format_dollars
-from sightline.passes.words import SENT
+from sightline.passes.wording import CONSENT_TEXT
 from tests.api.answering import MP4, Model, saying, settle
 from tests.api.bad import PNG
 from tests.cli.command import sightline, typed
@@ -69,9 +69,9 @@ def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: 
     assert ended.code == 1
     assert ended.json["ok"] is False
     assert ended.json["error"].startswith(f"{prefix}: ")
-    assert prefix not in ended.err, "a word for programs"
     named = prefix.startswith(("FILE", "URL", "UNSUPPORTED"))
-    assert ended.err.startswith(f"sightline: {words[1]}: ") is named
+    assert ended.err.startswith(f"sightline: {prefix}: ")
+    assert ended.err.startswith(f"sightline: {prefix}: {words[1]}: ") is named
     assert ended.err.rstrip().endswith(")"), "with what can be done about it"
     assert ended.err.count("\n") == 1
 
@@ -83,7 +83,7 @@ def test_a_schema_that_cannot_be_read(folder: Path, model: Model, file: str) -> 
     assert (ended.code, ended.json["code"]) == (1, "input_invalid")
     assert ended.json["error"].startswith("INVALID_INPUT: ")
     assert file in ended.json["error"]
-    assert ended.err == f"sightline: {ended.json['error'].removeprefix('INVALID_INPUT: ')}\n"
+    assert ended.err == f"sightline: {ended.json['error']}\n"
 
 
 @requirement("ask.schema_exit")
@@ -102,7 +102,7 @@ def test_an_answer_that_breaks_its_schema_is_told_and_ends_with_1(folder: Path, 
     assert ended.err.endswith(f"{error}\n")
     assert len(model.asked) == 1
     code, heard = typed(["ask", "shot.png", "what?", "--schema", "number.json"], b"", {}, folder)
-    assert (code, "[Vision Proxy]" in heard, error in heard) == (1, True, True)
+    assert (code, "[Vision Proxy]" in heard, error in heard) == (1, False, True)
     model.lines = ['{"a": 7}']
     assert sightline("ask", "shot.png", "what?", "--schema", "number.json", folder=folder).code == 0
 
@@ -132,12 +132,13 @@ def test_on_a_terminal_there_are_words_and_a_line_that_goes_away(folder: Path, m
     assert " …\r\x1b[K" in heard
     assert '{"a": "a small flag"}\r\n' in heard
     assert re.search(r"\b1,287\b.*\b48\b", heard)
-    assert "[Vision Proxy]" in heard
+    assert "\x1b[2msightline: " in heard
+    assert "[Vision Proxy]" not in heard
     assert '"input_tokens"' not in heard
     code, heard = typed([*verb, "--json"], b"", {}, folder)
     assert '"input_tokens": 1287' in heard
     code, heard = typed([verb[0], "absent", *verb[2:]], b"", {}, folder)
-    assert (code, '"ok"' in heard, "sightline: absent: " in heard) == (1, False, True)
+    assert (code, '"ok"' in heard, "sightline: FILE_NOT_FOUND: absent: " in heard) == (1, False, True)
 
 
 @requirement("ask.terminal", "FR-3.4")
@@ -150,7 +151,7 @@ def test_a_terminal_asks_for_consent_before_it_asks(folder: Path, verb: list[str
         "SIGHTLINE_API_KEY": "k",
         "SIGHTLINE_MODELS": json.dumps({"eye": {"vision": True}, "watcher": {"video": True}}),
     }
-    question = SENT.format("far (eyes.invalid:9)")
+    question = CONSENT_TEXT.format("far (eyes.invalid:9)")
     _, heard = typed(verb, b"n\n", env, folder)
     assert question in heard
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {}
@@ -195,7 +196,7 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
     assert row["seer"].endswith("/eye")
     assert ended.json["total"] == figures
     lines = sightline("usage").out.splitlines()
-    assert [line.split()[0] for line in lines] == [row["day"], "in"]
+    assert [line.split()[0] for line in lines] == [row["day"], "total"]
     assert all(numbers(line) == ["2", "2,574", "96"] for line in lines)
     assert sightline("forget", "--all").code == 0
     assert sightline("usage", "--json").json["days"] == []

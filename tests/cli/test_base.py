@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from sightline.vision.seers.litellm import PROVIDERS
+from sightline.vision.seers.litellm import LITELLM_PROVIDERS
 from tests.api.bad import PNG
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, sightline
 from tests.requirements import requirement
@@ -68,13 +68,13 @@ def test_the_providers_of_the_extra_are_listed_where_it_is_installed_and_nothing
     report = sightline("doctor", env=env, folder=tmp_path, command=COMMAND)
     assert (report.code, report.err) == (0, "")
     (line,) = [line for line in report.out.splitlines() if "through LiteLLM" in line]
-    assert set(line.partition(": ")[2].split(", ")) == PROVIDERS
+    assert set(line.partition(": ")[2].split(", ")) == LITELLM_PROVIDERS
 
 
 @requirement("seer.others.listed")
 def test_the_page_of_the_library_has_them_and_the_variables_of_bedrock_and_vertex() -> None:
     page = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
     section = page.partition("## Bedrock, Vertex and others")[2]
-    assert set(re.findall(r"`([a-z_]+)`", section.split("\n\n")[2])) == PROVIDERS
+    assert set(re.findall(r"`([a-z_]+)`", section.split("\n\n")[2])) == LITELLM_PROVIDERS
     for variable in ("AWS_REGION_NAME", "AWS_BEARER_TOKEN_BEDROCK", "VERTEXAI_PROJECT", "VERTEXAI_LOCATION"):
         assert f"`{variable}`" in section

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sightline.model.asking import Usage
 from sightline.model.refusal import Refusal
-from sightline.runtime import find_proxies
-from sightline.settings import Settings, load
-from sightline.settings.upstreams import directory
+from sightline.model.seer import Usage
+from sightline.runtime import build_proxy_finder
+from sightline.settings import Settings, load_settings
+from sightline.settings.upstreams import build_directory
 from sightline.vision.chooser import Candidate
-from sightline.vision.providers import Named, Providers, local_servers, named_seer
+from sightline.vision.providers import VisionModel, VisionProviders, find_configured_model, find_loopback_servers
 from sightline.vision.service import price_answer
 from tests.engine.parts import ScriptedSeer
 from tests.requirements import requirement
@@ -24,13 +24,13 @@ def settings(home: Path, **held: object) -> Settings:
     home.mkdir(exist_ok=True)
     (home / "vision-proxy.json").write_text(json.dumps(held))
     keys = {"DEEPSEEK_API_KEY": "sk-deep", "OPENAI_API_KEY": "sk-open"}
-    return load({"SIGHTLINE_HOME": str(home), **keys})
+    return load_settings({"SIGHTLINE_HOME": str(home), **keys})
 
 
-def named(found: Settings) -> Named | Refusal | None:
-    places = directory(found)
+def named(found: Settings) -> VisionModel | Refusal | None:
+    places = build_directory(found)
     assert not isinstance(places, Refusal)
-    return named_seer(found, places)
+    return find_configured_model(found, places)
 
 
 @requirement("preset.key_stays")
@@ -45,23 +45,23 @@ def named(found: Settings) -> Named | Refusal | None:
 )
 def test_a_key_and_a_consent_go_to_no_host_but_their_own(tmp_path: Path, held: dict[str, object]) -> None:
     seer = named(settings(tmp_path / "home", **held))
-    assert isinstance(seer, Named)
+    assert isinstance(seer, VisionModel)
     assert seer.api_key == ""
     assert seer.provider == "llm.example.com"
 
 
 def test_at_its_own_address_a_provider_has_its_key_and_its_name(tmp_path: Path) -> None:
     seer = named(settings(tmp_path / "home", provider="openai", modelId="gpt-6-luna"))
-    assert isinstance(seer, Named)
+    assert isinstance(seer, VisionModel)
     assert (seer.provider, seer.api_key) == ("openai", "sk-open")
 
 
 @requirement("seer.loopback.here")
 def test_a_server_that_the_user_put_on_another_machine_is_not_one_of_this_machine(tmp_path: Path) -> None:
     held = {"ollama": {"baseUrl": "http://gpu-box.lan:11434/v1"}, "lmstudio": {"baseUrl": "http://127.0.0.1:1/v1"}}
-    places = directory(settings(tmp_path / "home", upstreams=held))
+    places = build_directory(settings(tmp_path / "home", upstreams=held))
     assert not isinstance(places, Refusal)
-    assert local_servers(places).keys() == {"lmstudio", "llamacpp", "vllm"}
+    assert find_loopback_servers(places).keys() == {"lmstudio", "llamacpp", "vllm"}
 
 
 @requirement("preset.key_stays")
@@ -71,24 +71,24 @@ def test_a_key_of_the_file_is_not_sent_to_a_provider_that_the_environment_names(
     (home / "vision-proxy.json").chmod(0o600)
     keys = {"SIGHTLINE_HOME": str(home), "ZAI_API_KEY": "sk-zai"}
     for model, key in (("zai/glm-5.3-flash", "sk-zai"), ("groq/qwen3.8-27b", "")):
-        seer = named(load({**keys, "SIGHTLINE_MODEL": model}))
-        assert isinstance(seer, Named)
+        seer = named(load_settings({**keys, "SIGHTLINE_MODEL": model}))
+        assert isinstance(seer, VisionModel)
         assert seer.api_key == key
-    seer = named(load(keys))
-    assert isinstance(seer, Named)
+    seer = named(load_settings(keys))
+    assert isinstance(seer, VisionModel)
     assert seer.api_key == "sk-file"
 
 
 def test_a_login_in_an_upstream_s_address_is_refused(tmp_path: Path) -> None:
-    refused = directory(settings(tmp_path / "home"), ["http://alice:hunter2@127.0.0.1:1"])
+    refused = build_directory(settings(tmp_path / "home"), ["http://alice:hunter2@127.0.0.1:1"])
     assert isinstance(refused, Refusal)
     assert "hunter2" not in str(refused)
 
 
 def test_the_one_upstream_of_a_run_takes_every_wire(tmp_path: Path) -> None:
-    found = directory(settings(tmp_path / "home"), ["deepseek=http://127.0.0.1:9"], alone=True)
+    found = build_directory(settings(tmp_path / "home"), ["deepseek=http://127.0.0.1:9"], single_agent=True)
     assert not isinstance(found, Refusal)
-    assert {upstream.name for upstream in found.owners.values()} == {"deepseek"}
+    assert {upstream.name for upstream in found.defaults.values()} == {"deepseek"}
 
 
 @requirement("seer.sees")
@@ -107,15 +107,15 @@ def test_an_unknown_provider_is_refused_with_the_known_ones(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("flag", ["ftp://a", "nowhere", "x=", "http://", "http://a:99999"])
 def test_a_flag_that_is_no_upstream_is_refused(tmp_path: Path, flag: str) -> None:
-    assert isinstance(directory(settings(tmp_path / "home"), [flag]), Refusal)
+    assert isinstance(build_directory(settings(tmp_path / "home"), [flag]), Refusal)
 
 
 def test_a_bare_address_takes_every_wire_and_a_named_one_only_its_own(tmp_path: Path) -> None:
-    found = directory(settings(tmp_path / "home"), ["https://llm.example.com", "openai=http://127.0.0.1:9/v1"])
+    found = build_directory(settings(tmp_path / "home"), ["https://llm.example.com", "openai=http://127.0.0.1:9/v1"])
     assert not isinstance(found, Refusal)
-    assert found.owners["anthropic"].name == "llm.example.com"
-    assert found.named["openai"].base("openai_chat") == "http://127.0.0.1:9/v1"
-    assert found.owners["openai_chat"].name == "llm.example.com"
+    assert found.defaults["anthropic"].name == "llm.example.com"
+    assert found.by_name["openai"].get_base("openai_chat") == "http://127.0.0.1:9/v1"
+    assert found.defaults["openai_chat"].name == "llm.example.com"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_bare_address_takes_every_wire_and_a_named_one_only_its_own(tmp_path: 
     ],
 )
 def test_the_proxies_of_the_environment_count(variables: dict[str, str], host: str, proxy: str | None) -> None:
-    assert find_proxies(variables)("https", host) == proxy
+    assert build_proxy_finder(variables)("https", host) == proxy
 
 
 @requirement("telemetry.cost")
@@ -146,11 +146,11 @@ def test_the_proxies_of_the_environment_count(variables: dict[str, str], host: s
 )
 def test_a_look_of_one_s_own_upstream_has_its_price(tmp_path: Path, held: dict[str, object]) -> None:
     own = settings(tmp_path / "home", **held)
-    places = directory(own)
+    places = build_directory(own)
     assert not isinstance(places, Refusal)
     model = "meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8"
-    named = Providers(own, places).find(None, "not blind")
-    assert isinstance(named, Named)
+    named = VisionProviders(own, places).find_model(None, "not blind")
+    assert isinstance(named, VisionModel)
     asked = Candidate(ScriptedSeer(), replace(named, model=model))
     price = price_answer(asked, Usage(1_000_000, 1_000_000))
     assert price is not None

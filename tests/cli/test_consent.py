@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sightline.commands.answer import NOT_SENT, NOTHING_AGREED
-from sightline.passes.words import SENT
+from sightline.commands.execution import NOT_SENT, NOTHING_AGREED
+from sightline.passes.wording import CONSENT_TEXT
 from sightline.store import open_record
 from tests.api.bad import PNG
 from tests.cli.command import ALONE, assert_refused, sightline
@@ -27,7 +27,7 @@ def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
     assert sightline("consent").out == f"{NOTHING_AGREED}\n"
     ended = sightline("consent", "yes", "openai")
     assert ended.code == 0
-    assert ended.out.startswith(f"openai: {SENT.format('openai')}")
+    assert ended.out.startswith(f"openai: {CONSENT_TEXT.format('openai')}")
     assert "includeContext" in ended.out
     assert ended.out.count("\n") == 1
     assert sightline("consent", "no", "zai", "--json").json == {"ok": True, "provider": "zai", "consent": False}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from sightline.cli.terminal import ENDINGS, format_dollars
-from sightline.passes.words import SENT
+from sightline.cli.terminal import IMAGE_SUFFIXES, format_dollars
+from sightline.passes.wording import CONSENT_TEXT
 from tests.api.eyes import eyes, named, sent
 from tests.cli.command import ALONE, POWERLESS, assert_refused, sightline, typed
 from tests.engine.parts import picture
@@ -31,15 +31,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @requirement("cli.describe", "FR-3.5", "FR-3.6")
-def test_a_description_is_printed_with_who_looked(folder: Path) -> None:
+def test_stdout_has_the_words_and_stderr_who_looked(folder: Path) -> None:
     with eyes("A red square.\x1b[31m\nSecond line.") as provider:
         ended = sightline("describe", "shot.png", env=named(provider), folder=folder)
-    assert (ended.code, ended.err) == (0, "")
-    first, *rest = ended.out.splitlines()
-    assert first.startswith("[Vision Proxy] shot.png ")
-    assert f"mine/eye-1 ({provider.url.removeprefix('http://')})" in first
-    assert rest[:2] == ["A red square.?[31m", "Second line."]
-    assert re.fullmatch(r"\[Vision Proxy\] [\d,]+ [a-z ]+, [\d,]+ [a-z ]+", rest[2])
+    assert (ended.code, ended.out) == (0, "A red square.?[31m\nSecond line.\n")
+    seer = f"mine/eye-1 ({provider.url.removeprefix('http://')})"
+    assert re.fullmatch(rf"sightline: shot\.png by {re.escape(seer)}, [\d,]+ [a-z ]+, [\d,]+ [a-z ]+\n", ended.err)
     listed = sightline("vision-proxy", "list", folder=folder)
     (line,) = listed.out.splitlines()
     assert line.startswith(f"[Vision Proxy] sha256:{SHA} ")
@@ -72,22 +69,25 @@ def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None
         env = named(provider, "qwen3-vl-8b")
         words = ("describe", "shot.png", "--question", "Where?", "--overlay", "where.png")
         ended = sightline(*words, env=env, folder=folder)
-        assert (ended.code, ended.err) == (0, "")
-        *_, legend, middle, _, drawn = ended.out.splitlines()
-        assert "[x1, y1, x2, y2]" in legend
-        assert re.fullmatch(r"\[Vision Proxy\] middle .*\[160, 120, 480, 360\]", middle)
-        assert re.fullmatch(r"\[Vision Proxy\] .*where\.png", drawn)
+        assert ended.code == 0
+        looked, drawn = ended.err.splitlines()
+        assert re.search(r"\b1 box \(--boxes ", looked)
+        assert re.fullmatch(r"sightline: .*where\.png", drawn)
         with Image.open(folder / "where.png") as made:
             assert made.size == (640, 480)
             assert made.convert("RGB").getpixel((157, 117)) == (214, 24, 31)
         assert_refused(sightline(*words, env=env, folder=folder), "where.png", "--force")
         unnamed = sightline(*words[:-1], "where.xyz", env=env, folder=folder)
-        assert_refused(unnamed, "where.xyz", "--overlay", ENDINGS)
+        assert_refused(unnamed, "where.xyz", "--overlay", IMAGE_SUFFIXES)
         two = sightline("describe", "shot.png", "other.png", "--overlay", "x.png", env=env, folder=folder)
         assert_refused(two, "--overlay")
         assert len(provider.exchanges) == 1, "who refuses afterwards has paid for nothing"
-        again = sightline(*words[:-1], "where.jpg", env=env, folder=folder)
+        again = sightline(*words[:-1], "where.jpg", "--boxes", env=env, folder=folder)
         assert again.code == 0
+        *_, legend, middle = again.out.splitlines()
+        assert "[x1, y1, x2, y2]" in legend
+        assert re.fullmatch(r"middle .*\[160, 120, 480, 360\]", middle)
+        assert "--boxes" not in again.err
         with Image.open(folder / "where.jpg") as made:
             assert (made.format, made.size) == ("JPEG", (640, 480))
         (folder / "where.png").write_text("mine")
@@ -170,7 +170,7 @@ def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Pa
     code, heard = typed(["describe", "shot.png"], b"n\n", env, folder)
     assert (code, " local" in heard) == (0, True), "the local reader needs no consent"
     assert " …\r\x1b[K" in heard
-    assert f"[Vision Proxy] {SENT.format('mine (eyes.invalid:9)')}" in heard
+    assert f"sightline: {CONSENT_TEXT.format('mine (eyes.invalid:9)')}" in heard
     assert "sightline consent yes eyes.invalid:9" in heard
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {}
     code, heard = typed(["describe", "shot.png"], b"y\n", env, folder)
@@ -197,10 +197,9 @@ def test_with_no_key_and_no_network_it_reads_whatever_is_asked(folder: Path) -> 
     (folder / "form.png").write_bytes((SAMPLES / "form.png").read_bytes())
     ended = sightline("describe", "form.png", "--question", "What is the value of the VAT number field?",
                       env=ALONE, folder=folder)  # fmt: skip
-    assert (ended.code, ended.err) == (0, "")
+    assert ended.code == 0
     assert '"GB 294 8371 06"' in ended.out
-    assert "by local" in ended.out
-    assert ended.out.endswith(f"[Vision Proxy] {format_dollars(0)}\n")
+    assert ended.err.startswith(f"sightline: form.png by local, {format_dollars(0)}")
     assert sightline("usage", folder=folder).out.endswith(f", {format_dollars(0)}\n")
     other = sightline("describe", "form.png", "--question", "What breed is the dog?", env=ALONE, folder=folder)
     assert (other.code, "GB 294 8371 06" in other.out) == (0, True)
@@ -217,22 +216,22 @@ def test_where_nothing_can_be_drawn_nobody_is_asked_and_what_was_paid_for_is_pri
             assert_refused(no, target, "--overlay")
         assert provider.exchanges == []
         long = "n" * 300 + ".png"  # which only the disk itself refuses
-        for more, first in (((), "[Vision Proxy] shot.png "), (("--json",), '{"ok": true, "images": ')):
+        for more, first in (((), '[{"bbox_2d"'), (("--json",), '{"ok": true, "images": ')):
             ended = sightline(*words, long, *more, env=env, folder=folder)
             assert (ended.code, ended.out.startswith(first)) == (1, True), ended
             assert long not in ended.out
-            assert ended.err.count("\n") == 1
-            assert long in ended.err
+            assert long in ended.err.splitlines()[-1]
+            assert ended.err.count("\n") == (1 if more else 2)
 
 
 @requirement("grounding.flagged", "cli.overlay")
 def test_a_person_learns_which_places_are_doubtful_and_how_many_did_not_fit(folder: Path) -> None:
     line = '[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}, {"bbox_2d": [0, 0, 9999, 5], "label": "b"}]'
     with eyes(line) as provider:
-        words = ("describe", "shot.png", "--question", "Where?", "--overlay")
+        words = ("describe", "shot.png", "--question", "Where?", "--boxes", "--overlay")
         ended = sightline(*words, "doubt.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
-        assert re.search(r"\[Vision Proxy\] middle .*\[160, 120, 480, 360\] \(\w+\)\n", ended.out)
-        assert "[Vision Proxy] 1 " in ended.out
+        assert re.search(r"^middle .*\[160, 120, 480, 360\] \(\w+\)\n", ended.out, re.MULTILINE)
+        assert ", 1 place " in ended.err
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         sightline(*words, "sure.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
     doubtful, sure = (Image.open(folder / name).convert("RGB").tobytes() for name in ("doubt.png", "sure.png"))
@@ -242,8 +241,9 @@ def test_a_person_learns_which_places_are_doubtful_and_how_many_did_not_fit(fold
 @requirement("grounding.flagged")
 def test_a_person_learns_that_an_answer_does_not_say_of_which_image_it_speaks(folder: Path) -> None:
     with eyes('{"bbox_2d": [250, 250, 750, 750], "label": "middle"}') as provider:
-        ended = sightline("describe", "shot.png", "other.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
-    assert "[Vision Proxy] 1 " in ended.out
+        words = ("describe", "shot.png", "other.png", "--boxes")
+        ended = sightline(*words, env=named(provider, "qwen3-vl-8b"), folder=folder)
+    assert ", 1 place " in ended.err
     assert "[250, 250, 750, 750]" not in ended.out.replace('"bbox_2d": [250, 250, 750, 750]', "")
 
 
@@ -270,8 +270,8 @@ def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> No
     with eyes("words") as provider:
         for question in ([], ["--question", os.fsdecode(b"\xff?")]):
             ended = sightline("describe", odd, "other.png", *question, env=named(provider), folder=folder)
-            assert (ended.code, ended.err) == (0, "")
-            assert "odd-?.png" in ended.out
+            assert (ended.code, ended.out) == (0, "words\n")
+            assert "odd-?.png" in ended.err
         assert len(provider.exchanges) == 2
 
 

@@ -22,7 +22,7 @@ IMAGE, OTHER = image_of("cat", 1), image_of("dog", 2)
 def folder(home: Path) -> Path:
     """A record that holds two images, one of them of a credential's scope."""
     record = open_record(home / "record")
-    record.images.keep(record.scope_of(""), IMAGE)
+    record.images.keep(record.compute_scope(""), IMAGE)
     record.descriptions.keep("theirs", description_of("cat", 1), "v1")
     record.images.keep_view("theirs", perception_of("cat", 1))
     record.images.keep("theirs", OTHER)
@@ -62,13 +62,13 @@ def test_all_images_are_forgotten_and_consents_stay(folder: Path) -> None:
 @requirement("record.forget.refused")
 def test_what_names_no_image_or_two_is_refused(folder: Path) -> None:
     record = open_record(folder)
-    keep_two_that_begin_alike(record, record.scope_of(""))
+    keep_two_that_begin_alike(record, record.compute_scope(""))
     record.close()
     before = held(folder)
     assert_refused(sightline("forget", "sha256:abcdefabcdef"), "sha256:abcdefabcdef", "2 images")
     for name in ("0" * 64, f"{IMAGE.sha256}#crop:1,2,3,4", "https://example.com/a.png"):
         assert_refused(sightline("forget", name), name)
-    assert_refused(sightline("forget", "abc"), "3 hex digits")
+    assert_refused(sightline("forget", "abc"), "hex digits", " 3 ")
     for words in ([], ["--all", IMAGE.sha256]):
         assert sightline("forget", *words).code == 2
     assert held(folder) == before
@@ -88,7 +88,7 @@ def test_what_is_only_described_or_shown_in_part_is_found_by_a_prefix_too(folder
 def test_a_record_that_another_program_holds_is_not_said_to_have_forgotten(
     folder: Path, which: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sightline.store.database._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("sightline.store.sqlite_database._BUSY_SECONDS", 0.05)
     other = sqlite3.connect(folder / "record.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     before = held(folder)
@@ -147,4 +147,4 @@ def test_a_refusal_is_an_object_where_one_is_asked_for(folder: Path) -> None:
 
 @requirement("cli.person")
 def test_a_path_is_told_how_its_image_is_named() -> None:
-    assert_refused(sightline("forget", "shot.png"), "'shot.png'", "`sightline view shot.png`")
+    assert_refused(sightline("forget", "shot.png"), "'shot.png'", "`sightline view FILE`")

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from sightline.cli.main import VERBS
-from sightline.model.receipt import Filed, Line, Receipt
+from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
 from sightline.store import open_record
 from tests.api.answering import MP4, saying, settle
 from tests.cli.command import Ended, sightline
@@ -70,9 +70,9 @@ def folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     request = body(calling("c1"), tool("c1", part(encoded(picture()))), model="gpt-6")
     (tmp_path / "body.json").write_text(json.dumps(request))
     record = open_record(home / "record")
-    line = Line("/messages/0/content/1", "told", "by zai/glm-5.3-flash", 1334, 250)
+    line = ReceiptLine("/messages/0/content/1", "told", "by zai/glm-5.3-flash", 1334, 250)
     record.ledger.file_receipt(
-        "", Filed(Receipt("zai", "glm-5.3", (line,), ("sent again",)), "anthropic", (("session-id", "one"),))
+        "", FiledReceipt(Receipt("zai", "glm-5.3", (line,), ("sent again",)), "anthropic", (("session-id", "one"),))
     )
     record.close()
     return tmp_path
@@ -117,7 +117,7 @@ def test_no_command_that_prints_json_is_left_out() -> None:
     shown = [line.split() for line, _ in BLOCKS]
     for name, (_, load) in VERBS.items():
         parser = ArgumentParser()
-        load().arguments(parser)
+        load().add_arguments(parser)
         for words in actions(parser):
             asked = [name, *words]
             assert any(line[: len(asked)] == asked for line in shown), f"sightline {' '.join(asked)} --json"

@@ -1,4 +1,4 @@
-"""How an agent is started: what goes in, what comes out, nothing run."""
+"""How agents are started: command lines in, launches out, without running anything."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sightline.agents.launch import FILES, Launch, Place
-from sightline.agents.programs import launch
+from sightline.agents.command_lines import launch
+from sightline.agents.launch import FILES, Launch, LaunchContext
 from sightline.model.refusal import Refusal
 from tests.requirements import requirement
 
@@ -19,7 +19,7 @@ HOME = {"HOME": "/home/me"}
 
 def started(*argv: str, env: dict[str, str] | None = None, files: dict[str, object] | None = None) -> Launch | Refusal:
     held = {Path(name): text if isinstance(text, str) else json.dumps(text) for name, text in (files or {}).items()}
-    return launch(argv, Place({**HOME, **(env or {})}, HERE, FOLDER, held.get, serve_port=8790))
+    return launch(argv, LaunchContext({**HOME, **(env or {})}, HERE, FOLDER, held.get, serve_port=8790))
 
 
 PAST_PROXIES = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
@@ -72,7 +72,7 @@ MERGED = {"model": "opus", "env": {"ANTHROPIC_BASE_URL": HERE, "FOO": "1"}}
 def test_settings_that_the_user_gives_are_merged_into_one_flag(words: list[str]) -> None:
     found = started("claude", *words, files={"/srv/project/own.json": OWN})
     assert isinstance(found, Launch)
-    assert found.formerly == {"anthropic": "https://theirs.example.com"}
+    assert found.former_upstreams == {"anthropic": "https://theirs.example.com"}
     assert found.argv == ("claude", "--settings", f"{FILES}/claude-settings.json", "-p", "hi")
     assert json.loads(found.files["claude-settings.json"]) == MERGED
 
@@ -102,7 +102,7 @@ def test_the_upstream_that_claude_uses_already_is_found_in_its_own_order() -> No
     for _ in range(5):
         found = started("claude", *flag, env=env, files={**files, **TRUSTED})
         assert isinstance(found, Launch)
-        order.append(found.formerly["anthropic"].removeprefix("https://").partition(".")[0])
+        order.append(found.former_upstreams["anthropic"].removeprefix("https://").partition(".")[0])
         if flag:
             flag = []
         elif files:
@@ -112,7 +112,7 @@ def test_the_upstream_that_claude_uses_already_is_found_in_its_own_order() -> No
     assert order == ["flag", "local", "project", "user", "environment"]
     found = started("claude")
     assert isinstance(found, Launch)
-    assert found.formerly == {}
+    assert found.former_upstreams == {}
 
 
 def test_claudes_own_folder_can_be_elsewhere() -> None:
@@ -122,18 +122,18 @@ def test_claudes_own_folder_can_be_elsewhere() -> None:
     }
     found = started("claude", env={"CLAUDE_CONFIG_DIR": "/elsewhere"}, files=files)
     assert isinstance(found, Launch)
-    assert found.formerly == {"anthropic": "https://right.example.com"}
+    assert found.former_upstreams == {"anthropic": "https://right.example.com"}
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"env": []}', '{"env": {"ANTHROPIC_BASE_URL": 5}}', "null", ""])
-def test_a_settings_file_of_claude_that_makes_no_sense_is_passed_over(text: str) -> None:
+def test_an_invalid_settings_file_of_claude_is_ignored(text: str) -> None:
     files: dict[str, object] = {
         "/srv/project/.claude/settings.json": text,
         "/home/me/.claude/settings.json": told("https://user.example.com"),
     }
     found = started("claude", files={**files, **TRUSTED})
     assert isinstance(found, Launch)
-    assert found.formerly == {"anthropic": "https://user.example.com"}
+    assert found.former_upstreams == {"anthropic": "https://user.example.com"}
 
 
 @requirement("run.unknown")
@@ -151,12 +151,12 @@ def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
         "X": "1",
     }
     openai = dict.fromkeys(("openai_chat", "openai_responses"), "https://o.example.com/v1")
-    assert found.formerly == {"anthropic": "https://a.example.com", **openai}
+    assert found.former_upstreams == {"anthropic": "https://a.example.com", **openai}
     assert found.note.startswith("aider ")
     assert "ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE" in found.note
     plain = started("aider")
     assert isinstance(plain, Launch)
-    assert plain.formerly == {}
+    assert plain.former_upstreams == {}
 
 
 @requirement("run.web_proxy")

@@ -1,4 +1,4 @@
-"""Each agent is started in the least intrusive way: login, model and provider of the user stay, no file is touched."""
+"""Each agent is started in the least intrusive way: the user's login, model, provider and files stay."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.agents.launch import FILES, Launch, Place, find_address, resolve_upstream
-from sightline.agents.programs import launch
+from sightline.agents.command_lines import launch
+from sightline.agents.launch import FILES, Launch, LaunchContext, find_address, resolve_upstream
 from sightline.agents.settings_files import merge, parse_json
 from sightline.model.refusal import Refusal
 from tests.cli.test_launch import FOLDER, HERE, HOME, started
@@ -33,17 +33,17 @@ def table(base: str) -> str:
 
 
 @requirement("run.codex")
-def test_codex_keeps_its_key_behind_a_provider_of_our_own() -> None:
+def test_codex_keeps_its_key_with_our_provider() -> None:
     found = launched("codex", "exec", "hi", files=KEYED)
     assert found.argv == ("codex", "-c", "model_provider=sightline", "-c", table(f"{HERE}/v1"), "exec", "hi")
-    assert found.formerly == {}
+    assert found.former_upstreams == {}
 
 
 @requirement("run.codex")
 def test_codex_with_a_chatgpt_login_goes_on_to_chatgpt() -> None:
     found = launched("codex", files=CHATGPT)
     assert found.argv[-1] == table(HERE)
-    assert set(found.formerly.values()) == {"https://chatgpt.com/backend-api/codex"}
+    assert set(found.former_upstreams.values()) == {"https://chatgpt.com/backend-api/codex"}
 
 
 @requirement("run.codex")
@@ -65,7 +65,7 @@ def test_a_provider_of_the_users_own_keeps_everything_but_its_address(
     found = launched("codex", *words, files={"/home/me/.codex/config.toml": theirs})
     ours = ["-c", f'model_providers.deep.base_url="{HERE}/v1"']
     assert found.argv == ("codex", *before, *ours, *after), "of two settings the later one counts"
-    assert set(found.formerly.values()) == {"https://deep.example.com/v1"}
+    assert set(found.former_upstreams.values()) == {"https://deep.example.com/v1"}
 
 
 CONFIG = "/home/me/.codex/config.toml"
@@ -77,7 +77,7 @@ def test_codex_keeps_an_address_of_the_built_in_provider(config: str) -> None:
     words = [] if config else ["-c", 'openai_base_url="https://corp.example.com/v1"']
     found = launched("codex", *words, files={**CHATGPT, CONFIG: config})
     assert found.argv[-1] == table(f"{HERE}/v1")
-    assert set(found.formerly.values()) == {"https://corp.example.com/v1"}
+    assert set(found.former_upstreams.values()) == {"https://corp.example.com/v1"}
 
 
 @requirement("run.codex", "run.takes_over")
@@ -85,7 +85,7 @@ def test_a_profile_of_codex_has_a_file_of_its_own() -> None:
     theirs = 'model_provider = "deep"\n[model_providers.deep]\nbase_url = "https://deep.example.com/llm"'
     found = launched("codex", "--profile", "work", files={"/home/me/.codex/work.config.toml": theirs})
     assert found.argv[:3] == ("codex", "-c", f'model_providers.deep.base_url="{HERE}"')
-    assert set(found.formerly.values()) == {"https://deep.example.com/llm"}
+    assert set(found.former_upstreams.values()) == {"https://deep.example.com/llm"}
 
 
 @requirement("run.refused")
@@ -114,7 +114,7 @@ def of_qwen(found: Launch) -> dict[str, Any]:
 def test_qwen_is_pointed_by_variables_and_its_model_is_declared_as_seeing() -> None:
     found = launched("qwen", "-p", "hi", env={"OPENAI_BASE_URL": "https://q.example.com/v1"})
     assert (found.argv, found.env["OPENAI_BASE_URL"]) == (("qwen", "-p", "hi"), f"{HERE}/v1")
-    assert found.formerly == {"openai_chat": "https://q.example.com/v1"}
+    assert found.former_upstreams == {"openai_chat": "https://q.example.com/v1"}
     assert of_qwen(found) == {"model": {"generationConfig": {"modalities": {"image": True}}}}
 
 
@@ -130,7 +130,7 @@ def test_qwen_keeps_every_model_of_its_list_each_with_its_own_upstream() -> None
         {**two, "baseUrl": f"{HERE}/u/qwen-2/v1", "generationConfig": seeing},
         {**one, "baseUrl": f"{HERE}/u/qwen-1/v1", "generationConfig": {"temperature": 0, **seeing}},
     ]
-    assert found.named == {
+    assert found.named_upstreams == {
         "qwen-1": ("openai_chat", "https://one.example.com/v1"),
         "qwen-2": ("openai_chat", "https://two.example.com/v1"),
     }
@@ -150,17 +150,17 @@ def test_qwen_keeps_every_model_of_its_list_each_with_its_own_upstream() -> None
 def test_qwens_upstream_is_found_wherever_it_looks(file: str, text: str, note: str) -> None:
     files: dict[str, object] = {file: text, "/home/me/.qwen/trustedFolders.json": {"/srv/project": "TRUST_FOLDER"}}
     found = launched("qwen", files=files)
-    assert found.formerly == {"openai_chat": "https://q.example.com/v1"}
+    assert found.former_upstreams == {"openai_chat": "https://q.example.com/v1"}
     assert note in found.note
     assert bool(note) == bool(found.note)
     flag = launched("qwen", "--openai-base-url", "https://f.example.com", "-p", "hi", files=files)
-    assert (flag.argv, flag.formerly) == (("qwen", "-p", "hi"), {"openai_chat": "https://f.example.com"})
+    assert (flag.argv, flag.former_upstreams) == (("qwen", "-p", "hi"), {"openai_chat": "https://f.example.com"})
     assert flag.env["OPENAI_BASE_URL"] == HERE, "an address without a version is asked without one"
 
 
 @requirement("run.qwen")
 @pytest.mark.parametrize(("rule", "taken"), [("TRUST_FOLDER", True), ("DO_NOT_TRUST", False), ("", False)])
-def test_a_project_that_qwen_does_not_trust_says_nothing(rule: str, taken: bool) -> None:
+def test_a_project_that_qwen_does_not_trust_is_ignored(rule: str, taken: bool) -> None:
     files: dict[str, object] = {
         "/home/me/.qwen/settings.json": {"security": {"folderTrust": {"enabled": True}}},
         "/home/me/.qwen/trustedFolders.json": {"/srv": rule} if rule else {},
@@ -168,15 +168,15 @@ def test_a_project_that_qwen_does_not_trust_says_nothing(rule: str, taken: bool)
         "/srv/project/.qwen/settings.json": {"modelProviders": {"openai": [{"id": "a", "baseUrl": "https://p/v1"}]}},
     }
     found = launched("qwen", files=files)
-    assert bool(found.formerly) is bool(found.named) is taken
+    assert bool(found.former_upstreams) is bool(found.named_upstreams) is taken
 
 
 @requirement("run.qwen")
-def test_an_address_of_qwen_may_speak_of_a_variable() -> None:
+def test_an_address_of_qwen_may_contain_a_variable() -> None:
     entries = [{"id": "a", "baseUrl": "${LAB}/v1"}, {"id": "b", "baseUrl": "$NOBODY/v1"}, {"id": "c"}]
     files: dict[str, object] = {"/home/me/.qwen/settings.json": {"modelProviders": {"openai": entries}}}
     found = launched("qwen", env={"LAB": "https://lab.example.com"}, files=files)
-    assert found.named == {"qwen-1": ("openai_chat", "https://lab.example.com/v1")}
+    assert found.named_upstreams == {"qwen-1": ("openai_chat", "https://lab.example.com/v1")}
     known, unknown, bare = of_qwen(found)["modelProviders"]["openai"]
     assert (known["baseUrl"], bare["baseUrl"]) == (f"{HERE}/u/qwen-1/v1", f"{HERE}/v1")
     assert unknown == entries[1], "what nobody can know is left alone"
@@ -203,7 +203,7 @@ def test_pi_gets_an_extension_for_this_run_and_every_provider_its_own_upstream()
     bases = json.loads(found.env["SIGHTLINE_PI_PROVIDERS"])
     assert (bases["anthropic"], bases["openai"]) == (f"{HERE}/u/anthropic", f"{HERE}/u/openai/v1")
     assert (bases["zai"], bases["lab"]) == (f"{HERE}/u/pi-zai/v1", f"{HERE}/u/pi-lab")
-    assert found.named == {
+    assert found.named_upstreams == {
         "pi-zai": ("openai_chat", "https://z.example.com/v4"),
         "pi-lab": ("anthropic", "http://127.0.0.1:9"),
     }
@@ -218,7 +218,7 @@ def test_opencode_keeps_its_files_and_its_model_is_declared_as_seeing() -> None:
     assert content["lab"]["options"] == {"baseURL": f"{HERE}/u/opencode-1/v1"}
     assert content["lab"]["models"]["m1"]["modalities"]["input"] == ["text", "image"]
     assert content["deepseek"] == {"options": {"baseURL": f"{HERE}/u/deepseek/v1"}}
-    assert found.named == {"opencode-1": ("openai_chat", "https://lab.example.com/v1")}
+    assert found.named_upstreams == {"opencode-1": ("openai_chat", "https://lab.example.com/v1")}
 
 
 @requirement("run.opencode", "run.takes_over")
@@ -235,20 +235,22 @@ def test_a_file_of_opencodes_that_the_user_names_counts_with_what_it_refers_to()
     }
     named = {"OPENCODE_CONFIG": "/srv/opencode.json"}
     found = launched("opencode", env={"LAB": "https://lab.example.com", **named}, files=files)
-    assert {url for _, url in found.named.values()} == {"https://lab.example.com/llm"}
+    assert {url for _, url in found.named_upstreams.values()} == {"https://lab.example.com/llm"}
     content = json.loads(found.env["OPENCODE_CONFIG_CONTENT"])["provider"]
     assert content["lab"]["options"]["baseURL"] == f"{HERE}/u/opencode-2", "no version where theirs has none"
     unset = launched("opencode", env=named, files=files)
-    assert unset.named == {}
+    assert unset.named_upstreams == {}
     assert "deepseek" not in json.loads(unset.env["OPENCODE_CONFIG_CONTENT"])["provider"], "no preset in its place"
 
 
 @requirement("run.refused")
-def test_a_model_of_opencode_whose_provider_nobody_knows_is_refused() -> None:
+def test_an_opencode_model_of_an_unknown_provider_is_refused() -> None:
     refusal = started("opencode", "-m", "somebody/m")
     assert isinstance(refusal, Refusal)
     assert "--upstream" in refusal.remedy
-    sent = launch(["opencode", "-m", "somebody/m"], Place(HOME, HERE, FOLDER, lambda path: None, flagged=True))
+    sent = launch(
+        ["opencode", "-m", "somebody/m"], LaunchContext(HOME, HERE, FOLDER, lambda path: None, has_upstream=True)
+    )
     assert isinstance(sent, Launch)
     assert json.loads(sent.env["OPENCODE_CONFIG_CONTENT"])["provider"]["somebody"]["options"]["baseURL"] == f"{HERE}/v1"
 
@@ -261,7 +263,7 @@ def test_what_the_user_gives_opencode_by_the_same_variable_stays() -> None:
 
 
 @requirement("run.gemini")
-def test_gemini_keeps_a_login_that_is_saved_and_gets_one_for_the_run_where_none_is() -> None:
+def test_gemini_keeps_a_saved_login_or_gets_one_for_the_run() -> None:
     saved = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     files: dict[str, object] = {
         "/home/me/.gemini/settings.json": saved,
@@ -269,7 +271,7 @@ def test_gemini_keeps_a_login_that_is_saved_and_gets_one_for_the_run_where_none_
     }
     found = launched("gemini", "-p", "hi", files=files)
     assert (found.env["GOOGLE_GEMINI_BASE_URL"], found.files) == (HERE, {})
-    assert found.formerly == {"gemini": "https://g.example.com"}
+    assert found.former_upstreams == {"gemini": "https://g.example.com"}
     without = launched("gemini", env={"GEMINI_API_KEY": "k"})
     assert without.env["GEMINI_CLI_HOME"] == FILES
     assert json.loads(without.files[".gemini/settings.json"]) == saved
@@ -280,14 +282,14 @@ PROJECT = "GOOGLE_GEMINI_BASE_URL=https://project.example.com\n"
 
 @requirement("run.gemini")
 @pytest.mark.parametrize(("rule", "taken"), [("TRUST_FOLDER", True), ("DO_NOT_TRUST", False), ("", False)])
-def test_a_project_that_gemini_does_not_trust_says_nothing(rule: str, taken: bool) -> None:
+def test_a_project_that_gemini_does_not_trust_is_ignored(rule: str, taken: bool) -> None:
     files: dict[str, object] = {
         "/home/me/.gemini/trustedFolders.json": {"/srv/project": rule} if rule else {},
         "/home/me/.gemini/.env": "GOOGLE_GEMINI_BASE_URL=https://mine.example.com",
         "/srv/project/.env": PROJECT,
     }
     found = launched("gemini", files=files)
-    assert found.formerly["gemini"] == f"https://{'project' if taken else 'mine'}.example.com"
+    assert found.former_upstreams["gemini"] == f"https://{'project' if taken else 'mine'}.example.com"
     assert ("/srv/project/.env" in found.note) is taken
 
 
@@ -324,16 +326,16 @@ OURS = "http://127.0.0.1:8790/u/deepseek/v1"
 
 @requirement("run.takes_over")
 @pytest.mark.parametrize("ours", [OURS, OURS.replace("8790", "9001")])
-def test_behind_our_own_address_is_the_upstream_that_it_names(ours: str) -> None:
-    """An agent that `setup` has pointed here for good works with `run` as before, whether or not somebody serves."""
+def test_our_own_address_means_the_upstream_that_it_names(ours: str) -> None:
+    """An agent that `setup` has pointed here works with `run` as before, with or without a running `serve`."""
     claude = launched("claude", env={"ANTHROPIC_BASE_URL": ours.removesuffix("/v1")})
-    assert claude.formerly == {"anthropic": "deepseek"}
+    assert claude.former_upstreams == {"anthropic": "deepseek"}
     config = f'model_provider = "sightline"\n[model_providers.sightline]\nbase_url = "{ours}"'
-    assert set(launched("codex", files={CONFIG: config}).formerly.values()) == {"deepseek"}
-    assert launched("qwen", env={"OPENAI_BASE_URL": ours}).formerly == {"openai_chat": "deepseek"}
+    assert set(launched("codex", files={CONFIG: config}).former_upstreams.values()) == {"deepseek"}
+    assert launched("qwen", env={"OPENAI_BASE_URL": ours}).former_upstreams == {"openai_chat": "deepseek"}
     own = {"providers": {"deepseek": {"baseUrl": ours}}}
     pi = launched("pi", files={"/home/me/.pi/agent/models.json": own})
-    assert pi.named == {"pi-deepseek": ("openai_chat", "deepseek")}
+    assert pi.named_upstreams == {"pi-deepseek": ("openai_chat", "deepseek")}
 
 
 @requirement("run.refused")
@@ -356,7 +358,10 @@ def test_any_address_is_read(url: str) -> None:
 def test_copilot_is_pointed_only_with_a_provider_of_the_users_own() -> None:
     env = {"COPILOT_PROVIDER_BASE_URL": "https://c.example.com", "COPILOT_PROVIDER_TYPE": "anthropic"}
     found = launched("copilot", env=env)
-    assert (found.env["COPILOT_PROVIDER_BASE_URL"], found.formerly) == (HERE, {"anthropic": "https://c.example.com"})
+    assert (found.env["COPILOT_PROVIDER_BASE_URL"], found.former_upstreams) == (
+        HERE,
+        {"anthropic": "https://c.example.com"},
+    )
     refusal = started("copilot")
     assert isinstance(refusal, Refusal)
     assert "COPILOT_PROVIDER_BASE_URL" in refusal.remedy
@@ -410,7 +415,7 @@ def provided(found: Launch) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_provider_of_copilots_variables_is_told_that_its_model_sees(
+def test_the_model_of_copilots_variables_is_declared_as_seeing(
     words: list[str], env: dict[str, str], after: list[str], model: dict[str, Any]
 ) -> None:
     found = launched("copilot", *words, env={**COPILOT, **env})
@@ -420,12 +425,12 @@ def test_the_provider_of_copilots_variables_is_told_that_its_model_sees(
     }
     assert found.argv == ("copilot", "--model", f"sightline/{model['id']}", *after)
     assert found.env.get("COPILOT_MODEL") == env.get("COPILOT_MODEL")
-    assert set(found.formerly.values()) == {COPILOT["COPILOT_PROVIDER_BASE_URL"]}
+    assert set(found.former_upstreams.values()) == {COPILOT["COPILOT_PROVIDER_BASE_URL"]}
     assert found.env["COPILOT_PROVIDER_BASE_URL"] == f"{HERE}/v1", "for commands that read no file"
 
 
 @requirement("run.copilot.sees")
-def test_all_that_copilots_variables_say_of_a_provider_stands_in_the_file() -> None:
+def test_copilots_variables_are_written_into_its_providers_file() -> None:
     env = {
         "COPILOT_PROVIDER_BASE_URL": "https://c.example.com",
         "COPILOT_PROVIDER_TYPE": "azure",
@@ -451,13 +456,13 @@ def test_all_that_copilots_variables_say_of_a_provider_stands_in_the_file() -> N
 
 
 @requirement("run.copilot.sees")
-def test_what_stands_in_the_users_own_providers_file_stays() -> None:
+def test_the_users_own_providers_file_is_kept() -> None:
     found = launched("copilot", "--model", "lab/m", files=OWN_FILE)
     pointed = [{**LAB, "baseUrl": f"{HERE}/u/copilot-1/v1"}, {**CLAUDES, "baseUrl": f"{HERE}/u/copilot-2"}]
     sees = {"id": "m", "provider": "lab", "capabilities": {"supports": {"tool_calls": True, "vision": True}}}
     assert provided(found) == {"providers": [*pointed, HELD["providers"][2]], "models": [sees], "more": 1}
     assert found.argv == ("copilot", "--model", "lab/m")
-    assert found.named == {
+    assert found.named_upstreams == {
         "copilot-1": ("openai_chat", "https://lab.example.com/v1"),
         "copilot-2": ("anthropic", "https://claudes.example.com"),
     }
@@ -493,7 +498,7 @@ def test_copilots_providers_file_is_found_where_copilot_finds_it(
 
 
 @requirement("run.copilot.sees")
-def test_where_no_file_can_stand_for_copilots_variables_they_alone_point_it() -> None:
+def test_copilot_is_pointed_by_variables_if_no_file_can_replace_them() -> None:
     command = {"COPILOT_PROVIDER_API_KEY_COMMAND": "pass show key"}
     keyed = launched("copilot", "--model", "m", env={**COPILOT, **command})
     assert (keyed.argv, keyed.files) == (("copilot", "--model", "m"), {})
@@ -533,7 +538,7 @@ def test_cline_works_on_a_copy_of_its_settings() -> None:
     assert found.argv == ("cline", "--data-dir", FILES, "do it")
     copied = json.loads(found.files["settings/providers.json"])
     assert copied["providers"]["openai-compatible"]["settings"] == {"apiKey": "k", "baseUrl": f"{HERE}/v1"}
-    assert found.formerly == {"openai_chat": "https://l.example.com/v1"}
+    assert found.former_upstreams == {"openai_chat": "https://l.example.com/v1"}
     assert isinstance(started("cline", "do it"), Refusal)
 
 
@@ -546,7 +551,7 @@ def test_an_upstream_that_the_user_names_is_for_every_provider_of_the_agent(name
         "/home/me/.copilot/providers.json": json.dumps(HELD),
     }
     held = {FOLDER / path: text for path, text in files.items()}
-    found = launch([name], Place(HOME, HERE, FOLDER, held.get, flagged=True))
+    found = launch([name], LaunchContext(HOME, HERE, FOLDER, held.get, has_upstream=True))
     assert isinstance(found, Launch)
     assert f"{HERE}/u/" not in json.dumps([found.argv, dict(found.env), dict(found.files)])
 
@@ -564,14 +569,14 @@ def test_any_text_is_read_or_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["codex", "qwen", "pi", "opencode", "gemini"])
-def test_files_of_an_agent_that_make_no_sense_are_passed_over(name: str) -> None:
+def test_invalid_files_of_an_agent_are_ignored(name: str) -> None:
     nonsense = ["{", "[1]", '{"modelProviders": [], "providers": 5, "provider": [], "env": 3, "security": 1}']
     for text in nonsense:
 
         def read(path: Path, text: str = text) -> str | None:
             return None if path.name == "bunfig.toml" else text  # one that cannot be read is refused
 
-        assert isinstance(launch([name], Place(HOME, HERE, FOLDER, read)), Launch)
+        assert isinstance(launch([name], LaunchContext(HOME, HERE, FOLDER, read)), Launch)
 
 
 @given(
@@ -593,10 +598,10 @@ def test_variables_of_a_file_are_read_quoted_or_not(values: dict[str, str]) -> N
     text = "".join(
         f"export {name} = {quotes[n % 2]}{said}{quotes[n % 2]} # x\n" for n, (name, said) in enumerate(values.items())
     )
-    place = Place(HOME, HERE, FOLDER, lambda path: text)
-    assert place.dotenv(".env") == values
+    place = LaunchContext(HOME, HERE, FOLDER, lambda path: text)
+    assert place.read_dotenv(".env") == values
 
 
 @given(st.text())
 def test_any_text_of_a_file_of_variables_is_read(text: str) -> None:
-    assert isinstance(Place(HOME, HERE, FOLDER, lambda path: text).dotenv(".env"), dict)
+    assert isinstance(LaunchContext(HOME, HERE, FOLDER, lambda path: text).read_dotenv(".env"), dict)

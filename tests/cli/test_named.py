@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.model.profile import Lesson
-from sightline.passes.words import SENT
+from sightline.passes.wording import CONSENT_TEXT
 from sightline.store import open_record
 from tests.api.bad import PNG
 from tests.cli.command import ALONE, Ended, sightline
@@ -43,11 +43,11 @@ def look(folder: Path, name: str) -> Ended:
 @requirement("upstream.called")
 def test_people_read_the_name_that_the_user_gave_and_the_address(home: Path, tmp_path: Path, address: str) -> None:
     shown = f"mine/{EYE} ({address})"
-    assert look(tmp_path, "mine").out.splitlines()[0].endswith(f" {shown}")
+    assert f" {shown}, " in look(tmp_path, "mine").err
     assert f"  {shown}  1 " in sightline("usage").out
     assert f" {shown}: " in sightline("vision-proxy", "list").out
     for said in (sightline("consent", "yes", "mine"), sightline("consent", "list")):
-        assert said.out.startswith(f"mine ({address}): {SENT.format(address)}")
+        assert said.out.startswith(f"mine ({address}): {CONSENT_TEXT.format(address)}")
     record = open_record(home / "record")
     record.policy.keep_lesson(address, "eye", Lesson(blind=True, why="it said so"), days=7)
     assert record.policy.read_consents() == {address: True}, "kept by the address, whatever it is called"
@@ -72,7 +72,7 @@ def test_a_refusal_names_it_too(home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("by_address", [False, True], ids=["name", "address"])
 def test_commands_take_either(home: Path, tmp_path: Path, address: str, by_address: bool) -> None:
     name = address if by_address else "mine"
-    assert f" mine/{EYE} ({address})" in look(tmp_path, name).out
+    assert f" mine/{EYE} ({address})" in look(tmp_path, name).err
     assert sightline("config", "model", f"{name}/eye").code == 0
     assert sightline("probe", "--base-url", name, "--model", EYE).code == 0
     record = open_record(home / "record")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sightline.api.bodies import CODECS
-from sightline.model.marks import MARKER
+from sightline.api.body_preparation import CODECS
+from sightline.model.labels import SHOWN_BELOW
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, environment, sightline
 from tests.engine.parts import encoded, picture
 from tests.requirements import requirement
@@ -58,7 +58,7 @@ def test_every_shape_is_named_in_the_help() -> None:
 def test_a_change_is_told_in_one_line_or_with_explain_in_one_for_each_image() -> None:
     ended = prepare(HOISTED, "--model", "gpt-6")
     assert ended.code == 0
-    assert ended.json["messages"][1] == tool("c1", text("a page"), text(MARKER))
+    assert ended.json["messages"][1] == tool("c1", text("a page"), text(SHOWN_BELOW))
     assert ended.json["messages"][2]["content"][1] == part(PNG)
     assert (ended.err.count("\n"), "gpt-6" in ended.err, "openai" in ended.err) == (1, True, True)
     both: dict[str, Any] = {**HOISTED, "messages": [user(part(PNG)), *HOISTED["messages"]]}  # type: ignore[misc]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sightline.pixels.card import COLOURS, LETTERS
+from sightline.pixels.trial_card import COLOURS, LETTERS
 from sightline.store import open_record
 from tests.cli.command import Ended, assert_refused, sightline
-from tests.proxy.asking import ask_chat, read_chat
-from tests.proxy.running import sightline as running
+from tests.proxy.clients import ask_chat, read_chat
+from tests.proxy.running_proxy import sightline as running
 from tests.requirements import requirement
 from tests.scripted.eye import Seen, describe_quadrants
 from tests.scripted.faults import Fail, Hang
@@ -213,10 +213,10 @@ def test_a_no_that_also_comes_without_a_picture_is_not_about_the_picture() -> No
 def test_the_wire_follows_from_the_address(address: str, wire: str) -> None:
     from sightline.cli.verbs.probe import _choose_wire
     from sightline.model.refusal import Refusal
-    from sightline.settings import load
-    from sightline.settings.upstreams import reached
+    from sightline.settings import load_settings
+    from sightline.settings.upstreams import resolve_upstream
 
-    upstream = reached(load({}), address)
+    upstream = resolve_upstream(load_settings({}), address)
     assert not isinstance(upstream, Refusal)
     assert _choose_wire(upstream, address) == wire
 

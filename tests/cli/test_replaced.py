@@ -17,12 +17,12 @@ import pytest
 from sightline.store import open_record
 from tests.cli.command import ALONE, sightline
 from tests.cli.test_serve import serving
-from tests.proxy.asking import ask_chat, pasted_chat
+from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider
 from tests.scripted.tunnel import Tunnel
-from tests.store.damaging import damage_root
+from tests.store.damaged_records import damage_root
 
 HOST = "llm.example.com"
 
@@ -119,7 +119,7 @@ def test_a_consent_that_is_withdrawn_in_a_new_record_counts_in_a_running_server(
         assert sightline("consent", "yes", "work").code == 0
         assert place.looks() == 1, "the new record is used from now on"
         said = place.stop()
-    assert sum("removed or replaced" in line for line in said) == 1, said
+    assert sum("deleted or replaced" in line for line in said) == 1, said
     assert sightline("consent", "--json").json["consents"] == {HOST: True}, (
         "the old file did no harm when it was closed"
     )

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sightline.cli import compose
-from sightline.settings import load
+from sightline.settings import load_settings
 from tests.cli.command import assert_refused
 from tests.cli.command import sightline as command
 from tests.cli.test_serve import serving
-from tests.proxy.asking import ask_chat, image_part
-from tests.proxy.running import sightline
+from tests.proxy.clients import ask_chat, image_part
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -93,13 +93,13 @@ def test_retention_counts_on_files_under_the_root_alone(tmp_path: Path, project:
 
 @requirement("path.root")
 def test_the_files_of_this_machine_are_not_counted_on_for_who_calls_from_another(tmp_path: Path) -> None:
-    settings = load({"SIGHTLINE_HOME": str(tmp_path / "home")})
-    rooted = compose.under(settings, tmp_path)
+    settings = load_settings({"SIGHTLINE_HOME": str(tmp_path / "home")})
+    rooted = compose.limit_to_folder(settings, tmp_path)
     assert rooted.roots == (tmp_path.resolve(),)
-    assert compose.reaches(settings, None, "127.0.0.1") == (compose.NOWHERE, None)
-    assert compose.reaches(settings, None, "192.0.2.1") == (compose.NOWHERE, compose.NOWHERE)
+    assert compose.find_policies(settings, None, "127.0.0.1") == (compose.NO_FILES, None)
+    assert compose.find_policies(settings, None, "192.0.2.1") == (compose.NO_FILES, compose.NO_FILES)
     for host in ("127.0.0.1", "192.0.2.1"):
-        assert compose.reaches(settings, tmp_path, host) == (rooted, rooted)
+        assert compose.find_policies(settings, tmp_path, host) == (rooted, rooted)
 
 
 @requirement("path.root")

@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from sightline.agents import AGENTS
-from sightline.cli.listening import bind
+from sightline.cli.proxy_server import bind_socket
 from sightline.model.refusal import Refusal
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
-from tests.proxy.asking import ask_chat, pasted_chat
+from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider
@@ -151,7 +151,7 @@ def test_what_is_done_to_a_request_is_said_on_demand() -> None:
 @requirement("serve.beyond", "serve.token")
 def test_beyond_this_machine_it_listens_only_with_a_token() -> None:
     assert_refused(sightline("serve", "--host", "0.0.0.0", "--port", "0"), "--token")
-    listening = bind("0.0.0.0", 0, guarded=True)
+    listening = bind_socket("0.0.0.0", 0, guarded=True)
     assert not isinstance(listening, Refusal)
     listening.close()
     with serving(SIGHTLINE_TOKEN="s3cret") as (process, address):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.agents import AGENTS
-from sightline.agents.agent import Agent
+from sightline.agents.agent import CodingAgent
 from sightline.agents.settings_files import merge_text
 from sightline.model.refusal import Refusal
 from tests.cli.command import Ended, assert_refused, sightline
@@ -37,8 +37,8 @@ def test_setup_shows_how_an_agent_is_pointed_here(agent: str) -> None:
 
 @requirement("setup.lines")
 @pytest.mark.parametrize("agent", [each for each in AGENTS.values() if each.file], ids=lambda each: each.name)
-def test_the_lines_for_good_are_what_their_file_holds(agent: Agent) -> None:
-    lines = agent.render(HERE).lines
+def test_the_lines_for_good_are_what_their_file_holds(agent: CodingAgent) -> None:
+    lines = agent.render(HERE).file_lines
     if agent.file.endswith(".json"):
         assert isinstance(json.loads(lines), dict)
     elif agent.file.endswith(".toml"):
@@ -48,9 +48,9 @@ def test_the_lines_for_good_are_what_their_file_holds(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda each: each.name)
-def test_an_agent_is_pointed_in_one_short_line(agent: Agent) -> None:
+def test_an_agent_is_pointed_in_one_short_line(agent: CodingAgent) -> None:
     assert 0 < len(agent.render(HERE).brief) <= 90
-    assert "\n" not in agent.brief + agent.once
+    assert "\n" not in agent.brief + agent.one_run
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_agent_is_pointed_in_one_short_line(agent: Agent) -> None:
     [("claude", "claude --settings '", "'"), ("opencode", "OPENCODE_CONFIG_CONTENT='", "' opencode")],
 )
 def test_json_in_a_command_is_json(name: str, before: str, after: str) -> None:
-    once = AGENTS[name].render(HERE).once
+    once = AGENTS[name].render(HERE).one_run
     assert json.loads(once.removeprefix(before).removesuffix(after))
 
 
@@ -176,7 +176,7 @@ def test_whoever_writes_is_told_what_has_to_run_from_now_on_and_how_to_undo_it(t
     file.write_text("{}")
     merged = sightline(*words, "--port", "9", env=env).out.splitlines()
     assert "`sightline serve --port 9`" in merged[1]
-    assert f"{file}.bak " in merged[2]
+    assert f"{file}.bak" in merged[2]
     assert (tmp_path / ".claude" / "settings.json.bak").read_text() == "{}"
 
 
@@ -314,7 +314,7 @@ def test_claude_keeps_the_provider_whose_token_it_has(tmp_path: Path) -> None:
             {".config/opencode/opencode.json": {"provider": {"deepseek": {"options": {"baseURL": "https://gw/v1"}}}}},
             "provider deepseek",
         ),
-        ("gemini", [], {}, "exit 41"),
+        ("gemini", [], {}, "code 41"),
         ("gemini", [], {".gemini/settings.json": {"security": {"auth": {"selectedType": "oauth-personal"}}}}, "oauth"),
         ("gemini", ["--upstream", "openrouter"], LOGIN, "Gemini CLI"),
         ("codex", ["--upstream", "theirs"], {}, " KEY"),
@@ -479,7 +479,7 @@ def test_what_cannot_be_merged_is_left_as_it_is(words: list[str], held: str | by
 @given(st.recursive(st.none() | st.booleans() | st.text(), lambda inner: st.dictionaries(st.text(), inner)))
 def test_what_is_written_holds_all_that_was_there(tree: object) -> None:
     before = {"theirs": tree}
-    made = merge_text("settings.json", json.dumps(before), AGENTS["claude"].render(HERE).lines)
+    made = merge_text("settings.json", json.dumps(before), AGENTS["claude"].render(HERE).file_lines)
     assert isinstance(made, str)
     assert json.loads(made) == {**before, "env": {"ANTHROPIC_BASE_URL": f"{HERE}/u/anthropic"}}
 
@@ -494,7 +494,7 @@ LINE = st.one_of(
 
 @given(st.lists(LINE, max_size=6).map("\n".join))
 def test_what_is_written_into_toml_holds_all_that_was_there(text: str) -> None:
-    lines = AGENTS["codex"].render(HERE).lines
+    lines = AGENTS["codex"].render(HERE).file_lines
     made = merge_text("config.toml", text, lines)
     if isinstance(made, Refusal):
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,10 +21,10 @@ from tests.cli.command import ALONE, COMMAND, POWERLESS, assert_refused, environ
 from tests.cli.forked import Forked
 from tests.engine.parts import picture
 from tests.mcp.serving import client
-from tests.proxy.asking import ask_chat
+from tests.proxy.clients import ask_chat
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
-from tests.store.damaging import DAMAGES, damage_root, fill
+from tests.store.damaged_records import DAMAGES, damage_root, fill
 from tests.store.writer import image_of
 
 Damage = Callable[[Path], None]
@@ -126,6 +127,35 @@ def test_doctor_says_that_a_file_system_is_read_only(record: Path) -> None:
     )  # fmt: skip
     assert ended.returncode == 1, ended
     assert "read-only" in json.loads(ended.stdout)["message"]
+
+
+@requirement("record.trouble.found", "doctor")
+@pytest.mark.parametrize("name", ["", "blobs", "scope.key"])
+def test_doctor_names_a_file_or_folder_of_the_wrong_kind(record: Path, name: str) -> None:
+    wrong = record / name
+    is_folder = wrong.is_dir()
+    moved = wrong.rename(record.parent / "moved")
+    wrong.write_bytes(b"") if is_folder else wrong.mkdir()
+    report = sightline("doctor", "--json", env=ALONE).json
+    assert (report["ok"], report["reason"]) == (False, "unavailable")
+    assert report["message"] == report["record"]["trouble"]
+    assert f"({wrong})" in report["message"]
+    assert f"move that {'file' if is_folder else 'folder'} away" in report["message"]
+    assert REPAIR not in report["message"], "it does not help here"
+    wrong.unlink() if is_folder else wrong.rmdir()
+    moved.rename(wrong)
+    assert sightline("doctor", env=ALONE).code == 0
+
+
+@requirement("record.trouble.found")
+def test_forget_does_not_delete_a_database_of_another_program(record: Path) -> None:
+    (record / "record.sqlite").unlink()
+    database = sqlite3.connect(record / "record.sqlite")
+    database.execute("CREATE TABLE theirs (anything)")
+    database.close()
+    before = (record / "record.sqlite").read_bytes()
+    assert sightline("forget", "--all", env=ALONE).code == 1
+    assert (record / "record.sqlite").read_bytes() == before
 
 
 def can_mount(way: list[str]) -> bool:
@@ -233,7 +263,7 @@ def test_a_record_is_repaired_and_what_was_done_is_said(record: Path) -> None:
     assert "\033" not in ended.out
     again = sightline("store", "repair")
     assert (again.code, again.err) == (0, "")
-    assert again.out == f"the record in {record} is whole; nothing had to be repaired\n"
+    assert again.out == f"the record in {record} is not damaged; nothing had to be repaired\n"
     assert sightline("doctor", "--json", env=ALONE).json["record"]["trouble"] is None
 
 
@@ -276,7 +306,7 @@ def test_no_command_removes_the_images_of_a_record_without_its_database(home: Pa
     assert [path.name for path in (folder / "blobs").glob("??/??/*")] == [image.sha256]
     assert sightline("store", "repair", "--json").json["adopted"] == 1
     record = open_record(folder)
-    assert record.images.read(record.scope_of(""), image.sha256) == image
+    assert record.images.read(record.compute_scope(""), image.sha256) == image
     record.close()
 
 
@@ -290,7 +320,7 @@ def test_images_of_which_only_the_bytes_are_left_are_kept_as_the_owners(home: Pa
     damage_root("images")(folder)
     assert sightline("store", "repair", "--json").json["adopted"] == 1
     record = open_record(folder)
-    assert record.images.read(record.scope_of(""), image.sha256) == image
+    assert record.images.read(record.compute_scope(""), image.sha256) == image
     record.close()
 
 

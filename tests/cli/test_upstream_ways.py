@@ -9,10 +9,10 @@ import pytest
 
 from sightline.profiles.presets import PRESETS
 from tests.cli.test_serve import get, serving
-from tests.dial.test_dialler import forever
+from tests.dial.test_http_client import forever
 from tests.dial.test_tls import tunnelling
 from tests.dial.upstream import AUTHORITY, listening
-from tests.proxy.raw import exchange
+from tests.proxy.raw_http import exchange
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
 

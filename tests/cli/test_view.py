@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +15,14 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from sightline.cli.terminal import ENDINGS
-from sightline.model.fence import plain
+from sightline.api import call
+from sightline.cli.terminal import IMAGE_SUFFIXES
+from sightline.model.fence import to_printable
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
-from tests.api.bad import BAD, PNG, keep_two_that_begin_alike
-from tests.cli.command import POWERLESS, Ended, assert_refused, sightline
+from tests.api.bad import BAD, OUTSIDE, PNG, keep_two_that_begin_alike
+from tests.cli.command import COMMAND, POWERLESS, Ended, assert_refused, environment, sightline
 from tests.pixels.bitmaps import flag, photo, saved
 from tests.requirements import requirement
 
@@ -147,7 +150,7 @@ def test_an_ending_that_names_no_format_is_refused_before_anything_is_done(folde
     before = sorted(folder.iterdir())
     for name in ("copy", "copy.gif", "copy.tiff", "copy.bmp", "copy.png.md", ".png"):
         no = view(folder, "image.png", "--out", name)
-        assert_refused(no, name, "--out", ENDINGS)
+        assert_refused(no, name, "--out", IMAGE_SUFFIXES)
     assert sorted(folder.iterdir()) == before
 
 
@@ -213,23 +216,23 @@ def test_of_a_record_that_cannot_be_read_it_is_not_said_what_it_holds(folder: Pa
 @requirement("record.owner")
 def test_an_image_that_the_proxy_has_kept_for_some_credential_is_seen_by_the_user(folder: Path, home: Path) -> None:
     record = open_record(home / "record")
-    record.images.keep(record.scope_of("sk-key"), Image(SHA, "image/png", Size(40, 30), PNG))
+    record.images.keep(record.compute_scope("sk-key"), Image(SHA, "image/png", Size(40, 30), PNG))
     record.close()
     assert view(folder, f"sha256:{SHA}", "--json").json["bytes"] == len(PNG)
 
 
 @requirement("cli.one_line", "cli.exit", "view.never_raises")
-@pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if "\0" not in name])
+@pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if name not in OUTSIDE])
 def test_each_bad_source_is_one_line_that_begins_with_its_name(folder: Path, home: Path, bad: Any) -> None:
     record = open_record(home / "record")
-    keep_two_that_begin_alike(record, record.scope_of(""))
+    keep_two_that_begin_alike(record, record.compute_scope(""))
     record.close()
     reference = bad.reference(folder)
     if "\0" in reference:
         return  # no command can be given that
     ended = view(folder, reference)
     assert_refused(ended)
-    assert ended.err.startswith(f"sightline: {plain(' '.join(reference.split()))[:100].rstrip()}")
+    assert ended.err.startswith(f"sightline: {to_printable(' '.join(reference.split()))[:100].rstrip()}")
     assert f"{bad.reason}: " not in ended.err
     ended = view(folder, reference, "--json")
     assert ended.code == 1
@@ -275,14 +278,43 @@ def test_a_crop_a_page_or_a_moment_that_makes_no_sense_is_a_refusal(folder: Path
         assert view(folder, "image.png", *words, "--json").json["reason"] == "invalid_input"
 
 
+@requirement("path.person")
+def test_a_path_that_a_person_types_is_read_wherever_it_leads(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "image.png").write_bytes(PNG)
+    (folder / "link.png").symlink_to(tmp_path / "elsewhere" / "image.png")
+    env = {"HOME": str(tmp_path), "TMPDIR": str(folder)}
+    for path in (
+        str(tmp_path / "elsewhere" / "image.png"),
+        f"../{folder.name}/../elsewhere/image.png",
+        "~/elsewhere/image.png",
+        "link.png",
+    ):
+        seen = sightline("view", path, "--json", env=env, folder=folder)
+        assert seen.json["image"] == f"sha256:{SHA}", path
+
+
 @requirement("settings.fsReach")
-def test_a_folder_that_the_user_allows_is_read(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_that_the_user_allows_is_open_to_tools(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "image.png").write_bytes(PNG)
     path = str(tmp_path / "elsewhere" / "image.png")
-    assert_refused(view(folder, path), f"sightline: {path}: ")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    assert not call("view_image", {"path": path})
     assert sightline("config", "set", "fsReach", str(tmp_path / "elsewhere")).code == 0
-    assert view(folder, path, "--json").json["image"] == f"sha256:{SHA}"
+    assert call("view_image", {"path": path})
+
+
+@requirement("path.person")
+def test_an_image_is_read_from_standard_input(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    command = [*COMMAND, "view", "-", "--json"]
+    with (folder / "image.png").open("rb") as image:
+        ended = subprocess.run(command, stdin=image, capture_output=True, text=True, env=environment(), check=True)
+    assert json.loads(ended.stdout)["image"] == f"sha256:{SHA}"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="rights are others there")

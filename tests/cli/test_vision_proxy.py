@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sightline.cli.verbs import opened
-from sightline.settings import load
+from sightline.cli.verbs import open_record
+from sightline.settings import load_settings
 from tests.api.eyes import eyes, named, sent
 from tests.cli.command import assert_refused, sightline
 from tests.engine.parts import picture
@@ -35,7 +36,7 @@ def test_a_setting_is_set_and_says_so(words: list[str], key: str, value: object)
     ended = sightline("vision-proxy", *words)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("[Vision Proxy] ")
-    assert load().json_values[key] == value
+    assert load_settings().json_values[key] == value
 
 
 @requirement("FR-1.7", "command.errors")
@@ -72,7 +73,7 @@ def test_what_the_environment_fixes_is_not_changed(home: Path) -> None:
 @requirement("FR-4.1.2", "FR-4.1.1.excluded", "FR-4.7")
 def test_grounding_models_are_added_removed_listed_and_reset() -> None:
     def held() -> Any:
-        return load().json_values["groundingModels"]
+        return load_settings().json_values["groundingModels"]
 
     known = sightline("vision-proxy", "grounding-models", "add", "ollama/qwen3-vl:8b")
     assert (known.code, known.err) == (0, "")
@@ -112,7 +113,8 @@ def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: P
         env = named(provider)
         words = ("describe", "1.png", "2.png", "--crop", "0:r=top", "1:r=left", "--question", "What is 'it'?")
         ended = sightline("vision-proxy", *words, env=env, folder=tmp_path)
-        assert (ended.code, ended.err) == (0, "")
+        assert ended.code == 0
+        assert re.fullmatch(r"\[Vision Proxy\] 1\.png, 2\.png by mine/eye-1 .*\n\nwords\n", ended.out)
         first, second, _, *_, asked = sent(provider)[1].rpartition("Image 1:")[2].split("\n")
         assert ("320x120" in first, "1.png" in first) == (True, True)
         assert (second.startswith("Image 2:"), "160x240" in second, "2.png" in second) == (True, True, True)
@@ -122,7 +124,7 @@ def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: P
         assert sightline("vision-proxy", "status", env=off).code == 0
         assert sightline("vision-proxy", "consent", "yes", "openai", env=off).code == 0
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"openai": True}
-    with opened(load()) as record:
+    with open_record(load_settings()) as record:
         noted = [entry.about.get("command") for entry in record.ledger.list_entries("vision_proxy.command")]
     listed = sightline("vision-proxy", "list").out.splitlines()
     assert all(line.endswith("/eye-1: What is 'it'?") for line in listed), listed

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import re
 import signal
 import subprocess
 from base64 import b64encode
@@ -13,13 +15,21 @@ from typing import Any
 import pytest
 
 from sightline.agents import AGENTS, explain_omission
-from sightline.cli import listening
+from sightline.cli import proxy_server
+from sightline.model.records import Receipt, ReceiptLine
+from sightline.store import open_record
+from sightline.surfaces.proxy import telemetry
+from sightline.surfaces.proxy.request_context import LogEntry
+from sightline.surfaces.proxy.telemetry import RequestLog, RequestPrinter
+from sightline.surfaces.proxy.upstream_client import FAILED_UPSTREAM
+from sightline.vision.service import SEER_ACTIVITY, SeerActivity
 from tests.cli.command import ALONE, sightline
 from tests.cli.test_serve import get, serving
 from tests.golden.captures import captures
-from tests.proxy.asking import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
-from tests.proxy.raw import exchange
+from tests.proxy.clients import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.raw_http import exchange
 from tests.requirements import requirement
+from tests.scripted.faults import Fail
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
 
@@ -56,6 +66,76 @@ def test_it_is_said_once_for_a_client_and_a_model_and_doctor_says_it_too() -> No
 def test_what_is_said_names_agents_that_can_be_set_up() -> None:
     for name in ("codex", "qwen", "pi", "opencode"):
         assert AGENTS[name].title in explain_omission(name, "m")
+
+
+LINE = re.compile(r"\d\d:\d\d:\d\d (\S+): (.+); \d+\.\d s, (.+)")
+
+
+@requirement("serve.lines")
+def test_each_changed_request_is_one_line_for_people() -> None:
+    with deepseek() as blind, serving("--upstream", f"deepseek={blind.url}") as (process, address):
+        ask_chat(f"{address}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE, words=WORDS))
+        ask_chat(f"{address}/u/deepseek", "deepseek-flash", pasted_chat(PICTURE, words=WORDS))
+        ask_chat(f"{address}/u/deepseek", "deepseek-v4-pro", [{"role": "user", "content": WORDS}])
+        ask_chat(f"{address}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE, words=WORDS))
+        said = ended(process)
+    first, again = [found.groups() for line in said if (found := LINE.fullmatch(line))]
+    assert len(said) == 2, "the other requests went on as they came"
+    assert first == ("deepseek-v4-pro", "1 image described by deepseek/deepseek-flash", "price unknown")
+    assert again == (*first[:2], "at no cost"), "its description is known"
+
+
+@requirement("serve.lines")
+def test_a_request_that_failed_upstream_is_a_line_too() -> None:
+    with Provider(faults=[Fail(status=529)]) as provider, serving("--upstream", provider.url) as (process, address):
+        body = json.dumps({"model": "m", "messages": pasted_chat(PICTURE)}).encode()
+        assert exchange(address, "/v1/chat/completions", body).status == 529
+        (line,) = ended(process)
+    found = LINE.fullmatch(line)
+    assert found
+    assert found.groups() == ("m", FAILED_UPSTREAM.format("status 529"), "at no cost")
+
+
+@requirement("serve.lines")
+async def test_a_description_that_takes_seconds_shows_that_it_is_going_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "SLOW_SECONDS", 0.01)
+    printed, waits = asyncio.Event(), list[LogEntry]()
+
+    def print_wait(entry: LogEntry) -> None:
+        waits.append(entry)
+        printed.set()
+
+    record = open_record(Path("unused"), kind="memory")
+    log = RequestLog(record, printer=RequestPrinter(lambda entry: None, print_wait))
+    entries = [LogEntry(), LogEntry()]
+    for entry, answered in zip(entries, (True, False), strict=True):
+        log.start_activity(entry)
+        activity = SEER_ACTIVITY.get()
+        assert activity is not None
+        activity.seers.append("local")
+        activity.costs.extend([0.0] if answered else [])
+        await asyncio.to_thread(activity.on_question)
+    await printed.wait()
+    assert waits == entries[1:], "only the one that still waits"
+    record.close()
+
+
+def test_what_is_printed_about_a_request_is_one_printable_line(capsys: pytest.CaptureFixture[str]) -> None:
+    activity = SeerActivity(seers=["local", "zai/glm", "zai/glm"], costs=[0.0, 0.002, None])
+    lines = tuple(ReceiptLine(f"/{n}", "told", "by zai/glm") for n in range(2))
+    entry = LogEntry(
+        model="a\x1b[31mb", receipts=[Receipt("u", "m", lines), Receipt("u", "m", notes=("leg 1", "leg 1"))]
+    )
+    entry.activity = activity
+    proxy_server._print_change(entry)
+    proxy_server._print_wait(entry)
+    change, wait = capsys.readouterr().err.splitlines()
+    found = LINE.fullmatch(change)
+    assert found
+    assert found[2] == "2 images described by zai/glm; leg 1"
+    assert found[3] == "$0.0020 and calls of unknown price"
+    assert "waiting for local, zai/glm" in wait
+    assert all(line.isprintable() for line in (change, wait))
 
 
 def lines(said: list[str]) -> list[dict[str, Any]]:
@@ -123,7 +203,7 @@ def test_of_a_fault_its_kind_and_place_are_logged_and_none_of_its_words() -> Non
         trouble = (ValueError, fault, fault.__traceback__)
     for logger, message in (("sightline", "unreadable"), ("asyncio", f"odd: {KEY}")):
         record = logging.LogRecord(logger, logging.ERROR, __file__, 1, message, (), trouble)
-        text = listening._Lines().format(record)
+        text = proxy_server._JsonFormatter().format(record)
         assert KEY not in text
         said = json.loads(text)
         assert (said["level"], said["fault"]) == ("error", "ValueError")

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.cli.terminal import add_arguments
+from sightline.cli.terminal import add_command_arguments
 from sightline.commands import (
     NAME,
     SETTINGS,
     VERBS,
     format_shell,
+    format_usage,
     is_command,
     parse,
     parse_arguments,
     parse_words,
     quote_word,
-    usage,
 )
-from sightline.commands.values import (
-    Change,
+from sightline.commands.command_values import (
+    ChangeSetting,
     Command,
     Consent,
     Describe,
@@ -34,7 +34,7 @@ from sightline.commands.values import (
     UseModel,
 )
 from sightline.grounding.formats import FORMATS
-from sightline.model.crop import REGIONS, Crop, Normalized, Pixels, Region
+from sightline.model.geometry import REGIONS, Crop, FractionCrop, NamedCrop, PixelCrop
 from sightline.model.refusal import Refusal
 from tests.requirements import requirement
 
@@ -60,14 +60,14 @@ GOOD: dict[str, Command] = {
     "describe -- --odd.png": Describe(("--odd.png",)),
     "describe --save -- --odd.png": Describe(("--odd.png",), save=True),
     "consent -- yes --odd": Consent("yes", "--odd"),
-    "describe a.png --crop r=top-right": Describe(("a.png",), crops=((0, Region("top-right")),)),
-    "describe a.png --crop 0:r=top-right": Describe(("a.png",), crops=((0, Region("top-right")),)),
-    "describe a.png --crop 0:n=0.5,0.5,0.4,0.4": Describe(("a.png",), crops=((0, Normalized(0.5, 0.5, 0.4, 0.4)),)),
-    "describe a.png --crop=0:p=1840,120,840,360": Describe(("a.png",), crops=((0, Pixels(1840, 120, 840, 360)),)),
+    "describe a.png --crop r=top-right": Describe(("a.png",), crops=((0, NamedCrop("top-right")),)),
+    "describe a.png --crop 0:r=top-right": Describe(("a.png",), crops=((0, NamedCrop("top-right")),)),
+    "describe a.png --crop 0:n=0.5,0.5,0.4,0.4": Describe(("a.png",), crops=((0, FractionCrop(0.5, 0.5, 0.4, 0.4)),)),
+    "describe a.png --crop=0:p=1840,120,840,360": Describe(("a.png",), crops=((0, PixelCrop(1840, 120, 840, 360)),)),
     "describe a b --crop 1:r=top --crop 0:r=left": Describe(
-        ("a", "b"), crops=((1, Region("top")), (0, Region("left")))
+        ("a", "b"), crops=((1, NamedCrop("top")), (0, NamedCrop("left")))
     ),
-    "describe --crop 1:r=top 0:r=left a b": Describe(("a", "b"), crops=((1, Region("top")), (0, Region("left")))),
+    "describe --crop 1:r=top 0:r=left a b": Describe(("a", "b"), crops=((1, NamedCrop("top")), (0, NamedCrop("left")))),
     "describe a.png --save --model openrouter/qwen/qwen3-vl": Describe(
         ("a.png",), model="openrouter/qwen/qwen3-vl", save=True
     ),
@@ -81,17 +81,17 @@ GOOD: dict[str, Command] = {
     "model local": UseModel("local"),
     "describe a.png --model local": Describe(("a.png",), model="local"),
     "redescribe a.png --model local": Redescribe("a.png", "local"),
-    "mode always": Change("mode", "always"),
-    "fallback": Change("mode", "fallback"),
-    "always": Change("mode", "always"),
-    "off": Change("mode", "off"),
-    "route": Change("mode", "route"),
-    "context off": Change("includeContext", False),
-    "tool on": Change("tool", "on"),
-    "tool auto": Change("tool", "auto"),
-    "max-images-per-call 20": Change("maxImagesPerCall", 20),
-    "max-batch 1": Change("maxBatch", 1),
-    "cache-size 0": Change("cacheSize", 0),
+    "mode always": ChangeSetting("mode", "always"),
+    "fallback": ChangeSetting("mode", "fallback"),
+    "always": ChangeSetting("mode", "always"),
+    "off": ChangeSetting("mode", "off"),
+    "route": ChangeSetting("mode", "route"),
+    "context off": ChangeSetting("includeContext", False),
+    "tool on": ChangeSetting("tool", "on"),
+    "tool auto": ChangeSetting("tool", "auto"),
+    "max-images-per-call 20": ChangeSetting("maxImagesPerCall", 20),
+    "max-batch 1": ChangeSetting("maxBatch", 1),
+    "cache-size 0": ChangeSetting("cacheSize", 0),
     "grounding-models list": GroundingModels("list"),
     "grounding-models reset": GroundingModels("reset"),
     "grounding-models add a/b": GroundingModels("add", "a/b"),
@@ -185,7 +185,7 @@ BAD: dict[str, tuple[str, ...]] = {  # what is typed, and what the answer has to
 
 @requirement("FR-3.1", "command.errors")
 @pytest.mark.parametrize(("typed", "facts"), BAD.items())
-def test_a_malformed_command_is_refused_in_one_line_with_the_way_out(typed: str, facts: tuple[str, ...]) -> None:
+def test_a_malformed_command_is_refused_in_one_line_with_a_remedy(typed: str, facts: tuple[str, ...]) -> None:
     refusal = parse(f"{NAME} {typed}")
     assert isinstance(refusal, Refusal)
     assert refusal.code == "invalid_input"
@@ -194,11 +194,11 @@ def test_a_malformed_command_is_refused_in_one_line_with_the_way_out(typed: str,
     assert len(str(refusal).splitlines()) == 1
     verb = typed.split()[0]
     if NAME in refusal.remedy:
-        assert refusal.remedy.endswith(usage(verb if verb in VERBS else "mode"))
+        assert refusal.remedy.endswith(format_usage(verb if verb in VERBS else "mode"))
 
 
 @requirement("command.errors")
-def test_a_verb_that_is_nearly_right_is_named() -> None:
+def test_a_misspelled_verb_gets_a_suggestion() -> None:
     refusal = parse(f"{NAME} descirbe a.png")
     assert isinstance(refusal, Refusal)
     assert [verb for verb in VERBS if verb in refusal.remedy.replace("?", "").split()] == ["describe"]
@@ -221,9 +221,9 @@ def test_a_command_is_recognised_by_its_first_word(text: str, expected: bool) ->
 
 
 def test_usage_names_the_values_that_the_settings_take() -> None:
-    assert usage("max-batch") == "/vision-proxy max-batch 1–10"
-    assert usage("context") == "/vision-proxy context on|off"
-    assert set(usage("mode").split()[-1].split("|")) >= {"fallback", "always", "off", "route"}
+    assert format_usage("max-batch") == "/vision-proxy max-batch 1–10"
+    assert format_usage("context") == "/vision-proxy context on|off"
+    assert set(format_usage("mode").split()[-1].split("|")) >= {"fallback", "always", "off", "route"}
 
 
 NAMES = st.text(min_size=1) | st.sampled_from(
@@ -233,9 +233,9 @@ PART = st.text("abc-/.:\"'\\“é", min_size=1)
 PROVIDED = st.builds(lambda a, b: f"{a}/{b}", PART.filter(lambda each: "/" not in each), PART)
 SIDE = st.floats(allow_nan=False, allow_infinity=False)
 CROPS: st.SearchStrategy[Crop] = (
-    st.sampled_from(list(REGIONS)).map(Region)
-    | st.builds(Normalized, SIDE, SIDE, SIDE, SIDE)
-    | st.builds(Pixels, SIDE, SIDE, SIDE, SIDE)
+    st.sampled_from(list(REGIONS)).map(NamedCrop)
+    | st.builds(FractionCrop, SIDE, SIDE, SIDE, SIDE)
+    | st.builds(PixelCrop, SIDE, SIDE, SIDE, SIDE)
 )
 
 
@@ -255,9 +255,9 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(Consent, st.sampled_from(["yes", "no"]), st.just("") | NAMES),
     st.just(Consent()),
     st.builds(UseModel, PROVIDED),
-    st.builds(Change, st.just("cacheSize"), st.integers(0, 500)),
-    st.builds(Change, st.just("includeContext"), st.booleans()),
-    st.builds(Change, st.just("mode"), st.sampled_from(["fallback", "always", "off", "route"])),
+    st.builds(ChangeSetting, st.just("cacheSize"), st.integers(0, 500)),
+    st.builds(ChangeSetting, st.just("includeContext"), st.booleans()),
+    st.builds(ChangeSetting, st.just("mode"), st.sampled_from(["fallback", "always", "off", "route"])),
     st.builds(GroundingModels, st.just("add"), PROVIDED, st.sampled_from(["", *FORMATS]), st.booleans()),
     st.builds(GroundingModels, st.just("remove"), PROVIDED),
     st.builds(GroundingModels, st.sampled_from(["list", "reset"])),
@@ -285,7 +285,7 @@ ANY_WORDS = st.lists(SHARDS | st.text(), max_size=9)
 
 @requirement("command.errors")
 @given(ANY_WORDS, st.sampled_from([" ", ""]))
-def test_no_words_are_too_odd_to_answer(words: list[str], space: str) -> None:
+def test_any_words_give_a_command_or_a_refusal(words: list[str], space: str) -> None:
     for found in (parse(f"{NAME} {space.join(words)}"), parse_words(words), parse(space.join(words))):
         if isinstance(found, Refusal):
             assert found.code == "invalid_input"
@@ -298,16 +298,16 @@ def test_no_words_are_too_odd_to_answer(words: list[str], space: str) -> None:
 SHELL = {
     "describe a.png b.png": Describe(("a.png", "b.png")),
     "describe -- --odd.png": Describe(("--odd.png",)),
-    "describe a.png --question=--save --crop r=top": Describe(("a.png",), "--save", ((0, Region("top")),)),
+    "describe a.png --question=--save --crop r=top": Describe(("a.png",), "--save", ((0, NamedCrop("top")),)),
     "describe a b --crop 1:r=top --crop 0:r=left --model local": Describe(
-        ("a", "b"), crops=((1, Region("top")), (0, Region("left"))), model="local"
+        ("a", "b"), crops=((1, NamedCrop("top")), (0, NamedCrop("left"))), model="local"
     ),
     "describe a.png --save": Describe(("a.png",), save=True),
     "redescribe a.png --model a/b": Redescribe("a.png", "a/b"),
     "consent": Consent(),
     "consent yes openai": Consent("yes", "openai"),
     "model a/b": UseModel("a/b"),
-    "mode always": Change("mode", "always"),
+    "mode always": ChangeSetting("mode", "always"),
     "grounding-models add a/b --format unit_xyxy --yes": GroundingModels("add", "a/b", "unit_xyxy", yes=True),
     "status": Status(),
 }
@@ -318,7 +318,7 @@ SHELL = {
 def test_a_shell_parses_the_arguments_of_the_same_table(words: str, expected: Command) -> None:
     verb, *rest = words.split()
     parser = ArgumentParser()
-    add_arguments(parser, verb)
+    add_command_arguments(parser, verb)
     assert parse_arguments(verb, vars(parser.parse_args(rest))) == expected
     assert parse(f"{NAME} {words}") == expected
 
@@ -327,7 +327,7 @@ def test_a_shell_parses_the_arguments_of_the_same_table(words: str, expected: Co
 def test_arguments_of_a_shell_are_checked_as_those_of_a_chat(words: str) -> None:
     verb, *rest = words.split()
     parser = ArgumentParser()
-    add_arguments(parser, verb)
+    add_command_arguments(parser, verb)
     refusal = parse_arguments(verb, vars(parser.parse_args(rest)))
     assert isinstance(refusal, Refusal)
     assert refusal == parse(f"{NAME} {words}")

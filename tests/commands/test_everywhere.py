@@ -1,4 +1,4 @@
-"""One grammar, wherever a command is typed: the same words ask the same, and the same mistake gets the same no."""
+"""One grammar on every surface: the same command does the same, and the same mistake gets the same refusal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.acp.editing import SEES, acting, editor, text
 from tests.api.eyes import eyes, named, sent
 from tests.cli.command import sightline
 from tests.mcp.serving import WAYS, client, served
-from tests.proxy.asking import ask_chat
+from tests.proxy.clients import ask_chat
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 
@@ -73,7 +73,7 @@ EVERY_DOOR = pytest.mark.parametrize("typed", DOORS)
 
 @EVERY_DOOR
 @requirement("command.grammar")
-def test_the_same_words_ask_the_same_everywhere(typed: Typed, tmp_path: Path) -> None:
+def test_the_same_command_does_the_same_everywhere(typed: Typed, tmp_path: Path) -> None:
     picture = paint_quadrants(some_colours(seed=5))
     (tmp_path / "my shot.png").write_bytes(picture)
     with eyes("It is red.") as provider:

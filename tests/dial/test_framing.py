@@ -1,12 +1,12 @@
-"""Responses whose head says something odd about what follows: read as RFC 9112 says, or refused in one sentence."""
+"""Responses with unusual framing: read as RFC 9112 says, or refused."""
 
 from __future__ import annotations
 
 import pytest
 
-from sightline.dial import Dialler, Exchange
+from sightline.dial import Exchange, HttpClient
 from sightline.model.refusal import Refusal
-from tests.dial.test_dialler import everything
+from tests.dial.test_http_client import everything
 from tests.dial.upstream import Peer, Script, listening
 from tests.requirements import requirement
 
@@ -50,19 +50,19 @@ ODD = {
 async def test_an_odd_head_does_not_change_what_the_response_says(case: str) -> None:
     said, status = ODD[case]
     async with listening(say_and_stay(said)) as upstream:
-        exchange = await Dialler().send("POST", upstream.url, [], [b"{}"])
+        exchange = await HttpClient().send("POST", upstream.url, [], [b"{}"])
         assert isinstance(exchange, Exchange)
         assert (exchange.status, await everything(exchange)) == (status, b"ok")
-        assert exchange.header(b"link") == b"", "what an interim response said is not repeated"
+        assert exchange.get_header(b"link") == b"", "what an interim response said is not repeated"
         exchange.close()
 
 
 @pytest.mark.parametrize("status", [204, 304])
 @pytest.mark.parametrize("framing", [b"content-length: 5\r\n", b"transfer-encoding: chunked\r\n", b""])
 @requirement("dial.framing")
-async def test_a_response_that_has_no_body_is_whole_whatever_its_head_says(status: int, framing: bytes) -> None:
+async def test_a_response_without_a_body_is_complete_despite_its_head(status: int, framing: bytes) -> None:
     async with listening(say_and_stay(b"HTTP/1.1 %d None\r\n%b\r\n" % (status, framing))) as upstream:
-        exchange = await Dialler().send("GET", upstream.url, [], [])
+        exchange = await HttpClient().send("GET", upstream.url, [], [])
         assert isinstance(exchange, Exchange)
         assert (exchange.status, await everything(exchange)) == (status, b"")
         exchange.close()
@@ -71,7 +71,7 @@ async def test_a_response_that_has_no_body_is_whole_whatever_its_head_says(statu
 SWITCHED = "it switched to another protocol"
 CODED = "its transfer-encoding is not supported"
 VERSION = "it does not speak HTTP/1.1"
-NOT_HTTP = "the answer is not HTTP"
+NOT_HTTP = "the response is not HTTP"
 REFUSED = {
     "a switch of protocols": (
         b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\nraw",
@@ -100,7 +100,7 @@ REFUSED = {
 async def test_a_response_that_could_be_read_in_two_ways_is_refused(case: str) -> None:
     said, why = REFUSED[case]
     async with listening(say_and_stay(said)) as upstream:
-        outcome = await Dialler().send("POST", upstream.url, [], [b"{}"])
+        outcome = await HttpClient().send("POST", upstream.url, [], [b"{}"])
         assert isinstance(outcome, Refusal)
         assert (outcome.code, outcome.what) == ("unavailable", f"localhost:{upstream.port} did not answer: {why}")
         await upstream.ended.wait()

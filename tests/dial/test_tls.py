@@ -1,4 +1,4 @@
-"""TLS and the proxy of the environment."""
+"""TLS, and the HTTP proxy of the environment."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from sightline import dial
-from sightline.dial import Buffer, Dialler, Exchange
+from sightline.dial import Buffer, Exchange, HttpClient
 from sightline.model.refusal import Refusal
-from tests.dial.test_dialler import everything, fetched, forever, saying, sent
+from tests.dial.test_http_client import everything, fetched, forever, saying, sent
 from tests.dial.upstream import AUTHORITY, Peer, Request, Script, Upstream, listening, until
 from tests.requirements import requirement
 
@@ -20,16 +20,16 @@ from tests.requirements import requirement
 def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The tests' own authority is among those that are trusted."""
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    dial._trust.cache_clear()
+    dial._load_tls_context.cache_clear()
     yield
-    dial._trust.cache_clear()
+    dial._load_tls_context.cache_clear()
 
 
 @requirement("upstream.certificates")
 @pytest.mark.usefixtures("trusted")
-async def test_an_upstream_that_the_authority_vouches_for_is_reached_and_kept() -> None:
+async def test_an_upstream_with_a_valid_certificate_is_reached() -> None:
     async with listening(forever, secured=True) as upstream:
-        dialler = Dialler()
+        dialler = HttpClient()
         assert [await fetched(dialler, upstream, body=[bytes(300_000)]) for _ in range(3)] == [b"answer"] * 3
         assert upstream.connections == 1
         assert {len(request.body) for request in upstream.requests} == {300_000}
@@ -37,7 +37,7 @@ async def test_an_upstream_that_the_authority_vouches_for_is_reached_and_kept() 
 
 
 @pytest.mark.usefixtures("trusted")
-async def test_a_large_answer_is_read_no_faster_than_it_is_wanted_over_tls() -> None:
+async def test_a_large_tls_response_is_read_with_back_pressure() -> None:
     size = 30_000_000
 
     async def script(peer: Peer) -> None:
@@ -46,8 +46,8 @@ async def test_a_large_answer_is_read_no_faster_than_it_is_wanted_over_tls() -> 
         await peer.gone()
 
     async with listening(script, secured=True) as upstream:
-        exchange = await sent(Dialler(), "GET", upstream.url)
-        first = await exchange.piece()
+        exchange = await sent(HttpClient(), "GET", upstream.url)
+        first = await exchange.read_piece()
         assert first is not None
         assert len(first) + len(await everything(exchange)) == size
         exchange.close()
@@ -57,9 +57,9 @@ LONG: list[Buffer] = [b"[", bytes(700_000), b",", bytes(20_000_000), memoryview(
 
 
 @pytest.mark.usefixtures("trusted")
-async def test_a_long_question_goes_out_whole_in_steps_and_its_connection_is_kept() -> None:
+async def test_a_large_tls_request_is_written_in_steps() -> None:
     async with listening(forever, secured=True) as upstream:
-        dialler = Dialler()
+        dialler = HttpClient()
         assert [await fetched(dialler, upstream, body=LONG) for _ in range(2)] == [b"answer"] * 2
         assert upstream.connections == 1
         assert [request.body for request in upstream.requests] == [b"".join(LONG)] * 2
@@ -67,7 +67,7 @@ async def test_a_long_question_goes_out_whole_in_steps_and_its_connection_is_kep
 
 
 @pytest.mark.usefixtures("trusted")
-async def test_a_question_that_is_answered_early_goes_out_to_its_end_and_only_then_another_follows() -> None:
+async def test_an_early_tls_response_does_not_cut_the_request() -> None:
     answered = asyncio.Event()
 
     async def script(peer: Peer) -> None:
@@ -78,7 +78,7 @@ async def test_a_question_that_is_answered_early_goes_out_to_its_end_and_only_th
         await forever(peer)
 
     async with listening(script, secured=True) as upstream:
-        exchange = await sent(Dialler(), "POST", upstream.url, [], LONG)
+        exchange = await sent(HttpClient(), "POST", upstream.url, [], LONG)
         assert await everything(exchange) == b"early"
         assert not exchange.reusable  # bytes of its question are owed
         answered.set()
@@ -88,18 +88,18 @@ async def test_a_question_that_is_answered_early_goes_out_to_its_end_and_only_th
 
 
 @requirement("upstream.certificates")
-async def test_an_upstream_that_nobody_vouches_for_is_refused() -> None:
+async def test_an_upstream_with_an_unknown_authority_is_refused() -> None:
     async with listening(forever, secured=True) as upstream:
-        outcome = await Dialler().send("GET", upstream.url, [], [])
+        outcome = await HttpClient().send("GET", upstream.url, [], [])
         assert isinstance(outcome, Refusal)
         assert "certificate" in outcome.what
 
 
 @requirement("upstream.certificates")
 @pytest.mark.usefixtures("trusted")
-async def test_a_certificate_of_another_name_is_refused() -> None:
+async def test_a_certificate_for_another_name_is_refused() -> None:
     async with listening(forever, secured=True) as upstream:
-        outcome = await Dialler().send("GET", f"https://127.0.0.2:{upstream.port}", [], [])
+        outcome = await HttpClient().send("GET", f"https://127.0.0.2:{upstream.port}", [], [])
         assert isinstance(outcome, Refusal)
 
 
@@ -110,7 +110,7 @@ async def test_an_upstream_that_does_not_speak_tls_is_refused() -> None:
         await peer.say(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     async with listening(script) as upstream:
-        outcome = await Dialler().send("GET", f"https://localhost:{upstream.port}", [], [])
+        outcome = await HttpClient().send("GET", f"https://localhost:{upstream.port}", [], [])
         assert isinstance(outcome, Refusal)
 
 
@@ -139,8 +139,8 @@ def tunnelling(to: Upstream) -> Script:
     return script
 
 
-def by_way_of(proxy: Upstream, login: str = "") -> Dialler:
-    return Dialler(lambda scheme, host: f"http://{login}localhost:{proxy.port}" if host == "upstream.test" else None)
+def by_way_of(proxy: Upstream, login: str = "") -> HttpClient:
+    return HttpClient(lambda scheme, host: f"http://{login}localhost:{proxy.port}" if host == "upstream.test" else None)
 
 
 @requirement("upstream.tunnel")
@@ -153,14 +153,14 @@ async def test_a_tunnel_through_the_proxy_reaches_a_name_that_only_the_proxy_kno
         for _ in range(3):
             exchange = await sent(dialler, "POST", url, [], [bytes(200_000)])
             assert await everything(exchange) == b"answer"
-            dialler.rest(exchange, url)
+            dialler.release(exchange, url)
         assert (proxy.connections, upstream.connections, len(upstream.requests)) == (1, 1, 3)
         assert proxy.requests[0].head == b"CONNECT upstream.test:4321 HTTP/1.1\r\nhost: upstream.test:4321\r\n\r\n"
         assert dict(upstream.requests[0].headers)["host"] == "upstream.test:4321"
         await dialler.close()
 
 
-async def test_a_proxy_that_wants_a_login_gets_it_and_the_upstream_does_not() -> None:
+async def test_a_proxy_gets_its_login_and_the_upstream_does_not() -> None:
     async with listening(forever) as upstream, listening(tunnelling(upstream)) as proxy:
         exchange = await sent(by_way_of(proxy, "me:p%40ss@"), "GET", "http://upstream.test/")
         assert await everything(exchange) == b"answer"
@@ -172,7 +172,7 @@ async def test_a_proxy_that_wants_a_login_gets_it_and_the_upstream_does_not() ->
 @requirement("upstream.tunnel")
 async def test_loopback_is_never_reached_through_a_proxy() -> None:
     async with listening(forever) as upstream, listening(saying(b"")) as proxy:
-        dialler = Dialler(lambda scheme, host: f"http://localhost:{proxy.port}")
+        dialler = HttpClient(lambda scheme, host: f"http://localhost:{proxy.port}")
         await fetched(dialler, upstream)
         assert (upstream.connections, proxy.connections) == (1, 0)
         await dialler.close()
@@ -189,7 +189,7 @@ async def test_loopback_is_never_reached_through_a_proxy() -> None:
     ],
     ids=["refused", "cut", "silent", "garbage", "endless"],
 )
-async def test_a_proxy_that_does_not_help_is_a_refusal(said: bytes) -> None:
+async def test_a_proxy_that_rejects_the_tunnel_is_a_refusal(said: bytes) -> None:
     async with listening(saying(said)) as proxy:
         outcome = await by_way_of(proxy).send("GET", "https://upstream.test/", [], [])
         assert isinstance(outcome, Refusal)
@@ -197,13 +197,13 @@ async def test_a_proxy_that_does_not_help_is_a_refusal(said: bytes) -> None:
         await proxy.ended.wait()
 
 
-async def test_a_proxy_that_is_not_there_is_a_refusal() -> None:
-    dialler = Dialler(lambda scheme, host: "http://localhost:1")
+async def test_an_unreachable_proxy_is_a_refusal() -> None:
+    dialler = HttpClient(lambda scheme, host: "http://localhost:1")
     assert isinstance(await dialler.send("GET", "https://upstream.test/", [], []), Refusal)
 
 
 @pytest.mark.usefixtures("trusted")
-async def test_a_caller_who_is_cancelled_in_the_tunnel_leaves_no_connection_behind() -> None:
+async def test_a_cancelled_tunnel_leaves_no_connection_behind() -> None:
     heard = asyncio.Event()
 
     async def script(peer: Peer) -> None:
@@ -220,10 +220,10 @@ async def test_a_caller_who_is_cancelled_in_the_tunnel_leaves_no_connection_behi
         await proxy.ended.wait()
 
 
-async def test_without_a_proxy_for_it_a_name_is_dialled_itself() -> None:
+async def test_a_name_without_a_proxy_is_connected_directly() -> None:
     async with listening(forever) as upstream:
         asked: list[tuple[str, str]] = []
-        dialler = Dialler(lambda scheme, host: asked.append((scheme, host)))
+        dialler = HttpClient(lambda scheme, host: asked.append((scheme, host)))
         outcome = await dialler.send("GET", f"http://127.0.0.1.nip.invalid:{upstream.port}/", [], [])
         assert isinstance(outcome, Refusal | Exchange)
         assert asked == [("http", "127.0.0.1.nip.invalid")]

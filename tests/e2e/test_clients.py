@@ -10,7 +10,7 @@ import pytest
 
 from tests.proxy.legs import Call as LegCall
 from tests.proxy.legs import Leg, Script, serving
-from tests.proxy.running import sightline
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours

@@ -58,8 +58,8 @@ async def test_every_body_is_read_by_the_provider_s_own_package_and_by_a_peer(*,
 
 @requirement("seer.wires")
 def test_what_a_seer_is_asked_is_read_by_the_provider_s_own_package() -> None:
-    whole = replace(BOTH, documents=(PDF,), longest=99)
-    films = replace(whole, documents=(PDF, VIDEO))
+    whole = replace(BOTH, attachments=(PDF,), max_tokens=99)
+    films = replace(whole, attachments=(PDF, VIDEO))
     cases = [
         {"name": "anthropic", "wire": "anthropic", "body": put("anthropic", whole)},
         {"name": "openai_chat", "wire": "openai_chat", "body": put("openai_chat", replace(whole, schema=SCHEMA))},

@@ -1,4 +1,4 @@
-"""An engine with a real record, and seers that follow a script: the one part of it that is the outside world."""
+"""An engine with a real record and scripted seers, the only part that is not real."""
 
 from __future__ import annotations
 
@@ -14,44 +14,43 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sightline.engine import Engine, Options, Prepared, Reading
-from sightline.model.asking import Answer, Question, Usage
-from sightline.model.facts import NO_FORM
-from sightline.model.fate import Refused, Told
+from sightline.engine import Engine, EngineOptions, PreparedRequest, Reading
+from sightline.model.facts import NO_COORDINATES
 from sightline.model.image import Image
-from sightline.model.ports import Seer, Store
-from sightline.model.profile import Limits
+from sightline.model.ports import Store
+from sightline.model.profile import ImageLimits, RequestOrigin, Upstream
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream, Visitor
-from sightline.pixels.worker import Workers
-from sightline.profiles.lookup import Override
-from sightline.sources.file import policy_for
+from sightline.model.scene import Refused, Told
+from sightline.model.seer import Question, Seer, SeerAnswer, Usage
+from sightline.pixels.workers import WorkerPool
+from sightline.profiles.profile_lookup import ProfileOverride
+from sightline.sources.files import build_path_policy
 from sightline.store import open_record
-from sightline.vision.chooser import Candidate
-from sightline.vision.prompts import version
+from sightline.vision.chooser import Candidate, Candidates
+from sightline.vision.prompts import hash_prompt
 from sightline.vision.service import VisionService
 from sightline.wire import ANTHROPIC, Wire
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.wire.bodies import block, body, part, result, text, user
 
 UP = Upstream("up", {"anthropic": "http://localhost:1", "openai_chat": "http://localhost:1/v1"})
-WORKERS = Workers()
-"""Shared by all tests of a process; they end with it."""
-atexit.register(WORKERS.end)
+WORKERS = WorkerPool()
+"""Shared by all tests of a process."""
+atexit.register(WORKERS.shut_down)
 
 BLIND, SEEING = "blind-1", "seeing-1"
 TOLD = "look"
-PROMPT = version(TOLD)
-"""The name in the record of what these seers are told."""
+PROMPT = hash_prompt(TOLD)
+"""The key of these seers' prompt in the record."""
 
 
 @dataclass
 class ScriptedSeer:
-    """Implements the port `Seer`; it waits at its gate, then says its lines, the last one again and again."""
+    """Implements the port `Seer`; it waits at its gate, then returns its lines, the last one repeatedly."""
 
     lines: Sequence[str | Refusal | Exception] = ("a description",)
     name: str = "up/eye"
-    limits: Limits = field(default_factory=Limits)
+    limits: ImageLimits = field(default_factory=ImageLimits)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     looks: list[Image] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -63,9 +62,9 @@ class ScriptedSeer:
     def __post_init__(self) -> None:
         self.gate.set()
 
-    async def ask(self, question: Question) -> Answer | Refusal:
+    async def ask(self, question: Question) -> SeerAnswer | Refusal:
         self.looks += question.images
-        self.asked.append((question.instructions, question.words))
+        self.asked.append((question.instructions, question.text))
         self.questions.append(question)
         line = self.lines[min(len(self.asked), len(self.lines)) - 1]
         self.at_once += 1
@@ -76,7 +75,7 @@ class ScriptedSeer:
             self.at_once -= 1
         if isinstance(line, Exception):
             raise line
-        return line if isinstance(line, Refusal) else Answer(line, self.usage, self.name)
+        return line if isinstance(line, Refusal) else SeerAnswer(line, self.usage, self.name)
 
 
 @cache
@@ -89,37 +88,53 @@ def encoded(data: bytes) -> str:
 
 
 def asking(*pictures: bytes, model: str = BLIND, wire: Wire = ANTHROPIC, mime: str = "image/png") -> dict[str, Any]:
-    """A request body: these pictures in one message."""
+    """Return a request body with these pictures in one message."""
     made = block if wire is ANTHROPIC else part
     return {**body(user(*(made(encoded(data), mime) for data in pictures), text("what is it"))), "model": model}
 
 
-def visitor(scope: str = "somebody", wire: Wire = ANTHROPIC) -> Visitor:
-    return Visitor(UP, wire.name, scope)
+def visitor(scope: str = "somebody", wire: Wire = ANTHROPIC) -> RequestOrigin:
+    return RequestOrigin(UP, wire.name, scope)
+
+
+def build_engine(record: Store, vision: VisionService, options: EngineOptions, workers: WorkerPool) -> Engine:
+    return Engine(
+        vision,
+        options,
+        workers,
+        images=record.images,
+        descriptions=record.descriptions,
+        conversations=record.conversations,
+        policy=record.policy,
+    )
 
 
 class Stage:
-    """One engine and whoever looks for it."""
+    """An engine with its seers."""
 
     def __init__(
-        self, *seers: Seer | Refusal, record: Store | None = None, workers: Workers = WORKERS, **options: Any
+        self, *seers: Seer | Refusal, record: Store | None = None, workers: WorkerPool = WORKERS, **options: Any
     ) -> None:
         self.seers: list[Seer | Refusal] = list(seers)
         self.record = record or open_record(Path("unused"), kind="memory")
-        overrides = [Override("blind*", vision=False), Override("sure*", vision=True)]
-        reach = policy_for(None, Path(tempfile.gettempdir()), (), None)
-        grounds, price = options.pop("grounds", lambda seer: NO_FORM), options.pop("price", lambda seer, usage: None)
+        overrides = [ProfileOverride("blind*", vision=False), ProfileOverride("sure*", vision=True)]
+        reach = build_path_policy(None, Path(tempfile.gettempdir()), (), None)
+        grounds, price = (
+            options.pop("grounds", lambda seer: NO_COORDINATES),
+            options.pop("price", lambda seer, usage: None),
+        )
         vision = VisionService(
-            self.record,
+            self.record.descriptions,
+            self.record.ledger,
             self._choose,
-            grounds=lambda candidate: grounds(candidate.name),
+            find_form=lambda candidate: grounds(candidate.name),
             price=lambda candidate, usage: price(candidate.name, usage),
         )
-        options_ = Options(TOLD, "what?", overrides=overrides, **{"reach": lambda: reach, **options})
-        self.engine = Engine(self.record, vision, options_, workers)
+        options_ = EngineOptions(TOLD, "what?", overrides=overrides, **{"find_file_policy": lambda: reach, **options})
+        self.engine = build_engine(self.record, vision, options_, workers)
 
-    async def _choose(self, *_: object) -> Sequence[Candidate]:
-        return [Candidate(each) for each in self.seers]
+    async def _choose(self, *_: object) -> Candidates:
+        return Candidates([Candidate(each) for each in self.seers])
 
     def read(self, request: dict[str, Any], wire: Wire = ANTHROPIC) -> Reading:
         reading = self.engine.read(json.dumps(request).encode(), wire)
@@ -127,38 +142,38 @@ class Stage:
         return reading
 
     async def prepare(
-        self, request: dict[str, Any], who: Visitor | None = None, wire: Wire = ANTHROPIC, paid: bool = True
-    ) -> Prepared:
+        self, request: dict[str, Any], who: RequestOrigin | None = None, wire: Wire = ANTHROPIC, paid: bool = True
+    ) -> PreparedRequest:
         return await self.engine.prepare(self.read(request, wire), who or visitor(wire=wire), paid=paid)
 
-    async def repair(self, before: Prepared, status: int, words: str) -> Prepared | None:
+    async def repair(self, before: PreparedRequest, status: int, words: str) -> PreparedRequest | None:
         error = json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": words}})
         return await self.engine.repair(before, visitor(), status, error)
 
 
-def sent(prepared: Prepared) -> Any:
-    """What goes out, as the upstream reads it."""
+def sent(prepared: PreparedRequest) -> Any:
+    """Return the body that the upstream gets."""
     return json.loads(b"".join(prepared.body))
 
 
-def content(prepared: Prepared) -> list[Any]:
+def content(prepared: PreparedRequest) -> list[Any]:
     found: list[Any] = sent(prepared)["messages"][0]["content"]
     return found
 
 
-def words(prepared: Prepared) -> list[str]:
+def words(prepared: PreparedRequest) -> list[str]:
     return [each["text"] for each in content(prepared)[:-1] if each["type"] == "text"]
 
 
 async def turns(condition: Callable[[], object]) -> None:
-    """Let others go on until something holds."""
+    """Let other tasks run until a condition holds."""
     async with asyncio.timeout(30):
         while not condition():
             await _turn()
 
 
 async def a_while() -> None:
-    """Time enough for everybody who can go on."""
+    """Let every task run that can."""
     for _ in range(1000):
         await _turn()
 
@@ -169,7 +184,7 @@ async def _turn() -> None:
 
 @dataclass
 class Talk:
-    """A conversation on the Messages wire, as its client holds it."""
+    """A conversation on the Messages wire, as its client has it."""
 
     model: str = BLIND
     system: str = "be brief"
@@ -177,7 +192,7 @@ class Talk:
     calls: int = 0
 
     def say(self, words: str, *pictures: bytes) -> Talk:
-        """A turn begins: the user says something, with pictures."""
+        """Begin a turn with a message of the user, with pictures."""
         self.messages.append(user(*(block(encoded(data)) for data in pictures), text(words)))
         return self
 
@@ -186,7 +201,7 @@ class Talk:
         return self
 
     def read(self, *files: tuple[str, bytes], words: str = "") -> Talk:
-        """A step: the assistant reads files, and gets them."""
+        """Add a step in which the assistant reads files."""
         ids = [f"toolu_{self.calls + number}" for number in range(len(files))]
         self.calls += len(files)
         uses = [
@@ -204,6 +219,6 @@ class Talk:
         return copy.deepcopy(found)
 
 
-def all_words(prepared: Prepared) -> list[str]:
-    """What was put in the place of each image, in their order."""
-    return [fate.words for sight in prepared.scene.sights if isinstance(fate := sight.fate, Told | Refused)]
+def all_words(prepared: PreparedRequest) -> list[str]:
+    """Return the texts that replace the images, in their order."""
+    return [fate.text for sight in prepared.scene.sights if isinstance(fate := sight.fate, Told | Refused)]

@@ -1,13 +1,12 @@
-"""Addresses in a body: a model that sees gets them as they are; for a blind one they are fetched if granted."""
+"""Image addresses: vision models get them unchanged; for blind models they are fetched if that is granted."""
 
 from __future__ import annotations
 
 import pytest
 
-from sightline.model.fate import Refused
-from sightline.model.scene import Json
-from sightline.passes.words import absence
-from sightline.sources.web import Grant
+from sightline.model.scene import Json, Refused
+from sightline.passes.wording import write_absence
+from sightline.sources.web import WebGrant
 from tests.api.test_network import showing
 from tests.dial.upstream import listening
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, picture, sent, words
@@ -22,10 +21,10 @@ def asking(url: str, model: str) -> dict[str, Json]:
 
 
 @requirement("tell.links")
-async def test_for_a_blind_model_an_address_is_opened_through_the_guarded_dialler_and_told() -> None:
+async def test_a_linked_image_is_fetched_with_the_guarded_client_for_a_blind_model() -> None:
     seer = ScriptedSeer(["Four colours."])
     async with listening(showing(picture()), secured=True) as server:
-        stage = Stage(seer, web=Grant(Names(), reach(server)))
+        stage = Stage(seer, network_grant=WebGrant(Names(), reach(server)))
         prepared = await stage.prepare(asking(at(server, "/shot.png"), BLIND))
     assert "Four colours." in words(prepared)[0]
     assert [image.data for image in seer.looks] == [picture()]
@@ -33,17 +32,17 @@ async def test_for_a_blind_model_an_address_is_opened_through_the_guarded_dialle
 
 @requirement("tell.links")
 @pytest.mark.parametrize("url", ["https://127.0.0.1/a.png", "https://169.254.169.254/", "http://example.com/a.png"])
-async def test_what_the_dialler_refuses_is_a_sentence(url: str) -> None:
+async def test_a_refused_fetch_becomes_a_sentence(url: str) -> None:
     seer = ScriptedSeer()
-    prepared = await Stage(seer, web=Grant()).prepare(asking(url, BLIND))
+    prepared = await Stage(seer, network_grant=WebGrant()).prepare(asking(url, BLIND))
     (sight,) = prepared.scene.sights
     assert isinstance(sight.fate, Refused)
-    assert words(prepared)[0] == absence(sight.fate.refusal)
+    assert words(prepared)[0] == write_absence(sight.fate.refusal)
     assert seer.looks == []
 
 
 @requirement("tell.links.off")
-async def test_without_a_grant_nothing_is_dialled_and_one_sentence_names_the_setting() -> None:
+async def test_without_a_grant_nothing_is_fetched_and_the_setting_is_named() -> None:
     seer = ScriptedSeer()
     async with listening(showing(picture()), secured=True) as server:
         prepared = await Stage(seer).prepare(asking(at(server), BLIND))
@@ -55,16 +54,16 @@ async def test_without_a_grant_nothing_is_dialled_and_one_sentence_names_the_set
 
 
 @requirement("fit.opaque")
-async def test_a_seeing_model_gets_the_address_and_nobody_opens_it() -> None:
+async def test_a_vision_model_gets_the_address_unfetched() -> None:
     async with listening(showing(picture()), secured=True) as server:
         request = asking(at(server), SEEING)
-        stage = Stage(ScriptedSeer(), web=Grant(Names(), reach(server)))
+        stage = Stage(ScriptedSeer(), network_grant=WebGrant(Names(), reach(server)))
         assert sent(await stage.prepare(request)) == request
         assert server.connections == 0
 
 
-async def test_where_tokens_are_only_counted_nobody_is_asked() -> None:
+async def test_counting_tokens_fetches_nothing() -> None:
     async with listening(showing(picture()), secured=True) as server:
-        stage = Stage(ScriptedSeer(), web=Grant(Names(), reach(server)))
+        stage = Stage(ScriptedSeer(), network_grant=WebGrant(Names(), reach(server)))
         await stage.prepare(asking(at(server), BLIND), paid=False)
         assert server.connections == 0

@@ -1,4 +1,4 @@
-"""Receipts: one line for each sight, in words and as JSON, and nothing in them that is nobody's business."""
+"""Receipts: one line for each sight, as text and as JSON, without private content."""
 
 from __future__ import annotations
 
@@ -7,30 +7,39 @@ import re
 
 import pytest
 
-from sightline.model import receipt
-from sightline.model.facts import Check, Facts, Keep, Kept, Need, Probe
-from sightline.model.fate import Fate, Refitted, Refused, Retired, Shown, Told
+from sightline.model import records
+from sightline.model.facts import Check, Facts, Keep, KeptImage, Need, Probe
 from sightline.model.geometry import Size
-from sightline.model.image import Image, Picture
+from sightline.model.image import FlatSizing, Image, ImageInfo, PaddedSizing, count_image_tokens
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Call, Scene, Sight
-from sightline.model.sizing import Flat, Padded, tokens
-from sightline.model.source import Inline, Link
+from sightline.model.scene import (
+    Fate,
+    InlineSource,
+    LinkSource,
+    Refitted,
+    Refused,
+    Retired,
+    Scene,
+    Shown,
+    Sight,
+    Told,
+    ToolCall,
+)
 from tests.requirements import requirement
 
-SOURCE = Inline("image/png", b"cGl4ZWxz" * 100)
-SIZING = Padded()
+SOURCE = InlineSource("image/png", b"cGl4ZWxz" * 100)
+SIZING = PaddedSizing()
 SIZE = Size(560, 280)
-COST = tokens(SIZE, SIZING)
-PICTURE = Picture("image/png", SIZE, 600)
-SIGHT = Sight(("messages", 3, "a/b~c"), SOURCE, "tool", Call("c1", "read"))
+COST = count_image_tokens(SIZE, SIZING)
+PICTURE = ImageInfo("image/png", SIZE, 600)
+SIGHT = Sight(("messages", 3, "a/b~c"), SOURCE, "tool", ToolCall("c1", "read"))
 SMALLER = Image("0" * 64, "image/jpeg", Size(28, 28), b"secret pixels")
 FACTS = Facts({Probe(SOURCE): PICTURE})
 
 
-def line(fate: Fate | None, facts: Facts = FACTS, sight: Sight = SIGHT) -> receipt.Line:
-    met = sight if fate is None else sight.meets(fate)
-    (found,) = receipt.of(Scene("m", (met,)), "up", SIZING, facts).sights
+def line(fate: Fate | None, facts: Facts = FACTS, sight: Sight = SIGHT) -> records.ReceiptLine:
+    met = sight if fate is None else sight.with_fate(fate)
+    (found,) = records.build_receipt(Scene("m", (met,)), "up", SIZING, facts).sights
     return found
 
 
@@ -53,17 +62,17 @@ def line(fate: Fate | None, facts: Facts = FACTS, sight: Sight = SIGHT) -> recei
         ),
     ],
 )
-def test_each_fate_has_its_words_and_its_price(fate: Fate | None, name: str, fact: str, after: int) -> None:
+def test_each_fate_has_its_text_and_its_cost(fate: Fate | None, name: str, fact: str, after: int) -> None:
     found = line(fate)
     assert (found.place, found.fate, bool(found.why)) == ("/messages/3/a~1b~0c", name, bool(fact))
-    assert fact in found.words
+    assert fact in found.summary
     assert (found.before, found.after) == (COST, after)
-    assert str(found).startswith(f"/messages/3/a~1b~0c: {found.words}; {COST} -> {after}")
+    assert str(found).startswith(f"/messages/3/a~1b~0c: {found.summary}; {COST} -> {after}")
 
 
 @requirement("receipts.tokens")
-def test_what_was_moved_is_said_and_what_was_text_is_counted_as_text() -> None:
-    moved = Sight(("a",), SOURCE, "tool", Call("c1"), within=(0,), label="[from c1]")
+def test_hoisted_images_are_noted_and_text_is_counted_as_text() -> None:
+    moved = Sight(("a",), SOURCE, "tool", ToolCall("c1"), path_in_text=(0,), label="[from c1]")
     found = line(Shown("image/png"), sight=moved)
     assert found.why.count(", ") >= 2, "taken out of the text, moved, and declared as what it is"
     assert "image/png" in found.why
@@ -75,10 +84,10 @@ def test_what_was_moved_is_said_and_what_was_text_is_counted_as_text() -> None:
     [
         (Probe(SOURCE), PICTURE),
         (Check(SOURCE), PICTURE),
-        (Keep(SOURCE), Kept("0" * 64, PICTURE)),
+        (Keep(SOURCE), KeptImage("0" * 64, PICTURE)),
     ],
 )
-def test_a_size_is_taken_from_whatever_was_found_out(need: Need, answer: Picture | Kept) -> None:
+def test_sizes_come_from_whichever_fact_is_known(need: Need, answer: ImageInfo | KeptImage) -> None:
     assert line(Shown(), Facts({need: answer})).before == COST
 
 
@@ -89,19 +98,19 @@ def test_the_size_of_what_was_described_is_known() -> None:
 @pytest.mark.parametrize(
     "facts", [Facts(), Facts({Probe(SOURCE): Refusal("corrupt", "x"), Keep(SOURCE): Refusal("corrupt", "x")})]
 )
-def test_what_nobody_knows_is_not_guessed(facts: Facts) -> None:
+def test_unknown_sizes_are_not_guessed(facts: Facts) -> None:
     assert "; ? -> ?" in str(line(Shown(), facts))
-    assert line(Shown(), sight=Sight(("a",), Link("https://a/b"), "user")).before is None
-    (unsized,) = receipt.of(Scene("m", (SIGHT.meets(Refitted(SMALLER, "x")),)), "up").sights
+    assert line(Shown(), sight=Sight(("a",), LinkSource("https://a/b"), "user")).before is None
+    (unsized,) = records.build_receipt(Scene("m", (SIGHT.with_fate(Refitted(SMALLER, "x")),)), "up").sights
     assert (unsized.before, unsized.after) == (None, None)
 
 
 @requirement("receipts", "receipts.json")
-def test_a_receipt_is_json_without_pixels_and_whole_texts_and_safe_for_a_terminal() -> None:
+def test_a_receipt_is_json_without_pixels_and_safe_for_a_terminal() -> None:
     long = Refusal("corrupt", "\x1b[31m" + "x" * 5000)
-    sights = (SIGHT.meets(Refitted(SMALLER, "x")), SIGHT.meets(Told("the whole description", "up/eye")))
-    made = receipt.of(
-        Scene("m\x07" * 500, (*sights, SIGHT.meets(Refused("w", long)))), "up", Flat(9), FACTS, ("a note",)
+    sights = (SIGHT.with_fate(Refitted(SMALLER, "x")), SIGHT.with_fate(Told("the whole description", "up/eye")))
+    made = records.build_receipt(
+        Scene("m\x07" * 500, (*sights, SIGHT.with_fate(Refused("w", long)))), "up", FlatSizing(9), FACTS, ("a note",)
     )
     written = json.dumps(made.as_json())
     assert json.loads(written)["notes"] == ["a note"]
@@ -121,11 +130,11 @@ def test_a_receipt_is_json_without_pixels_and_whole_texts_and_safe_for_a_termina
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (receipt.Receipt("openai", "gpt-6"), r"gpt-6 \w+ openai: \w.*"),
-        (receipt.Receipt("", "", notes=("a note",)), "a note"),
-        (receipt.Receipt("openai", "", notes=("a note",)), "openai: a note"),
-        (receipt.Receipt("openai", "gpt-6", notes=("a", "b")), r"gpt-6 \w+ openai: a; b"),
+        (records.Receipt("openai", "gpt-6"), r"gpt-6 \w+ openai: \w.*"),
+        (records.Receipt("", "", notes=("a note",)), "a note"),
+        (records.Receipt("openai", "", notes=("a note",)), "openai: a note"),
+        (records.Receipt("openai", "gpt-6", notes=("a", "b")), r"gpt-6 \w+ openai: a; b"),
     ],
 )
-def test_a_receipt_is_a_whole_sentence_also_where_there_is_little_to_say(found: receipt.Receipt, said: str) -> None:
+def test_a_short_receipt_is_a_complete_sentence(found: records.Receipt, said: str) -> None:
     assert re.fullmatch(said, str(found))

@@ -1,4 +1,4 @@
-"""After a rejection: one repaired request, and what it taught is remembered once it was accepted."""
+"""After a rejection: one repaired request, and a lesson that is kept once it was accepted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from sightline.engine import Prepared
-from sightline.model.fate import Refitted, Refused, Shown, Told
+from sightline.engine import PreparedRequest
 from sightline.model.profile import Lesson
-from sightline.model.records import Entry
+from sightline.model.records import LedgerEntry
+from sightline.model.scene import Refitted, Refused, Shown, Told
 from sightline.store import open_record
 from sightline.wire import OPENAI_CHAT
 from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, picture, sent, visitor, words
@@ -21,18 +21,20 @@ from tests.requirements import requirement
 from tests.scripted.pictures import truncated_jpeg, undecodable_png
 
 
-def fates(prepared: Prepared | None) -> list[type]:
+def fates(prepared: PreparedRequest | None) -> list[type]:
     assert prepared is not None
     return [type(sight.fate) for sight in prepared.scene.sights]
 
 
-async def rejected(stage: Stage, status: int, said: str, *pictures: bytes, model: str = SEEING) -> Prepared | None:
+async def rejected(
+    stage: Stage, status: int, said: str, *pictures: bytes, model: str = SEEING
+) -> PreparedRequest | None:
     before = await stage.prepare(asking(*pictures, model=model))
     return await stage.repair(before, status, said)
 
 
-async def again(stage: Stage, *pictures: bytes, model: str = SEEING) -> Prepared:
-    """The next request, before the upstream has said anything to it."""
+async def again(stage: Stage, *pictures: bytes, model: str = SEEING) -> PreparedRequest:
+    """Prepare the next request."""
     return await stage.prepare(asking(*pictures, model=model))
 
 
@@ -45,7 +47,7 @@ BLINDNESS = [
 
 
 def reading(data: bytes) -> dict[str, Any]:
-    """A conversation of the Messages wire in which a tool brought an image."""
+    """Return a conversation on the Messages wire with an image in a tool result."""
     use = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/a.png"}}
     body = asking(data, model=SEEING)
     (shown,) = (block for block in body["messages"][0]["content"] if block["type"] == "image")
@@ -55,7 +57,7 @@ def reading(data: bytes) -> dict[str, Any]:
 
 
 @requirement("recover.tool_images")
-async def test_an_upstream_that_takes_no_image_in_a_tool_result_gets_it_beside_and_that_is_remembered() -> None:
+async def test_a_rejected_tool_image_is_hoisted_and_the_lesson_is_kept() -> None:
     said = "messages.2.content: Input should be a valid string"
     stage = Stage(ScriptedSeer(["Four colours."]))
     before = await stage.prepare(reading(picture()))
@@ -64,11 +66,11 @@ async def test_an_upstream_that_takes_no_image_in_a_tool_result_gets_it_beside_a
     assert after is not None
     (result, label, image) = sent(after)["messages"][2]["content"]
     assert (result["type"], label["type"], image["type"]) == ("tool_result", "text", "image")
-    await stage.engine.taken(after, visitor())
+    await stage.engine.confirm_repair(after, visitor())
     assert sent(await stage.prepare(reading(picture()))) == sent(after)
 
 
-async def test_where_moving_them_did_not_help_the_next_repair_is_in_words() -> None:
+async def test_if_hoisting_did_not_help_images_are_described() -> None:
     said = "messages.2.content: Input should be a valid string"
     stage = Stage(ScriptedSeer(["Four colours."]))
     for fate in (Shown, Told):
@@ -78,15 +80,15 @@ async def test_where_moving_them_did_not_help_the_next_repair_is_in_words() -> N
 
 @requirement("recover.blind", "recover.one_model", "recover.receipt", "recover.accepted")
 @pytest.mark.parametrize(("status", "said"), BLINDNESS)
-async def test_a_model_that_turns_out_blind_is_told_and_stays_told(status: int, said: str) -> None:
+async def test_a_model_that_turns_out_blind_gets_descriptions_from_then_on(status: int, said: str) -> None:
     stage = Stage(ScriptedSeer(["Four colours."]))
     after = await rejected(stage, status, said, picture())
     assert fates(after) == [Told]
     assert after is not None
-    assert ("up/eye" in after.receipt.lines[0], len(after.receipt.notes)) == (True, 1)
+    assert ("up/eye" in after.receipt.changes[0], len(after.receipt.notes)) == (True, 1)
     assert after.receipt.notes[0].endswith(f" {status} (blind)")
     assert fates(await again(stage, picture())) == [Shown]  # not yet: the repair might have been wrong
-    await stage.engine.taken(after, visitor())
+    await stage.engine.confirm_repair(after, visitor())
     assert sent(await again(stage, picture())) == sent(after)
     assert fates(await again(Stage(ScriptedSeer(), record=stage.record), picture())) == [Told]
     assert fates(await again(stage, picture(), model="another")) == [Shown]
@@ -104,14 +106,12 @@ async def test_a_model_that_turns_out_blind_is_told_and_stays_told(status: int, 
         ("Your request was too large: image limit is 1 KB per image, at most 1 KB", None),
     ],
 )
-async def test_an_image_over_a_limit_is_fitted_to_it_and_the_limit_is_remembered(
-    said: str, edges: list[int] | None
-) -> None:
+async def test_an_image_over_a_limit_is_refitted_and_the_limit_is_kept(said: str, edges: list[int] | None) -> None:
     stage = Stage()
     after = await rejected(stage, 400, said, picture(), picture(1, (64, 64)))
     assert fates(after) == [Refitted, Shown]
     assert after is not None
-    await stage.engine.taken(after, visitor())
+    await stage.engine.confirm_repair(after, visitor())
     following = await again(stage, picture(), picture(1, (64, 64)))
     assert content(following) == content(after)
     if edges:
@@ -122,7 +122,7 @@ async def test_an_image_over_a_limit_is_fitted_to_it_and_the_limit_is_remembered
 
 
 @requirement("recover.limits")
-async def test_too_many_images_cost_the_oldest() -> None:
+async def test_with_too_many_images_the_oldest_are_left_out() -> None:
     stage = Stage()
     said = "request contains 3 images, exceeding the maximum of 2 allowed per request"
     after = await rejected(stage, 400, said, *(picture(seed) for seed in range(3)))
@@ -130,7 +130,7 @@ async def test_too_many_images_cost_the_oldest() -> None:
 
 
 @requirement("recover.limits")
-async def test_two_lessons_hold_together() -> None:
+async def test_two_lessons_are_combined() -> None:
     stage = Stage()
     pictures = [picture(seed) for seed in range(3)]
     for said in (
@@ -139,11 +139,11 @@ async def test_two_lessons_hold_together() -> None:
     ):
         after = await rejected(stage, 400, said, *pictures)
         assert after is not None
-        await stage.engine.taken(after, visitor())
+        await stage.engine.confirm_repair(after, visitor())
     assert fates(await again(stage, *pictures)) == [Refused, Refitted, Refitted]
 
 
-async def test_a_format_that_is_not_taken_is_converted() -> None:
+async def test_an_unsupported_format_is_converted() -> None:
     stage = Stage()
     webp = picture(kind="webp")
     said = "Input should be 'image/jpeg', 'image/png' or 'image/gif'"
@@ -156,23 +156,23 @@ async def test_a_format_that_is_not_taken_is_converted() -> None:
 
 @requirement("recover.poisoned", "recover.named_image")
 @pytest.mark.parametrize("broken", [undecodable_png(), truncated_jpeg()], ids=["a png", "a jpeg"])
-async def test_a_history_with_a_broken_image_heals_and_stays_healed(broken: bytes) -> None:
+async def test_a_broken_image_in_the_history_is_removed_for_good(broken: bytes) -> None:
     stage = Stage()
     after = await rejected(stage, 400, "Could not process image", picture(), broken, picture(1))
     assert fates(after) == [Shown, Refused, Shown]
     assert after is not None
-    await stage.engine.taken(after, visitor())
+    await stage.engine.confirm_repair(after, visitor())
     assert fates(await again(stage, picture(), broken, picture(1), picture(2))) == [Shown, Refused, Shown, Shown]
 
 
 @requirement("recover.poisoned", "recover.named_image")
-async def test_an_image_that_the_upstream_named_is_left_out_alone() -> None:
+async def test_only_the_image_that_the_upstream_named_is_left_out() -> None:
     stage = Stage()
     said = "messages.0.content.1.image.source.base64.data: Could not process image"
     after = await rejected(stage, 400, said, picture(), picture(1), picture(2))
     assert fates(after) == [Shown, Refused, Shown]
     assert after is not None
-    await stage.engine.taken(after, visitor())
+    await stage.engine.confirm_repair(after, visitor())
     assert fates(await again(stage, picture(), picture(1), picture(2))) == [Shown, Refused, Shown]
     other = visitor("somebody else")
     stage_other = await stage.engine.prepare(stage.read(asking(picture(1), model=SEEING)), other)
@@ -180,7 +180,7 @@ async def test_an_image_that_the_upstream_named_is_left_out_alone() -> None:
 
 
 @requirement("recover.poisoned", "recover.named_image")
-async def test_images_that_all_decode_are_encoded_anew() -> None:
+async def test_images_that_all_decode_are_encoded_again() -> None:
     stage = Stage()
     after = await rejected(stage, 400, "Could not process image", deep_grey(), picture())
     assert fates(after) == [Refitted, Refitted]
@@ -189,13 +189,13 @@ async def test_images_that_all_decode_are_encoded_anew() -> None:
 
 
 def deep_grey() -> bytes:
-    """A PNG of 16 bits a pixel, which some providers do not read."""
+    """Return a PNG with 16 bits per channel, which some providers can't read."""
     file = io.BytesIO()
     Pillow.new("I;16", (40, 30), 30000).save(file, "png")
     return file.getvalue()
 
 
-async def test_on_chat_the_places_of_a_rejection_are_not_taken_for_ours() -> None:
+async def test_on_chat_the_places_in_a_rejection_are_ignored() -> None:
     stage = Stage()
     request = asking(picture(), picture(1), model=SEEING, wire=OPENAI_CHAT)
     before = await stage.prepare(request, wire=OPENAI_CHAT)
@@ -222,7 +222,7 @@ async def test_a_rejection_for_another_cause_changes_nothing(status: int, said: 
     assert stage.record.policy.list_lessons() == ()
 
 
-async def test_what_cannot_be_mended_is_not_sent_again() -> None:
+async def test_a_request_that_cannot_be_repaired_is_not_sent_again() -> None:
     stage = Stage(ScriptedSeer())
     # Already told: there is nothing left to take out.
     assert await rejected(stage, 400, "this model does not support image input", picture(), model="blind-1") is None
@@ -232,7 +232,7 @@ async def test_what_cannot_be_mended_is_not_sent_again() -> None:
 
 
 @requirement("recover.blind")
-async def test_an_error_that_is_no_json_is_read_too() -> None:
+async def test_an_error_that_is_not_json_is_understood() -> None:
     stage = Stage(ScriptedSeer())
     before = await stage.prepare(asking(picture(), model=SEEING))
     after = await stage.engine.repair(before, visitor(), 400, "this model does not support image input")
@@ -254,15 +254,15 @@ async def test_learnt_blindness_lasts_seven_days() -> None:
     stage = Stage(ScriptedSeer(), record=record)
     after = await rejected(stage, 400, "this model does not support image input", picture())
     assert after is not None
-    await stage.engine.taken(after, visitor())
+    await stage.engine.confirm_repair(after, visitor())
     seen = []
     for today[0] in (0.1, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 6.9, 7.1):  # it is used every day, so the days count
-        record.ledger.add_entry("", Entry("vision_proxy.command"))
+        record.ledger.add_entry("", LedgerEntry("vision_proxy.command"))
         seen += fates(await again(stage, picture()))
     assert seen == [Told] * 8 + [Shown]
 
 
-async def test_a_lesson_that_was_forgotten_is_forgotten() -> None:
+async def test_a_forgotten_lesson_no_longer_applies() -> None:
     stage = Stage(ScriptedSeer())
     stage.record.policy.keep_lesson("up", SEEING, Lesson(blind=True, why="it said so"), days=7)
     assert fates(await again(stage, picture())) == [Told]

@@ -1,4 +1,4 @@
-"""Retention with a real record: bytes before references, cold moments, restarts, and a receipt that says why."""
+"""Retention with a real record: bytes before references, cold caches, restarts, and receipts with reasons."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from sightline.engine import Options, Prepared
-from sightline.model.fate import Shown
+from sightline.engine import EngineOptions, PreparedRequest
+from sightline.model.facts import Retention
 from sightline.model.ports import Store
-from sightline.model.rules import Retention
-from sightline.model.upstream import Upstream, Visitor
-from sightline.passes.frontier import COLD
-from sightline.sources.file import policy_for, there
+from sightline.model.profile import RequestOrigin, Upstream
+from sightline.model.scene import Shown
+from sightline.passes.frontier import COLD_CACHE
+from sightline.sources.files import build_path_policy, is_readable_file
 from sightline.store import open_record
 from tests.engine.parts import SEEING, Stage, encoded, picture, sent, visitor
 from tests.requirements import requirement
@@ -29,7 +29,7 @@ LINE = re.compile(
 
 
 class Talk:
-    """One conversation on the Messages wire, in which files are read."""
+    """A conversation on the Messages wire in which files are read."""
 
     def __init__(self, folder: Path, model: str = SEEING) -> None:
         self.folder, self.model = folder, model
@@ -65,14 +65,14 @@ class Clock:
         return self.seconds
 
 
-def lines(prepared: Prepared) -> list[tuple[str, str]]:
-    """The paths and hashes of those that have retired."""
+def lines(prepared: PreparedRequest) -> list[tuple[str, str]]:
+    """Return the paths and hashes of the retired images."""
     return LINE.findall(json.dumps(sent(prepared), ensure_ascii=False))
 
 
 @requirement("retain.view_only", "retain.descriptor", "record.before_reference")
-async def test_whatever_a_line_names_is_in_the_record_with_its_bytes(tmp_path: Path) -> None:
-    stage, talk = Stage(retention=Retention(turns=0)), Talk(tmp_path)
+async def test_every_reference_is_in_the_record_with_its_bytes(tmp_path: Path) -> None:
+    stage, talk = Stage(retention=Retention(kept_turns=0)), Talk(tmp_path)
     talk.ask()
     for _ in range(3):
         before = await stage.prepare(talk.view())
@@ -98,13 +98,13 @@ async def test_the_receipt_says_why_the_frontier_has_moved(tmp_path: Path) -> No
     talk.answer()
     clock.seconds += 3600
     prepared = await stage.prepare(talk.ask())
-    assert [(line.fate, line.why) for line in prepared.receipt.sights if line.why] == [("retired", COLD)] * 3
-    assert prepared.receipt.kept == 3
-    assert str(prepared.receipt).count(COLD) == 3
+    assert [(line.fate, line.why) for line in prepared.receipt.sights if line.why] == [("retired", COLD_CACHE)] * 3
+    assert prepared.receipt.unchanged_count == 3
+    assert str(prepared.receipt).count(COLD_CACHE) == 3
 
 
 @requirement("retain.cold", "retain.fold", "retain.stays")
-async def test_what_left_when_the_cache_was_cold_stays_away_on_every_replica_of_the_record(tmp_path: Path) -> None:
+async def test_images_retired_at_a_cold_cache_stay_retired_on_every_replica(tmp_path: Path) -> None:
     clock = Clock()
 
     def record() -> Store:
@@ -133,8 +133,8 @@ async def test_what_left_when_the_cache_was_cold_stays_away_on_every_replica_of_
 
 
 @requirement("retain.reviewable")
-async def test_where_the_files_are_not_here_everything_stays(tmp_path: Path) -> None:
-    stage, talk = Stage(retention=Retention(turns=0)), Talk(tmp_path)
+async def test_nothing_retires_if_the_files_are_missing(tmp_path: Path) -> None:
+    stage, talk = Stage(retention=Retention(kept_turns=0)), Talk(tmp_path)
     talk.ask()
     for _ in range(3):
         talk.view()
@@ -146,8 +146,8 @@ async def test_where_the_files_are_not_here_everything_stays(tmp_path: Path) -> 
 
 
 @requirement("record.before_reference")
-async def test_where_the_record_takes_nothing_everything_stays(tmp_path: Path) -> None:
-    stage = Stage(record=open_record(tmp_path / "record"), retention=Retention(turns=0))
+async def test_nothing_retires_if_the_record_cannot_store(tmp_path: Path) -> None:
+    stage = Stage(record=open_record(tmp_path / "record"), retention=Retention(kept_turns=0))
     talk = Talk(tmp_path)
     talk.ask()
     talk.view()
@@ -163,9 +163,9 @@ async def test_where_the_record_takes_nothing_everything_stays(tmp_path: Path) -
 
 
 @requirement("retain.rent", "retain.limit_near")
-async def test_prices_and_limits_are_those_of_the_model_that_is_asked(tmp_path: Path) -> None:
-    def of(preset: str) -> Visitor:
-        return Visitor(Upstream(preset, {"anthropic": "http://localhost:1"}, preset), "anthropic", "somebody")
+async def test_prices_and_limits_are_those_of_the_requested_model(tmp_path: Path) -> None:
+    def of(preset: str) -> RequestOrigin:
+        return RequestOrigin(Upstream(preset, {"anthropic": "http://localhost:1"}, preset), "anthropic", "somebody")
 
     stage, talk = Stage(), Talk(tmp_path, "claude-opus-4-8")
     talk.ask()
@@ -177,8 +177,8 @@ async def test_prices_and_limits_are_those_of_the_model_that_is_asked(tmp_path: 
     assert cheap == []
 
 
-async def test_a_count_of_tokens_is_taken_of_what_will_be_sent(tmp_path: Path) -> None:
-    stage, talk = Stage(retention=Retention(turns=0)), Talk(tmp_path)
+async def test_tokens_are_counted_of_what_will_be_sent(tmp_path: Path) -> None:
+    stage, talk = Stage(retention=Retention(kept_turns=0)), Talk(tmp_path)
     talk.ask()
     talk.view()
     talk.answer()
@@ -189,9 +189,7 @@ async def test_a_count_of_tokens_is_taken_of_what_will_be_sent(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("depth", [300, 900])
-async def test_a_conversation_that_is_nested_too_deep_to_be_named_is_served_all_the_same(
-    depth: int, tmp_path: Path
-) -> None:
+async def test_a_conversation_nested_too_deep_for_names_is_still_served(depth: int, tmp_path: Path) -> None:
     nested: Any = {"cache_control": {"type": "ephemeral"}}
     for _ in range(depth):
         nested = [nested]
@@ -204,13 +202,13 @@ async def test_a_conversation_that_is_nested_too_deep_to_be_named_is_served_all_
     assert [type(sight.fate) for sight in prepared.scene.sights] == [Shown] * 5
 
 
-def at(upstream: str) -> Visitor:
-    return Visitor(Upstream(upstream, {"anthropic": "http://localhost:1"}), "anthropic", "somebody")
+def at(upstream: str) -> RequestOrigin:
+    return RequestOrigin(Upstream(upstream, {"anthropic": "http://localhost:1"}), "anthropic", "somebody")
 
 
 @requirement("retain.switched")
 @pytest.mark.parametrize(("model", "upstream"), [("seeing-2", "up"), (SEEING, "other")], ids=["model", "upstream"])
-async def test_a_cache_that_another_model_has_is_cold_for_this_one(model: str, upstream: str, tmp_path: Path) -> None:
+async def test_the_cache_of_another_model_is_cold_for_this_one(model: str, upstream: str, tmp_path: Path) -> None:
     clock = Clock()
     stage, talk = Stage(record=open_record(tmp_path / "record", kind="memory", now=clock)), Talk(tmp_path)
     talk.ask()
@@ -220,7 +218,7 @@ async def test_a_cache_that_another_model_has_is_cold_for_this_one(model: str, u
     body = talk.ask()
     counted = await stage.prepare({**body, "model": model}, at(upstream), paid=False)
     switched = await stage.prepare({**body, "model": model}, at(upstream))
-    assert switched.receipt.lines == counted.receipt.lines == (f"retired ({COLD})",) * 3
+    assert switched.receipt.changes == counted.receipt.changes == (f"retired ({COLD_CACHE})",) * 3
     clock.seconds += 10
     assert lines(await stage.prepare(body, at("up"))) == [], "the one from before has its cache still"
     for _ in range(2):
@@ -229,7 +227,7 @@ async def test_a_cache_that_another_model_has_is_cold_for_this_one(model: str, u
 
 
 @requirement("retain.switched")
-async def test_a_conversation_that_begins_is_not_taken_for_a_switch(tmp_path: Path) -> None:
+async def test_a_new_conversation_is_not_a_switch_of_models(tmp_path: Path) -> None:
     stage = Stage()
     for model in (SEEING, "seeing-2"):
         talk = Talk(tmp_path, model)
@@ -240,9 +238,7 @@ async def test_a_conversation_that_begins_is_not_taken_for_a_switch(tmp_path: Pa
 
 
 @requirement("retain.reach", "law.7")
-async def test_a_file_is_looked_for_where_it_may_be_read_and_nowhere_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_files_are_only_looked_for_in_permitted_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside, outside = tmp_path / "desk", tmp_path / "elsewhere"
     inside.mkdir()
     outside.mkdir()
@@ -252,14 +248,16 @@ async def test_a_file_is_looked_for_where_it_may_be_read_and_nowhere_else(
         talk.view()
         talk.view()
         talk.answer()
-        stage = Stage(retention=Retention(turns=0), reach=lambda: policy_for(inside, None, (), None))
+        stage = Stage(
+            retention=Retention(kept_turns=0), find_file_policy=lambda: build_path_policy(inside, None, (), None)
+        )
         assert len(lines(await stage.prepare(talk.ask()))) == seen
-    nowhere = Options("look", "what?").reach()
-    assert not there(str(inside / "1.png"), nowhere), "and without a word nowhere"
+    nowhere = EngineOptions("look", "what?").find_file_policy()
+    assert not is_readable_file(str(inside / "1.png"), nowhere), "and without a word nowhere"
 
 
 @requirement("retain.reach", "law.7")
-def test_nobody_learns_of_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_existence_of_a_forbidden_file_is_not_revealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside, outside = tmp_path / "desk", tmp_path / "elsewhere"
     inside.mkdir()
     outside.mkdir()
@@ -267,19 +265,19 @@ def test_nobody_learns_of_a_file_that_may_not_be_read(tmp_path: Path, monkeypatc
     (outside / "a.png").write_bytes(b"x")
     (inside / "link.png").symlink_to(outside / "a.png")
     (inside / "folder").mkdir()
-    policy = policy_for(inside, None, (), None)
-    assert there(str(inside / "a.png"), policy)
+    policy = build_path_policy(inside, None, (), None)
+    assert is_readable_file(str(inside / "a.png"), policy)
     monkeypatch.chdir(inside)
     refused = [
         outside / "a.png", inside / "link.png", inside / "folder", inside / "none.png", f"{inside}/../desk/a.png",
         f"{inside}/../elsewhere/a.png", "a.png", "~/a.png", "", f"{inside}/a\0.png", f"{inside}/{'a' * 5000}",
     ]  # fmt: skip
-    assert [path for path in refused if there(str(path), policy)] == []
-    assert not there(str(inside / "a.png"), policy_for(inside, None, (), None, closed=(inside,)))
+    assert [path for path in refused if is_readable_file(str(path), policy)] == []
+    assert not is_readable_file(str(inside / "a.png"), build_path_policy(inside, None, (), None, excluded=(inside,)))
 
 
 @requirement("retain.stays", "retain.fold", "law.2")
-async def test_what_has_left_stays_away_when_its_file_goes_and_what_stayed_stays(tmp_path: Path) -> None:
+async def test_retirement_does_not_change_when_a_file_disappears(tmp_path: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
     record = open_record(tmp_path / "record")
@@ -290,11 +288,11 @@ async def test_what_has_left_stays_away_when_its_file_goes_and_what_stayed_stays
     (files / "2.png").unlink()  # before it could leave
     talk.answer()
     body = talk.ask()
-    first = await Stage(retention=Retention(turns=0), record=record).prepare(body)
+    first = await Stage(retention=Retention(kept_turns=0), record=record).prepare(body)
     assert [Path(path).name for path, _ in lines(first)] == ["1.png", "3.png", "4.png"]
     (files / "1.png").unlink()
     (files / "2.png").write_bytes(picture(2, SIZE))
     for _ in range(2):  # in this process and in another one
-        again = await Stage(retention=Retention(turns=0), record=record).prepare(talk.ask())
+        again = await Stage(retention=Retention(kept_turns=0), record=record).prepare(talk.ask())
         assert lines(again) == lines(first)
     record.close()

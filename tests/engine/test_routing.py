@@ -1,4 +1,4 @@
-"""Turns with new images go to a model of their own: on every wire, with pixels for it and words for the other."""
+"""Turns with new images go to a model of their own, on every wire."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 import pytest
 
-from sightline.engine import Prepared
-from sightline.model.fate import Shown, Told
+from sightline.engine import PreparedRequest
+from sightline.model.scene import Shown, Told
 from sightline.wire import WIRES, Wire
 from tests.engine.parts import ScriptedSeer, Stage, encoded, picture, sent, visitor
-from tests.proxy.four import answered, asked, path, request, shows
+from tests.proxy.four_wires import answered, asked, path, request, shows
 from tests.requirements import requirement
 
 OLD, NEW = picture(91), picture(92)
 FOUR = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 
 
-async def prepared(stage: Stage, wire: Wire, *said: Any, model: str = "main", **more: Any) -> Prepared:
+async def prepared(stage: Stage, wire: Wire, *said: Any, model: str = "main", **more: Any) -> PreparedRequest:
     reading = stage.read({**request(wire.name, model, said), **more}, wire)
-    endpoint = wire.match(path(wire.name, model))
+    endpoint = wire.match_path(path(wire.name, model))
     assert endpoint is not None
-    named = replace(reading, scene=endpoint.of(reading.scene))
+    named = replace(reading, scene=endpoint.apply_to(reading.scene))
     return await stage.engine.prepare(named, visitor(wire=wire))
 
 
-def written(done: Prepared) -> bytes:
+def written(done: PreparedRequest) -> bytes:
     return b"".join(done.body)
 
 
@@ -48,7 +48,7 @@ async def test_a_conversation_between_two_models(wire: Wire) -> None:
 
     assert [each.scene.model for each in (first, second, third)] == ["eyes", "main", "eyes"]
     url = f"http://up{path(name, 'main')}"
-    assert [each.address(url) for each in (first, second, third)] == [
+    assert [each.build_url(url) for each in (first, second, third)] == [
         f"http://up{path(name, model)}" for model in ("eyes", "main", "eyes")
     ]
     if name != "gemini":
@@ -65,7 +65,7 @@ async def test_a_conversation_between_two_models(wire: Wire) -> None:
 
 @FOUR
 @requirement("mode.route")
-async def test_nothing_is_routed_where_nothing_can_be(wire: Wire) -> None:
+async def test_requests_that_cannot_be_routed_are_not(wire: Wire) -> None:
     talk = [asked(wire.name, "Look.", OLD), *answered(wire.name, "Red.", "SEAL"), asked(wire.name, "And?", NEW)]
     for here, model in (
         (stage(""), "main"),  # nobody is named
@@ -79,7 +79,7 @@ async def test_nothing_is_routed_where_nothing_can_be(wire: Wire) -> None:
 
 
 @requirement("mode.route")
-async def test_what_the_provider_holds_for_one_model_stays_with_it() -> None:
+async def test_a_conversation_stored_by_the_provider_keeps_its_model() -> None:
     wire = next(each for each in WIRES if each.name == "openai_responses")
     said = [asked(wire.name, "Look.", NEW)]
     assert (await prepared(stage(), wire, *said, previous_response_id="resp_1")).scene.model == "main"
@@ -87,7 +87,7 @@ async def test_what_the_provider_holds_for_one_model_stays_with_it() -> None:
 
 
 @requirement("mode.route")
-async def test_what_only_looks_like_an_image_is_no_reason_to_go_elsewhere() -> None:
+async def test_text_that_only_looks_like_an_image_is_not_routed() -> None:
     wire = WIRES[0]
     use = {"type": "tool_use", "id": "t", "name": "fetch", "input": {}}
     for data, model in (("iVBORw0KGgo" + "A" * 400, "main"), (encoded(NEW), "eyes")):
@@ -98,13 +98,13 @@ async def test_what_only_looks_like_an_image_is_no_reason_to_go_elsewhere() -> N
 
 
 @requirement("mode.route")
-async def test_the_image_model_may_be_led_by_the_name_of_its_upstream() -> None:
+async def test_the_image_model_may_have_its_upstreams_name_in_front() -> None:
     wire = WIRES[0]
     assert sent(await prepared(stage("up/eyes"), wire, asked(wire.name, "Look.", NEW)))["model"] == "eyes"
 
 
 @requirement("mode.route", "recover.blind")
-async def test_an_image_model_that_turns_out_to_be_blind_is_told_and_not_chosen_again() -> None:
+async def test_an_image_model_that_turns_out_blind_is_not_chosen_again() -> None:
     here, wire = stage(), WIRES[0]
     said = asked(wire.name, "Look.", NEW)
     before = await prepared(here, wire, said)
@@ -112,7 +112,7 @@ async def test_an_image_model_that_turns_out_to_be_blind_is_told_and_not_chosen_
     assert after is not None
     assert [type(sight.fate) for sight in after.scene.sights] == [Told]
     assert sent(after)["model"] == "eyes"
-    await here.engine.taken(after, visitor(wire=wire))
+    await here.engine.confirm_repair(after, visitor(wire=wire))
     again = await prepared(here, wire, said)
     assert again.scene.model == "main"
     assert [type(sight.fate) for sight in again.scene.sights] == [Shown]
@@ -122,7 +122,7 @@ async def test_an_image_model_that_turns_out_to_be_blind_is_told_and_not_chosen_
 async def test_an_image_that_a_rejection_names_is_found_behind_references() -> None:
     here, wire = stage(mode="fallback", references=True), WIRES[0]
     before = await prepared(here, wire, asked(wire.name, "Look.", OLD, NEW))
-    assert (before.receipt.kept, before.receipt.lines, before.receipt.notes) == (2, (), ())
+    assert (before.receipt.unchanged_count, before.receipt.changes, before.receipt.notes) == (2, (), ())
     assert [part["type"] for part in sent(before)["messages"][0]["content"]] == [
         "text",
         "image",

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path as File
 from typing import Any
 
-from sightline.model.scene import Json, Path
+from sightline.model.scene import Json, JsonPath
 from sightline.wire import WIRES, Wire
 
 FOLDER = File(__file__).parent
@@ -36,7 +36,7 @@ class Capture:
 class Payload:
     """Base64 of an image, wherever it stands."""
 
-    place: Path  # of the string
+    place: JsonPath  # of the string
     text: str
 
     @property
@@ -44,7 +44,7 @@ class Payload:
         return sha256(decoded(self.text)).hexdigest()
 
     @property
-    def holder(self) -> Path:
+    def holder(self) -> JsonPath:
         """The place of the block or part that it stands in; of the string itself, where no wire has images there."""
         match self.place[-2:]:
             case ("source" | "inlineData" | "inline_data", "data") | ("image_url", "url"):
@@ -70,7 +70,7 @@ def captures() -> list[Capture]:
     ]
 
 
-def payloads(tree: Json, place: Path = ()) -> Iterator[Payload]:
+def payloads(tree: Json, place: JsonPath = ()) -> Iterator[Payload]:
     """Every base64 text of an image in every string, also where the string is JSON itself."""
     match tree:
         case str():

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sightline.engine import Engine, Options, Prepared
+from sightline.engine import EngineOptions, PreparedRequest
+from sightline.model.facts import Retention
 from sightline.model.ports import Store
-from sightline.model.rules import Retention
-from sightline.model.upstream import Upstream, Visitor
-from sightline.profiles.lookup import Override
-from sightline.sources.file import policy_for
+from sightline.model.profile import RequestOrigin, Upstream
+from sightline.profiles.profile_lookup import ProfileOverride
+from sightline.sources.files import build_path_policy
 from sightline.store import open_record
-from sightline.vision.chooser import Candidate
+from sightline.vision.chooser import Candidate, Candidates
 from sightline.vision.service import VisionService
 from sightline.wire import WIRES, Wire
-from tests.engine.parts import WORKERS, ScriptedSeer
+from tests.engine.parts import WORKERS, ScriptedSeer, build_engine
 
 BASES = {wire.name: "http://localhost:1" for wire in WIRES}
 
 
-REACH = policy_for(None, Path(tempfile.gettempdir()), (), None)
+REACH = build_path_policy(None, Path(tempfile.gettempdir()), (), None)
 
 
 class Desk:
@@ -44,28 +43,29 @@ class Desk:
         self.seer = seer or ScriptedSeer()
         self.upstream = Upstream("up", BASES, preset)
         self.record = record or open_record(Path("unused"), kind="memory")
-        options = Options(
+        options = EngineOptions(
             "look",
             "what?",
-            overrides=[Override("*", vision=sees)],
+            overrides=[ProfileOverride("*", vision=sees)],
             max_images=0,
             hoist=hoist,
-            retention=retention or Retention(off=True),
-            **{"reach": lambda: REACH, **more},
+            retention=retention or Retention(is_off=True),
+            **{"find_file_policy": lambda: REACH, **more},
         )
-        self.engine = Engine(self.record, VisionService(self.record, self._choose), options, WORKERS)
+        vision = VisionService(self.record.descriptions, self.record.ledger, self._choose)
+        self.engine = build_engine(self.record, vision, options, WORKERS)
 
-    async def _choose(self, *_: object) -> Sequence[Candidate]:
-        return [Candidate(self.seer)]
+    async def _choose(self, *_: object) -> Candidates:
+        return Candidates([Candidate(self.seer)])
 
-    async def prepared(self, body: Any, wire: Wire, path: str) -> Prepared:
+    async def prepared(self, body: Any, wire: Wire, path: str) -> PreparedRequest:
         """A request to a path, which some wires name the model in."""
-        endpoint = wire.match(path.partition("?")[0])
+        endpoint = wire.match_path(path.partition("?")[0])
         reading = self.engine.read(json.dumps(body, ensure_ascii=False).encode(), wire)
         assert endpoint is not None
         assert reading is not None
-        named = replace(reading, scene=endpoint.of(reading.scene))
-        return await self.engine.prepare(named, Visitor(self.upstream, wire.name, "somebody"))
+        named = replace(reading, scene=endpoint.apply_to(reading.scene))
+        return await self.engine.prepare(named, RequestOrigin(self.upstream, wire.name, "somebody"))
 
     async def sent(self, body: Any, wire: Wire, path: str) -> Any:
         """The body as the upstream reads it."""

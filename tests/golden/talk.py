@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sightline.model.marks import BRIDGE, leads
+from sightline.model.labels import BRIDGE_TEXT, is_label
 from sightline.wire import Wire
 
 Line = tuple[str, str]
@@ -14,22 +14,22 @@ Line = tuple[str, str]
 
 def lines(body: Any, wire: Wire) -> list[Line]:
     """A request, line by line: "call" and "result" with their ids, else the one who speaks."""
-    return [line for message in body[wire.items] for line in _lines(message)]
+    return [line for message in body[wire.messages_key] for line in _lines(message)]
 
 
 def lines_but_moved(body: Any, wire: Wire) -> list[Line]:
     """Without the messages that hold nothing but images moved out of results, and what leads them."""
-    return [line for message in body[wire.items] for line in _lines(message) if not _is_moved(message)]
+    return [line for message in body[wire.messages_key] for line in _lines(message) if not _is_moved(message)]
 
 
 def _is_moved(message: Any) -> bool:
     if message.get("role") == "assistant":
-        return bool(message.get("content") == BRIDGE)
+        return bool(message.get("content") == BRIDGE_TEXT)
     parts = message.get("content", message.get("parts"))
     if message.get("role") != "user" or not isinstance(parts, list):
         return False
     texts = [part["text"] for part in parts if isinstance(part, dict) and "text" in part]
-    return bool(texts) and all(leads(text) for text in texts) and len(list(_lines(message))) == 1
+    return bool(texts) and all(is_label(text) for text in texts) and len(list(_lines(message))) == 1
 
 
 def _lines(message: Any) -> Iterator[Line]:
@@ -63,7 +63,7 @@ def _parts(part: Any) -> Iterator[Line]:
 def faults(body: Any, wire: Wire) -> Iterator[str]:
     """What a strict provider would refuse: a call without a result, or somebody who speaks in between."""
     open_calls: list[str] = []
-    for message in body[wire.items]:
+    for message in body[wire.messages_key]:
         for kind, call in _lines(message):
             if kind == "call":
                 open_calls.append(call)

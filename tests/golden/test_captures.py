@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
+from sightline.model.base64_text import decode_base64
 from sightline.model.profile import Profile
-from sightline.model.scene import Scene, Sight
-from sightline.model.source import Inline
-from sightline.sources.inline import decode
+from sightline.model.scene import InlineSource, Scene, Sight
 from sightline.wire import WIRES
-from sightline.wire.jsontext import Document, lift
+from sightline.wire.json_document import JsonDocument, lift
 from tests.golden.captures import Capture, captures, payloads
 from tests.golden.preparing import Desk
 from tests.golden.talk import faults, lines, lines_but_moved
@@ -31,7 +30,7 @@ with_images = pytest.mark.parametrize(
 )
 
 
-def opened(capture: Capture) -> tuple[Document, Scene]:
+def opened(capture: Capture) -> tuple[JsonDocument, Scene]:
     document = lift(capture.raw, "sightline-0123456789abcdef-")
     assert document is not None
     return document, capture.wire.read(document.tree, document)
@@ -57,20 +56,20 @@ def test_read_finds_exactly_the_images_that_a_search_of_all_strings_finds(captur
 @with_images
 def test_the_way_into_a_stringified_text_leads_to_its_image(capture: Capture) -> None:
     for sight in opened(capture)[1].sights:
-        if sight.within is None:
+        if sight.path_in_text is None:
             continue
         value: Any = capture.body
         for step in sight.place:
             value = value[step]
-        value = json.loads(value) if sight.within else value
-        for step in sight.within:
+        value = json.loads(value) if sight.path_in_text else value
+        for step in sight.path_in_text:
             value = value[step]
         assert [payload.sha256 for payload in payloads(value)] == [digest_of(sight)]
 
 
 def digest_of(sight: Sight) -> str:
-    assert isinstance(sight.source, Inline)
-    data = decode(sight.source.text)
+    assert isinstance(sight.source, InlineSource)
+    data = decode_base64(sight.source.text)
     assert isinstance(data, bytes)
     return sha256(data).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Which model writes coordinates in which format, by its family, or by the user's word."""
+"""Which coordinate format a model uses, by its family or by the user's entry."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.grounding.families import FAMILIES, SHIPPED, added, adding, family, format_of, listing, removed
-from sightline.grounding.formats import FORMATS
+from sightline.grounding.formats import (
+    FAMILIES,
+    FORMATS,
+    SHIPPED_ENTRIES,
+    add_entry,
+    check_new_entry,
+    choose_format,
+    find_grounding_family,
+    list_grounding_models,
+    remove_entry,
+)
 from tests.requirements import requirement
 
 MODELS = {
@@ -66,78 +75,78 @@ MODELS = {
 @requirement("grounding.patterns", "FR-4.1.1")
 @pytest.mark.parametrize(("model", "expected"), MODELS.items())
 def test_a_model_writes_as_its_family_does(model: str, expected: str) -> None:
-    assert format_of(model) == expected
+    assert choose_format(model) == expected
 
 
 @requirement("grounding.patterns")
 @given(st.text())
 def test_any_name_has_a_format(model: str) -> None:
-    assert format_of(model, {model: "molmo_points"}) in FORMATS
-    assert format_of(model) in FORMATS
+    assert choose_format(model, {model: "molmo_points"}) in FORMATS
+    assert choose_format(model) in FORMATS
 
 
 @requirement("FR-4.1.1")
-def test_families_made_for_it_are_listed_gemini_with_a_caveat_and_the_unreliable_not_at_all() -> None:
+def test_unreliable_families_are_not_listed() -> None:
     tiers = {each.name: each.tier for each in FAMILIES}
     assert {name for name, tier in tiers.items() if tier == 2} == {"Gemini 2 and 3"}
     assert {name for name, tier in tiers.items() if tier == 0} == {"Claude", "GPT", "Llama Vision"}
-    listed = {name: note for name, _, note in listing({})}
+    listed = {name: note for name, _, note in list_grounding_models({})}
     assert listed.keys() == {name for name, tier in tiers.items() if tier}
     assert listed["Gemini 2 and 3"]
 
 
-def test_every_family_has_a_format_that_there_is() -> None:
+def test_every_family_has_an_existing_format() -> None:
     assert {each.format for each in FAMILIES} - {""} <= FORMATS.keys()
-    assert set(SHIPPED.values()) <= FORMATS.keys()
+    assert set(SHIPPED_ENTRIES.values()) <= FORMATS.keys()
 
 
 @requirement("grounding.patterns")
 def test_the_users_entry_wins_by_its_whole_name_or_the_end_of_it() -> None:
     entries = {"Qwen/Qwen3-VL-8B": "qwen_pixels", "my-model": "unit_xyxy", "lab/my-model": "gpt_pixels"}
-    assert format_of("qwen/qwen3-vl-8b", entries) == "qwen_pixels"
-    assert format_of("openrouter/qwen/qwen3-vl-8b", entries) == "qwen_pixels"
-    assert format_of("qwen/qwen3-vl-80b", entries) == "qwen_normalized_1000"
-    assert format_of("host/my-model", entries) == "unit_xyxy"
-    assert format_of("host/lab/my-model", entries) == "gpt_pixels"
-    assert format_of("host/not-my-model", entries) == "none"
-    assert format_of("allenai/Molmo2-8B", {"allenai/Molmo2-8B": "none"}) == "none"
+    assert choose_format("qwen/qwen3-vl-8b", entries) == "qwen_pixels"
+    assert choose_format("openrouter/qwen/qwen3-vl-8b", entries) == "qwen_pixels"
+    assert choose_format("qwen/qwen3-vl-80b", entries) == "qwen_normalized_1000"
+    assert choose_format("host/my-model", entries) == "unit_xyxy"
+    assert choose_format("host/lab/my-model", entries) == "gpt_pixels"
+    assert choose_format("host/not-my-model", entries) == "none"
+    assert choose_format("allenai/Molmo2-8B", {"allenai/Molmo2-8B": "none"}) == "none"
 
 
 @requirement("grounding.patterns")
-def test_an_entry_as_it_was_shipped_is_nobodys_word() -> None:
-    for model, was in SHIPPED.items():
-        assert format_of(model, SHIPPED) == MODELS[model]
-        assert format_of(model, {model: "unit_xyxy"}) == "unit_xyxy" != was
+def test_a_shipped_entry_is_not_the_users_choice() -> None:
+    for model, was in SHIPPED_ENTRIES.items():
+        assert choose_format(model, SHIPPED_ENTRIES) == MODELS[model]
+        assert choose_format(model, {model: "unit_xyxy"}) == "unit_xyxy" != was
 
 
-def test_an_entry_in_a_format_that_nobody_knows_is_passed_over() -> None:
-    assert format_of("allenai/Molmo2-8B", {"allenai/Molmo2-8B": "runes"}) == "molmo2_points"
+def test_an_entry_with_an_unknown_format_is_ignored() -> None:
+    assert choose_format("allenai/Molmo2-8B", {"allenai/Molmo2-8B": "runes"}) == "molmo2_points"
 
 
-def test_listing_a_model_takes_its_familys_format_or_warns_and_asks_about_the_unreliable() -> None:
-    assert adding("zai/glm-4.6v") == adding("zai/glm-4.6v", "glm_normalized_1000")
-    assert adding("who/knows").format == "qwen_pixels"
-    assert "qwen_pixels" in adding("who/knows").warning
-    assert adding("who/knows", "unit_xyxy").warning == ""
+def test_adding_a_model_uses_its_format_or_warns_or_asks() -> None:
+    assert check_new_entry("zai/glm-4.6v") == check_new_entry("zai/glm-4.6v", "glm_normalized_1000")
+    assert check_new_entry("who/knows").format == "qwen_pixels"
+    assert "qwen_pixels" in check_new_entry("who/knows").warning
+    assert check_new_entry("who/knows", "unit_xyxy").warning == ""
     for model, form in {"anthropic/claude-x": "claude_pixels", "openai/gpt-5": "gpt_pixels"}.items():
-        assert (adding(model).format, adding(model).warning) == (form, "")
-        assert "unreliable" in adding(model).question
-    assert adding("meta/llama-3.2-11b-vision").warning
-    assert adding("meta/llama-3.2-11b-vision", "qwen_pixels").question
+        assert (check_new_entry(model).format, check_new_entry(model).warning) == (form, "")
+        assert "unreliable" in check_new_entry(model).question
+    assert check_new_entry("meta/llama-3.2-11b-vision").warning
+    assert check_new_entry("meta/llama-3.2-11b-vision", "qwen_pixels").question
 
 
-def test_a_model_is_added_and_removed_also_one_that_its_family_lists() -> None:
-    entries = added({"a/b": "unit_xyxy"}, "A/B", "gpt_pixels")
+def test_models_can_be_added_and_removed() -> None:
+    entries = add_entry({"a/b": "unit_xyxy"}, "A/B", "gpt_pixels")
     assert entries == {"A/B": "gpt_pixels"}
-    assert removed(entries, "a/b") == {}
-    without = removed({}, "zai/glm-4.6v")
-    assert format_of("zai/glm-4.6v", without) == "none"
-    assert format_of("zai/glm-4.6v", added(without, "zai/glm-4.6v", "unit_xyxy")) == "unit_xyxy"
+    assert remove_entry(entries, "a/b") == {}
+    without = remove_entry({}, "zai/glm-4.6v")
+    assert choose_format("zai/glm-4.6v", without) == "none"
+    assert choose_format("zai/glm-4.6v", add_entry(without, "zai/glm-4.6v", "unit_xyxy")) == "unit_xyxy"
 
 
 @requirement("grounding.native")
 @pytest.mark.parametrize("name", FORMATS)
-def test_each_format_asks_in_its_own_words(name: str) -> None:
+def test_each_format_has_its_own_instruction(name: str) -> None:
     others = {form.instruction for key, form in FORMATS.items() if key != name and "pixels" not in key}
     assert (FORMATS[name].instruction == "") == (name == "none")
     assert FORMATS[name].instruction not in others
@@ -156,6 +165,6 @@ def test_the_required_instructions_are_word_for_word() -> None:
 
 
 def test_a_family_is_found_by_the_first_pattern() -> None:
-    known = family("ByteDance-Seed/UI-TARS-1.5-7B")
+    known = find_grounding_family("ByteDance-Seed/UI-TARS-1.5-7B")
     assert known is not None
     assert known.name == "UI-TARS 1.5"

@@ -1,4 +1,4 @@
-"""Answers with coordinates: every way of writing them is read, and what does not fit is flagged."""
+"""Answers with coordinates: every notation is read, and values that do not fit are flagged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.grounding.formats import FORMATS
-from sightline.grounding.parse import Flag, Found, parse
+from sightline.grounding.parse import Flag, SeenPlace, parse_places
 from sightline.model.geometry import Size
 from tests.grounding.writing import HANDS, Hand
 from tests.requirements import requirement
@@ -16,7 +16,9 @@ SIZE = Size(800, 400)
 
 
 def read(text: str, name: str, *sizes: Size) -> list[tuple[int | None, str, tuple[float, ...] | None, Flag]]:
-    return [(each.image, each.label, each.at, each.flag) for each in parse(text, name, sizes or (SIZE,))]
+    return [
+        (each.image, each.label, each.coordinates, each.flag) for each in parse_places(text, name, sizes or (SIZE,))
+    ]
 
 
 # Words that occur in answers with coordinates, in any order: the most likely place for a reader to stumble.
@@ -32,11 +34,11 @@ ANY_TEXT = st.text() | st.lists(SHARDS, max_size=60).map("".join) | st.lists(SHA
 
 @requirement("grounding.any_text")
 @given(ANY_TEXT, st.sampled_from([*FORMATS, "unheard of"]), st.integers(0, 3))
-def test_no_text_is_too_odd_to_read(text: str, name: str, images: int) -> None:
-    for each in parse(text, name, [SIZE] * images):
-        assert isinstance(each, Found)
+def test_any_text_can_be_parsed(text: str, name: str, images: int) -> None:
+    for each in parse_places(text, name, [SIZE] * images):
+        assert isinstance(each, SeenPlace)
         assert len(each.values) in (2, 4)
-        assert (each.at is None) == (each.flag in ("misfit", "no_image"))
+        assert (each.coordinates is None) == (each.flag in ("misfit", "no_image"))
         assert each.image is None or 0 <= each.image < images
         assert len(each.label) <= 120
         each.label.encode()
@@ -45,22 +47,22 @@ def test_no_text_is_too_odd_to_read(text: str, name: str, images: int) -> None:
 @requirement("grounding.formats", "grounding.round_trip")
 @pytest.mark.parametrize("name", HANDS)
 @given(data=st.data())
-def test_what_is_drawn_and_written_is_read_where_it_was_drawn(name: str, data: st.DataObject) -> None:
+def test_written_places_are_read_back(name: str, data: st.DataObject) -> None:
     hand = HANDS[name]
     size = Size(data.draw(st.integers(40, 2000)), data.draw(st.integers(40, 2000)))
     x1, y1 = data.draw(st.integers(0, size.width - 16)), data.draw(st.integers(0, size.height - 16))
     x2, y2 = data.draw(st.integers(x1 + 16, size.width)), data.draw(st.integers(y1 + 16, size.height))
-    found = parse(hand.write((x1, y1, x2, y2), size), hand.format, [size])
+    found = parse_places(hand.write((x1, y1, x2, y2), size), hand.format, [size])
     assert [(each.image, each.flag) for each in found] == [(0, "")]
-    assert found[0].at is not None
+    assert found[0].coordinates is not None
     drawn = (x1, y1) if hand.point else (x1, y1, x2, y2)
     sides = (size.width, size.height) * 2
-    for got, meant, side in zip(found[0].at, drawn, sides, strict=False):
+    for got, meant, side in zip(found[0].coordinates, drawn, sides, strict=False):
         assert abs(got - meant) <= max(2, hand.step * side), (found, drawn)
-    assert len(found[0].at) == len(drawn)
+    assert len(found[0].coordinates) == len(drawn)
 
 
-def test_every_format_has_its_hand() -> None:
+def test_every_format_has_a_writer() -> None:
     assert {hand.format for hand in HANDS.values()} == FORMATS.keys() - {"none"}
 
 
@@ -69,8 +71,8 @@ def test_every_format_has_its_hand() -> None:
     [hand for name, hand in HANDS.items() if not hand.point and name not in ("Moondream", "Kosmos-2")],
     ids=lambda hand: hand.write.__name__,
 )
-def test_a_thing_is_called_what_the_answer_calls_it(hand: Hand) -> None:
-    [found] = parse(hand.write((80, 40, 400, 200), SIZE), hand.format, [SIZE])
+def test_labels_come_from_the_answer(hand: Hand) -> None:
+    [found] = parse_places(hand.write((80, 40, 400, 200), SIZE), hand.format, [SIZE])
     assert found.label.removeprefix("The ") == "thing"
 
 
@@ -90,14 +92,14 @@ def test_gemini_writes_y_before_x() -> None:
 
 @requirement("grounding.edges")
 @pytest.mark.parametrize("coords", ["1 1 0 0 2 5 1000 3 1000 7", "1 1 000 000 2 005 1000 3 1000 007"])
-def test_points_at_the_edge_are_kept_however_short_their_numbers(coords: str) -> None:
+def test_points_at_the_edge_may_have_short_numbers(coords: str) -> None:
     found = read(f'<points coords="{coords}">dots</points>', "molmo2_points", Size(1000, 1000))
     assert [at for _, _, at, _ in found] == [(0, 0), (5, 1000), (1000, 7)]
     assert {flag for _, _, _, flag in found} == {""}
     assert read('<points coords="1 1 0 0">dot</points>', "molmo2_points") == [(0, "dot", (0, 0), "")]
 
 
-def test_molmo2_says_by_itself_which_image_is_meant() -> None:
+def test_molmo2_numbers_its_images() -> None:
     text = '<points coords="1 1 500 500;2 1 250 250 2 750 750">eyes</points>'
     assert read(text, "molmo2_points", Size(100, 100), Size(200, 400)) == [
         (0, "eyes", (50, 50), ""),
@@ -109,7 +111,7 @@ def test_molmo2_says_by_itself_which_image_is_meant() -> None:
     ]  # fmt: skip
 
 
-def test_several_points_and_several_boxes_in_one_element_are_all_read() -> None:
+def test_several_points_or_boxes_in_one_element_are_read() -> None:
     points = '<points x1="10" y1="20" x2="30.5" y2="40" alt="a > b">a &gt; b</points>'
     assert [at for _, _, at, _ in read(points, "molmo_points")] == [(80, 80), (244, 160)]
     boxes = "<|ref|>cat<|/ref|><|det|>[[0, 0, 999, 999], [0, 0, 333, 333]]<|/det|>"
@@ -137,16 +139,16 @@ def test_several_points_and_several_boxes_in_one_element_are_all_read() -> None:
         "Here: ```json\n[{\"label\": \"a\", \"confidence\": 0.9, \"bbox_2d\": [1, 2, 30, 40]}, ",
     ],
 )  # fmt: skip
-def test_an_answer_that_was_cut_off_loses_only_its_last_box(text: str) -> None:
+def test_a_truncated_answer_loses_only_its_last_box(text: str) -> None:
     assert read(text, "qwen_pixels") == [(0, "a", (1, 2, 30, 40), "")]
 
 
-def test_a_plain_answer_in_the_tags_of_a_box_is_no_box() -> None:
+def test_a_plain_answer_in_box_tags_is_not_a_box() -> None:
     assert read("<|begin_of_box|>12, 13, 14, 15<|end_of_box|>", "glm_normalized_1000") == []
     assert read("<|begin_of_box|>Paris<|end_of_box|>", "glm_normalized_1000") == []
 
 
-def test_labels_stand_before_or_after_and_may_hold_brackets_and_escapes() -> None:
+def test_labels_may_come_before_or_after_and_have_escapes() -> None:
     text = '[{"label": "a } \\"b\\" {", "bbox_2d": [1, 2, 3, 40]}, {"bbox_2d": [5, 6, 7, 80], "label": "\\u00e9 ]"}]'
     assert [label for _, label, _, _ in read(text, "qwen_pixels")] == ['a } "b" {', "é ]"]
 
@@ -158,25 +160,25 @@ def test_four_numbers_in_brackets_are_a_box_in_every_format(name: str) -> None:
     quarter = [0.25, 0.25, 0.5, 0.5]
     side = form.scale or SIZE.height
     written = [value * side if side == 1 else round(value * side) for value in quarter]
-    found = parse(f"The error dialog {written} says no.", name, [SIZE])
+    found = parse_places(f"The error dialog {written} says no.", name, [SIZE])
     assert [(each.label, each.flag) for each in found] == [("The error dialog", "")]
     wide = SIZE.width if form.scale else SIZE.height
-    assert found[0].at == pytest.approx((wide / 4, 100, wide / 2, 200), abs=1)
+    assert found[0].coordinates == pytest.approx((wide / 4, 100, wide / 2, 200), abs=1)
 
 
 @requirement("grounding.inline")
 @pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"none"}))
-def test_a_prefix_says_which_image_is_meant(name: str) -> None:
+def test_a_prefix_selects_the_image(name: str) -> None:
     form = FORMATS[name]
     box = [0.1, 0.1, 0.5, 0.5] if form.scale == 1 else [10, 10, 50, 50]
     text = f"Image-1: the lamp {box}. The sofa {box}\nImage-2: a chair {box}\n**Image 1 (a (b).png):** x {box}"
-    found = parse(text.replace("a (b).png", "a.png"), name, [Size(100, 100), Size(200, 200)])
+    found = parse_places(text.replace("a (b).png", "a.png"), name, [Size(100, 100), Size(200, 200)])
     assert [(each.image, each.label) for each in found] == [
         (0, "the lamp"), (0, "The sofa"), (1, "a chair"), (0, "x"),
     ]  # fmt: skip
 
 
-def test_of_several_images_one_has_to_be_named() -> None:
+def test_with_several_images_one_must_be_named() -> None:
     text = 'the lamp [10, 10, 50, 50] [{"bbox_2d": [1, 2, 30, 40], "label": "Image-2: lamp"}]\nImage-9: [1, 2, 3, 40]'
     assert read(text, "qwen_pixels", SIZE, SIZE) == [
         (None, "the lamp", None, "no_image"),
@@ -212,14 +214,12 @@ def test_of_several_images_one_has_to_be_named() -> None:
         ("kosmos_patches", "<object><patch_index_0000><patch_index_1500></object>", ["misfit"]),
     ],
 )
-def test_values_that_do_not_fit_their_space_are_flagged_and_never_taken_for_another(
-    name: str, text: str, flags: list[Flag]
-) -> None:
-    found = parse(text, name, [SIZE])
+def test_values_outside_their_space_are_flagged(name: str, text: str, flags: list[Flag]) -> None:
+    found = parse_places(text, name, [SIZE])
     assert [each.flag for each in found] == flags
-    assert all(each.at is None for each in found if each.flag == "misfit")
+    assert all(each.coordinates is None for each in found if each.flag == "misfit")
 
 
-def test_a_model_that_does_not_ground_points_at_nothing() -> None:
-    assert parse("[1, 2, 30, 40]", "none", [SIZE]) == []
-    assert parse("It is a cat, (see note 1), 4 years old.", "qwen_pixels", [SIZE]) == []
+def test_a_model_without_coordinates_has_no_places() -> None:
+    assert parse_places("[1, 2, 30, 40]", "none", [SIZE]) == []
+    assert parse_places("It is a cat, (see note 1), 4 years old.", "qwen_pixels", [SIZE]) == []

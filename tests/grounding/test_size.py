@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.grounding.families import GRIDS, Grid
+from sightline.grounding.formats import GRIDS, PixelGrid
 from sightline.model.geometry import Size
 from tests.requirements import requirement
 
@@ -25,14 +25,14 @@ SIDES = st.integers(1, 16_384)
     ],
 )
 def test_qwen_sees_an_image_in_multiples_of_28(given_size: Size, seen: Size) -> None:
-    assert GRIDS["qwen_pixels"].seen(given_size) == seen
+    assert GRIDS["qwen_pixels"].compute_seen_size(given_size) == seen
 
 
 @requirement("grounding.presized")
 @given(st.sampled_from(sorted(GRIDS)), SIDES, SIDES)
-def test_what_was_sized_once_stays_as_it_is(name: str, width: int, height: int) -> None:
-    grid: Grid = GRIDS[name]
-    once = grid.seen(Size(width, height))
+def test_a_seen_size_is_stable(name: str, width: int, height: int) -> None:
+    grid: PixelGrid = GRIDS[name]
+    once = grid.compute_seen_size(Size(width, height))
     assert once.width % grid.step == once.height % grid.step == 0
     if max(width, height) <= 100 * min(width, height):  # beyond that, no whole grid has the shape
-        assert grid.seen(once) == once
+        assert grid.compute_seen_size(once) == once

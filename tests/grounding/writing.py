@@ -1,4 +1,4 @@
-"""One object, written as each family of models writes it: this test's own idea of every convention."""
+"""Writers for the tests: one object in the notation of each model family, independent of the readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Write = Callable[[Corners, Size], str]
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """A way of writing, and how far off its numbers may be: half a step of them, as a part of the side."""
+    """A notation, and its precision: half a step of its numbers, as a fraction of the side."""
 
     format: str
     write: Write

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tests.proxy.raw import Got, exchange
+from tests.proxy.raw_http import Got, exchange
 
 Json = dict[str, Any]
 Shape = Callable[[Sequence[bytes]], Json]

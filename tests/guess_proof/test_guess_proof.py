@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.guess_proof.shapes import CHAT, CHAT_MOVED, GEMINI, MESSAGES, RESPONSES, Shape, ask, words
-from tests.proxy.running import sightline
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_card, some_code, some_colours

@@ -1,4 +1,4 @@
-"""Conversations of both wires, drawn at random: words, images, calls in parallel, answers in any order."""
+"""Random conversations on two wires: text, images, parallel calls, results in any order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sightline.model.fate import Fate, Refitted, Refused, Shown, Told
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Fate, Refitted, Refused, Shown, Told
 from tests.wire.bodies import block, calling, image, part, result, text, tool, user
 from tests.wire.json_texts import base64_like
 
@@ -24,7 +24,7 @@ class Conversation:
     payloads: list[str] = field(default_factory=list)
 
     def payload(self) -> str:
-        """Base64 that stands nowhere else; every third is long enough to be lifted out."""
+        """Return unique base64 text; every third one is long enough to be lifted out."""
         number = len(self.payloads)
         self.payloads.append(f"{number:08d}" + base64_like(9_000 if number % 3 == 0 else 40, number))
         return self.payloads[-1]
@@ -36,7 +36,7 @@ class Conversation:
 
 @st.composite
 def chats(draw: st.DrawFn) -> Conversation:
-    """On the Chat Completions wire."""
+    """Draw a conversation on the Chat Completions wire."""
     talk = Conversation()
     ids = count()
     for kind in draw(st.lists(st.sampled_from(["user", "assistant", "calls"]), max_size=6)):
@@ -56,7 +56,7 @@ def chats(draw: st.DrawFn) -> Conversation:
 
 @st.composite
 def talks(draw: st.DrawFn) -> Conversation:
-    """On the Messages wire."""
+    """Draw a conversation on the Messages wire."""
     talk = Conversation()
     ids = count()
     for kind in draw(st.lists(st.sampled_from(["user", "calls"]), max_size=6)):

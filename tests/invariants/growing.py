@@ -30,7 +30,7 @@ SEEDS = [
     "codex/read-2", "codex/parallel-2", "pi/read.responses-2",
     "gemini-cli/read-3", "gemini-cli/parallel-3", "litellm/read.gemini3-2",
 ]  # fmt: skip
-"""Of each wire, with images native, hoisted by the client, stringified, and of several calls at once."""
+"""Captures of each wire, with images native, hoisted by the client, in strings, and of parallel calls."""
 _path = re.compile(r"/home/dev/project/\w+\.png")
 
 
@@ -41,7 +41,7 @@ def seeds() -> dict[str, Capture]:
 
 @dataclass
 class Growing:
-    """One conversation; `messages` is what the client holds of it."""
+    """A conversation; `messages` is the client's copy of it."""
 
     seed: Capture
     folder: str = "/home/dev/project"
@@ -58,17 +58,17 @@ class Growing:
 
     @property
     def _held(self) -> list[Any]:
-        found: list[Any] = self.seed.body[self.wire.items]
+        found: list[Any] = self.seed.body[self.wire.messages_key]
         return found
 
     @property
     def _start(self) -> int:
-        """The index of the first message that calls."""
-        alone = (lines({self.wire.items: [message]}, self.wire) for message in self._held)
+        """The index of the first message with a tool call."""
+        alone = (lines({self.wire.messages_key: [message]}, self.wire) for message in self._held)
         return next(index for index, each in enumerate(alone) if any(kind == "call" for kind, _ in each))
 
     def step(self) -> None:
-        """The model thinks and calls, and tools answer."""
+        """Add a step: the model thinks and calls tools, and the tools answer."""
         self.count += 1
         written = json.dumps(self._held[self._start :])
         ids = {name for kind, name in lines(self.seed.body, self.wire) if kind == "call"}
@@ -80,13 +80,13 @@ class Growing:
         self.messages += thinking(json.loads(written), self.wire, self.count)
 
     def say(self, words: str) -> None:
-        """The model has said something, and the user answers."""
+        """Add an answer of the model and a user message."""
         for role, text in (("assistant", f"I have seen {self.count} of them."), ("user", words)):
             self.messages.append(said(role, text, self.wire))
 
     def body(self, *, marked: bool = False) -> Any:
-        """What the client sends; with `marked`, its cache mark stands on the newest message."""
-        found = {**self.seed.body, self.wire.items: self.messages}
+        """Return the request; with `marked`, a cache mark is on the newest message."""
+        found = {**self.seed.body, self.wire.messages_key: self.messages}
         return (
             moved_mark(found, self.wire) if marked and self.wire.name == "anthropic" else json.loads(json.dumps(found))
         )
@@ -104,7 +104,7 @@ def said(role: str, text: str, wire: Wire) -> dict[str, Any]:
 
 
 def thinking(messages: list[Any], wire: Wire, number: int) -> list[Any]:
-    """A step in which the model has thought before it called; every third thought is a long one."""
+    """Return a step with thinking before its calls; every third thought is long."""
     sealed = base64_like(12_000 if number % 3 == 0 else 300, number)
     first = messages[0]
     match wire.name:
@@ -124,13 +124,13 @@ def thinking(messages: list[Any], wire: Wire, number: int) -> list[Any]:
 
 
 def moved_mark(body: Any, wire: Wire) -> Any:
-    """No cache mark but one, on the last block of the last message, where clients put it."""
+    """Move the cache mark to the last block of the last message, as clients do."""
     bare = unmarked(body)
-    content = bare[wire.items][-1]["content"]
+    content = bare[wire.messages_key][-1]["content"]
     if isinstance(content, list):
         content[-1]["cache_control"] = MARK
     else:
-        bare[wire.items][-1]["content"] = [{"type": "text", "text": content, "cache_control": MARK}]
+        bare[wire.messages_key][-1]["content"] = [{"type": "text", "text": content, "cache_control": MARK}]
     return bare
 
 
@@ -145,9 +145,9 @@ def unmarked(value: Any) -> Any:
 
 
 def normal(body: Any, wire: Wire) -> list[str]:
-    """A request as a prompt cache reads it: what comes first, then its messages."""
-    head = "".join(_read(json.dumps(body.get(key))) for key in wire.head)
-    return [head, *(_read(json.dumps(message)) for message in body[wire.items])]
+    """Return a request as a prompt cache reads it: the head, then the messages."""
+    head = "".join(_read(json.dumps(body.get(key))) for key in wire.head_keys)
+    return [head, *(_read(json.dumps(message)) for message in body[wire.messages_key])]
 
 
 @lru_cache(4096)  # a message is said again with each request that comes after it
@@ -156,7 +156,7 @@ def _read(message: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A list of one text is that text."""
+    """Return the text of a list with one text block."""
     match value:
         case [{"text": str(text), **rest}] if rest.keys() <= {"type"}:
             return text
@@ -169,7 +169,7 @@ def plain(value: Any) -> Any:
 
 
 def broken(asked: list[list[str]], sent: list[list[str]]) -> Iterator[tuple[int, int]]:
-    """The pairs of requests of which the client's later one extends the earlier one, and ours does not."""
+    """Return the pairs of requests where the client's extends the earlier one and ours does not."""
     for later, whole in enumerate(asked):
         for earlier, beginning in enumerate(asked[:later]):
             extends = whole[: len(beginning)] == beginning
@@ -178,9 +178,9 @@ def broken(asked: list[list[str]], sent: list[list[str]]) -> Iterator[tuple[int,
 
 
 def with_pasted(body: Any, wire: Wire) -> Any:
-    """The same request with a picture of the user's own in its last words, which are the user's."""
+    """Return the request with a pasted image in its last user message."""
     data = encoded(picture(99))
-    parts = body[wire.items][-1]["parts" if wire.name == "gemini" else "content"]
+    parts = body[wire.messages_key][-1]["parts" if wire.name == "gemini" else "content"]
     shapes: dict[str, Any] = {
         "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
         "openai_chat": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
@@ -193,7 +193,7 @@ def with_pasted(body: Any, wire: Wire) -> Any:
 
 @dataclass
 class Views:
-    """What came of many views in a row: the pictures that were sent in each request, and when the prefix changed."""
+    """The images that were sent in each request of a session, and when the prefix changed."""
 
     live: list[list[str]]
     moves: list[int]
@@ -202,17 +202,17 @@ class Views:
 
 
 async def forty_views(talk: Growing, desk: Desk, folder: Path) -> Views:
-    """The user pastes a picture and has forty files looked at, which are all there."""
+    """Run a session in which the user pastes an image and has forty files viewed."""
     wire, path = talk.wire, talk.seed.path
     talk.messages = [said("user", "look at them all", wire)]
-    with_pasted({wire.items: talk.messages}, wire)
+    with_pasted({wire.messages_key: talk.messages}, wire)
     sent, live, told = [], [], []
     for number in range(1, 41):
         (folder / f"{number}.png").write_bytes(picture(number * 7, talk.size))
         talk.step()
         prepared = await desk.prepared(talk.body(marked=True), wire, path)
         after = json.loads(b"".join(prepared.body))
-        told.append(sum(line.startswith("retired (") for line in prepared.receipt.lines))
+        told.append(sum(line.startswith("retired (") for line in prepared.receipt.changes))
         sent.append(normal(after, wire))
         live.append([payload.sha256 for payload in payloads(after)])
     moves = [number for number, (one, two) in enumerate(pairwise(sent)) if two[: len(one)] != one]

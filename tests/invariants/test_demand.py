@@ -1,4 +1,4 @@
-"""What users of agents run into, each as a conversation that goes all the way through the engine."""
+"""Problems that users of agents have, each as a conversation through the whole engine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from sightline.model.marks import MARKER
-from sightline.model.rules import Retention
-from sightline.model.upstream import Visitor
+from sightline.model.facts import Retention
+from sightline.model.labels import SHOWN_BELOW
+from sightline.model.profile import RequestOrigin
 from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRES, Wire
 from tests.engine.parts import encoded, picture
 from tests.golden.captures import decoded, payloads
@@ -37,7 +37,7 @@ by_wire = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 
 
 def brought(wire: Wire, *images: str, mime: str = "image/png") -> dict[str, Any]:
-    """Tools were called in parallel, and each brought words first and then an image."""
+    """Return parallel tool calls whose results are a text and an image each."""
     names = [f"call_{number}" for number in range(len(images))]
     asked: list[Any]
     match wire.name:
@@ -88,7 +88,7 @@ def images_in(after: Any) -> list[Image.Image]:
 
 
 @requirement("hoist.parallel")
-async def test_1_two_parallel_calls_are_both_answered_before_the_image_and_a_replay_gives_the_same_bytes() -> None:
+async def test_1_parallel_calls_are_answered_before_the_image() -> None:
     data = encoded(picture())
     words: Any = {"role": "tool", "tool_call_id": "call_1", "content": "no file"}
     asked = body(user(text("look")), calling("call_0", "call_1"), tool("call_0", text("taken"), part(data)), words)
@@ -96,7 +96,7 @@ async def test_1_two_parallel_calls_are_both_answered_before_the_image_and_a_rep
     first = await desk.prepared(asked, OPENAI_CHAT, PATHS["openai_chat"])
     after = json.loads(b"".join(first.body))
     assert [message["role"] for message in after["messages"]] == ["user", "assistant", "tool", "tool", "user"]
-    assert after["messages"][2]["content"] == [text("taken"), text(MARKER)]
+    assert after["messages"][2]["content"] == [text("taken"), text(SHOWN_BELOW)]
     assert after["messages"][4]["content"][1] == part(data)
     again = await Desk(sees=True, record=desk.record).prepared(asked, OPENAI_CHAT, PATHS["openai_chat"])
     assert b"".join(again.body) == b"".join(first.body)
@@ -104,7 +104,7 @@ async def test_1_two_parallel_calls_are_both_answered_before_the_image_and_a_rep
 
 @requirement("law.4")
 @by_wire
-async def test_2_no_payload_stands_among_words_live_or_replayed_whoever_stringified_it(wire: Wire) -> None:
+async def test_2_no_image_payload_reaches_the_model_as_text(wire: Wire) -> None:
     data = encoded(picture(5))
     native = brought(wire, data)
     stringified = json.loads(json.dumps(native))
@@ -129,14 +129,14 @@ async def test_2_no_payload_stands_among_words_live_or_replayed_whoever_stringif
 
 
 def heavy_jpeg() -> bytes:
-    """A JPEG of 4.5 MiB, nearly all of it notes in its header."""
+    """Return a JPEG of 4.5 MiB, nearly all of it comments in its header."""
     plain = saved(flag(640, 480), "image/jpeg")
     note = b"\xff\xfe\xff\xff" + bytes(65_533)
     return plain[:2] + note * (9 * MIB // 2 // len(note)) + plain[2:]
 
 
 @requirement("recover.limits")
-async def test_3_a_jpeg_of_four_and_a_half_mebibytes_passes_where_it_may_and_is_refitted_where_it_may_not() -> None:
+async def test_3_a_large_jpeg_is_sent_or_refitted_by_the_limits() -> None:
     data = heavy_jpeg()
     asked = brought(ANTHROPIC, encoded(data), mime="image/jpeg")
     desk = Desk(sees=True, preset="anthropic")
@@ -144,12 +144,12 @@ async def test_3_a_jpeg_of_four_and_a_half_mebibytes_passes_where_it_may_and_is_
     assert direct.edits == []
     said = f"messages.2.content.0: image exceeds 5 MB maximum: {len(data) * 4 // 3} bytes > 5242880 bytes"
     error = json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": said}})
-    somebody = Visitor(desk.upstream, "anthropic", "somebody")
+    somebody = RequestOrigin(desk.upstream, "anthropic", "somebody")
     repaired = await desk.engine.repair(direct, somebody, 400, error)
     assert repaired is not None
     (payload,) = payloads(json.loads(b"".join(repaired.body)))
     assert len(payload.text) <= 5 * MIB
-    await desk.engine.taken(repaired, somebody)
+    await desk.engine.confirm_repair(repaired, somebody)
     later = await desk.sent(asked, ANTHROPIC, "/v1/messages")
     assert [each.text for each in payloads(later)] == [payload.text]
 
@@ -162,7 +162,7 @@ async def test_3_a_jpeg_of_four_and_a_half_mebibytes_passes_where_it_may_and_is_
         pytest.param(OPENAI_CHAT, "deepseek", "deepseek-flash", 14, 5000, 4096, id="DeepSeek"),
     ],
 )
-async def test_4_one_image_more_makes_all_smaller_and_the_originals_are_kept(
+async def test_4_one_more_image_shrinks_all_and_keeps_originals(
     wire: Wire, preset: str, model: str, legal: int, edge: int, most: int
 ) -> None:
     pictures = [picture(number, (edge, 8)) for number in range(legal + 1)]
@@ -186,7 +186,7 @@ TRUNCATED = picture(3, (640, 480))[:400]
 @requirement("bad.base64")
 @by_wire
 @pytest.mark.parametrize("data", [b"<!doctype html><title>404</title>" * 9, b"", b"\x89PNG\r\n\x1a\n"])
-async def test_5_what_is_no_image_becomes_a_sentence_and_the_next_turn_works(data: bytes, wire: Wire) -> None:
+async def test_5_a_broken_image_is_refused_and_the_next_turn_works(data: bytes, wire: Wire) -> None:
     desk = Desk(sees=True)
     asked = brought(wire, encoded(data), encoded(picture()), mime="image/jpeg")
     after = await sent(desk, asked, wire)
@@ -196,17 +196,17 @@ async def test_5_what_is_no_image_becomes_a_sentence_and_the_next_turn_works(dat
 
 
 @requirement("recover.poisoned")
-async def test_5_a_truncated_image_is_a_sentence_once_the_provider_has_choked_on_it_and_stays_one() -> None:
+async def test_5_a_truncated_image_stays_refused_after_a_rejection() -> None:
     desk = Desk(sees=True, preset="anthropic")
     asked = brought(ANTHROPIC, encoded(TRUNCATED), encoded(picture()))
     before = await desk.prepared(asked, ANTHROPIC, "/v1/messages")
     error = json.dumps(
         {"type": "error", "error": {"type": "invalid_request_error", "message": "Could not process image"}}
     )
-    somebody = Visitor(desk.upstream, "anthropic", "somebody")
+    somebody = RequestOrigin(desk.upstream, "anthropic", "somebody")
     repaired = await desk.engine.repair(before, somebody, 400, error)
     assert repaired is not None
-    await desk.engine.taken(repaired, somebody)
+    await desk.engine.confirm_repair(repaired, somebody)
     next_turn = {**asked, "messages": [*asked["messages"], {"role": "assistant", "content": "hm"}, user(text("well?"))]}
     after = await sent(desk, next_turn, ANTHROPIC)
     assert json.dumps(after).count(NOT_SHOWN) == 1
@@ -274,7 +274,7 @@ async def test_7_every_format_is_converted_or_refused_with_a_reason(preset: str,
 
 
 @requirement("retain.batches", "retain.pasted")
-async def test_10_forty_views_on_a_wire_like_anthropic_s_change_the_prefix_seldom(tmp_path: Path) -> None:
+async def test_10_forty_views_seldom_change_the_prefix(tmp_path: Path) -> None:
     talk = Growing(seeds()["claude-code/read-2"], folder=str(tmp_path), size=(1200, 900))
     views = await forty_views(talk, Desk(sees=True, retention=Retention()), tmp_path)
     assert 1 <= len(views.moves) <= 5
@@ -283,7 +283,7 @@ async def test_10_forty_views_on_a_wire_like_anthropic_s_change_the_prefix_seldo
 
 @requirement("tell.tool")
 @by_wire
-async def test_11_what_an_agent_obtained_is_described_too_whatever_text_stands_before_it(wire: Wire) -> None:
+async def test_11_images_of_agents_are_described_whatever_precedes_them(wire: Wire) -> None:
     desk = Desk(sees=False)
     after = await sent(desk, brought(wire, encoded(picture(1)), encoded(picture(2))), wire)
     assert list(payloads(after)) == []

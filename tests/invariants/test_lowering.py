@@ -1,4 +1,4 @@
-"""Whatever a conversation looks like and whatever becomes of its images, it stays the same conversation."""
+"""Lowering keeps a conversation intact, whatever it looks like and whatever fates its images get."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.fate import Fate, Refitted, Shown
-from sightline.model.marks import MARKER
+from sightline.model.labels import SHOWN_BELOW
+from sightline.model.scene import Fate, Refitted, Shown
 from sightline.wire import ANTHROPIC, OPENAI_CHAT
 from tests.invariants.conversations import Conversation, chats, fates, talks
 from tests.requirements import requirement
-from tests.wire.bodies import HOISTING, SEEING, body, lowered, read
+from tests.wire.bodies import HOISTING, SEEING, body, lower_body, read
 
 
 def drawn(talk: Conversation, data: st.DataObject) -> list[Fate]:
@@ -22,7 +22,7 @@ def drawn(talk: Conversation, data: st.DataObject) -> list[Fate]:
 
 
 def have_pixels(talk: Conversation, met: Sequence[Fate]) -> list[str]:
-    """The payloads that must be in the body, in reading order."""
+    """Return the payloads that must be in the body, in order."""
     told = zip(talk.payloads, met, strict=True)
     return [_payload(text, fate) for text, fate in told if isinstance(fate, Shown | Refitted)]
 
@@ -32,7 +32,7 @@ def _payload(text: str, fate: Fate) -> str:
 
 
 def pictures(parts: Any) -> list[str]:
-    """The payloads of a list of parts or blocks."""
+    """Return the payloads of a list of parts or blocks."""
     if not isinstance(parts, list):
         return []
     found = []
@@ -48,7 +48,7 @@ def pictures(parts: Any) -> list[str]:
 
 
 def runs(messages: list[Any]) -> Iterator[tuple[list[str], list[Any], Any]]:
-    """Each assistant's calls, the tool messages right after it, and the message after those."""
+    """Yield each assistant message's calls, the tool messages after it, and the message after those."""
     for index, message in enumerate(messages):
         if calls := message.get("tool_calls"):
             end = index + 1
@@ -60,11 +60,9 @@ def runs(messages: list[Any]) -> Iterator[tuple[list[str], list[Any], Any]]:
 
 @requirement("hoist.after_run", "hoist.parallel", "hoist.one_marker", "lower.no_text", "hoist.named")
 @given(chats(), st.data())
-def test_on_chat_every_call_keeps_its_answer_and_images_follow_the_run_in_the_order_of_the_calls(
-    talk: Conversation, data: st.DataObject
-) -> None:
+def test_on_chat_images_follow_the_results_in_call_order(talk: Conversation, data: st.DataObject) -> None:
     met = drawn(talk, data)
-    after: Any = lowered(OPENAI_CHAT, body(*talk.messages), met)
+    after: Any = lower_body(OPENAI_CHAT, body(*talk.messages), met)
     before_runs, after_runs = list(runs(talk.messages)), list(runs(after["messages"]))
     fate_of = dict(zip(talk.payloads, met, strict=True))
     for (calls, old, _), (same_calls, new, following) in zip(before_runs, after_runs, strict=True):
@@ -75,7 +73,7 @@ def test_on_chat_every_call_keeps_its_answer_and_images_follow_the_run_in_the_or
             pixels = [_payload(p, fate_of[p]) for p in pictures(was["content"]) if has_pixels(fate_of[p])]
             moved[was["tool_call_id"]] = pixels
             assert pictures(now["content"]) == []
-            assert json.dumps(now).count(MARKER) == (1 if pixels else 0)
+            assert json.dumps(now).count(SHOWN_BELOW) == (1 if pixels else 0)
         expected = [payload for call in calls for payload in moved[call]]
         if expected:
             assert following["role"] == "user"
@@ -89,10 +87,8 @@ def has_pixels(fate: Fate) -> bool:
 
 
 @given(chats(), st.data())
-def test_on_chat_nobody_is_lost_and_nobody_but_the_shower_of_images_is_new(
-    talk: Conversation, data: st.DataObject
-) -> None:
-    after: Any = lowered(OPENAI_CHAT, body(*talk.messages), drawn(talk, data))
+def test_on_chat_only_image_messages_are_added(talk: Conversation, data: st.DataObject) -> None:
+    after: Any = lower_body(OPENAI_CHAT, body(*talk.messages), drawn(talk, data))
     stayed = [m for m in after["messages"] if "[image from the tool call" not in json.dumps(m)]
     assert [speaker(m) for m in stayed] == [speaker(m) for m in talk.messages]
     for was, now in zip(talk.messages, stayed, strict=True):
@@ -107,33 +103,33 @@ def speaker(message: Any) -> tuple[Any, ...]:
 @given(chats(), st.data())
 def test_on_chat_pixels_are_shown_exactly_once(talk: Conversation, data: st.DataObject) -> None:
     met = drawn(talk, data)
-    after: Any = lowered(OPENAI_CHAT, body(*talk.messages), met)
+    after: Any = lower_body(OPENAI_CHAT, body(*talk.messages), met)
     shown = [payload for m in after["messages"] for payload in pictures(m.get("content"))]
     assert sorted(shown) == sorted(have_pixels(talk, met))
 
 
 @requirement("hoist.idempotent")
 @given(chats(), st.data())
-def test_on_chat_lowering_what_was_lowered_changes_nothing(talk: Conversation, data: st.DataObject) -> None:
-    once = lowered(OPENAI_CHAT, body(*talk.messages), drawn(talk, data))
+def test_on_chat_lowering_twice_changes_nothing(talk: Conversation, data: st.DataObject) -> None:
+    once = lower_body(OPENAI_CHAT, body(*talk.messages), drawn(talk, data))
     again = read(OPENAI_CHAT, once)
-    assert not any(sight.held for sight in again.scene.sights)
-    assert lowered(OPENAI_CHAT, once, [Shown()] * len(again.scene.sights), HOISTING) == once
+    assert not any(sight.is_in_tool_result for sight in again.scene.sights)
+    assert lower_body(OPENAI_CHAT, once, [Shown()] * len(again.scene.sights), HOISTING) == once
 
 
 @requirement("lower.native")
 @given(talks(), st.data())
 def test_on_messages_every_block_stays_in_its_place(talk: Conversation, data: st.DataObject) -> None:
     met = drawn(talk, data)
-    after: Any = lowered(ANTHROPIC, body(*talk.messages), met, SEEING)
+    after: Any = lower_body(ANTHROPIC, body(*talk.messages), met, SEEING)
     assert [outline(m) for m in after["messages"]] == [outline(m) for m in talk.messages]
     assert [p for m in after["messages"] for p in pictures(m["content"])] == have_pixels(talk, met)
     again = read(ANTHROPIC, after)
-    assert lowered(ANTHROPIC, after, [Shown()] * len(again.scene.sights), SEEING) == after
+    assert lower_body(ANTHROPIC, after, [Shown()] * len(again.scene.sights), SEEING) == after
 
 
 def outline(value: Any) -> Any:
-    """A message without what an image and the words in its place say."""
+    """Return a message without the content of images and of the texts that replace them."""
     match value:
         case {"type": "image" | "text"}:
             return "image or words"

@@ -1,4 +1,4 @@
-"""A body that is nested as deep as a body can be: it is prepared, or it goes on as it came. It is never an error."""
+"""Deeply nested bodies are prepared or forwarded unchanged. They are never an error."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.api import Refused
-from sightline.model.marks import MARKER
+from sightline.api import Failure
+from sightline.model.labels import SHOWN_BELOW
 from tests.engine.parts import encoded, picture
-from tests.proxy.raw import exchange
-from tests.proxy.running import sightline as running
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline as running
 from tests.requirements import requirement
 from tests.scripted.replies import whole
 from tests.scripted.server import Exchange, Reply, Server
 from tests.wire.bodies import body, calling, part, text, tool
-from tests.wire.test_jsontext import lifted
+from tests.wire.test_json_document import lifted
 
 PATH = "/v1/chat/completions"
 DEPTHS = (100, 240, 260, 900, 980, 990, 995, 1000, 1005, 1010, 1020)
@@ -28,12 +28,12 @@ HELD = part(encoded(picture(3)))
 
 
 def beside(depth: int) -> bytes:
-    """Deep data stands beside the conversation."""
+    """Return a body with deep data beside the conversation."""
     return nested(body(calling("c1"), tool("c1", text("here"), HELD), metadata="DEEP"), depth)
 
 
 def inside(depth: int) -> bytes:
-    """Deep data stands in the very part that has to move."""
+    """Return a body with deep data in the part that moves."""
     return nested(body(calling("c1"), tool("c1", text("here"), {**HELD, "note": "DEEP"})), depth)
 
 
@@ -53,7 +53,7 @@ def test_the_proxy_forwards_a_body_however_deep_it_is(made: Made, tmp_path: Path
     with Server(answer, lambda: False) as upstream, running(tmp_path, f"http://127.0.0.1:{upstream.port}") as proxy:
         sent = [made(depth) for depth in DEPTHS]
         assert [exchange(proxy.url, PATH, each).status for each in sent] == [200] * len(sent)
-    assert all(got == each or MARKER.encode() in got for got, each in zip(came, sent, strict=True))
+    assert all(got == each or SHOWN_BELOW.encode() in got for got, each in zip(came, sent, strict=True))
 
 
 @requirement("law.9", "library.prepare")
@@ -62,16 +62,16 @@ def test_the_library_gives_back_a_body_however_deep_it_is(made: Made) -> None:
     for depth in DEPTHS:
         sent = made(depth)
         done = sightline.prepare(sent, wire="openai_chat", model="gpt-6")
-        assert not isinstance(done, Refused)
-        assert done.changed is (MARKER.encode() in done.body)
+        assert not isinstance(done, Failure)
+        assert done.changed is (SHOWN_BELOW.encode() in done.body)
         assert done.changed or done.body is sent
 
 
 @requirement("law.4")
-def test_what_stands_deep_beside_an_image_does_not_keep_it_from_being_prepared() -> None:
+def test_deep_nesting_beside_an_image_does_not_prevent_preparing() -> None:
     for depth in DEPTHS:
         sent = beside(depth)
         assert lifted(sent).tree is not None
         done = sightline.prepare(sent, wire="openai_chat", model="gpt-6")
-        assert not isinstance(done, Refused)
+        assert not isinstance(done, Failure)
         assert done.changed, depth

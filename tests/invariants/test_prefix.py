@@ -1,4 +1,4 @@
-"""Where a client's request extends its last one, ours does too: the prompt cache of the provider stays warm."""
+"""If a client's request extends its last one, ours does too, so the provider's prompt cache stays warm."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from sightline.model.asking import Answer, Question
+from sightline.model.facts import Retention
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Retention
+from sightline.model.seer import Question, SeerAnswer
 from sightline.wire import WIRES, Wire
 from tests.engine.parts import ScriptedSeer, picture
 from tests.golden.captures import payloads
@@ -27,7 +27,7 @@ BLIND = ["claude-code/read-2", "qwen-code/read-2", "aisdk7/read.chat-json-2", "c
 
 
 def life(name: str) -> Iterator[Any]:
-    """Every request of a long session: turns, side requests, a fork, an edit, a compaction, moving cache marks."""
+    """Yield the requests of a long session: turns, side requests, a fork, an edit, a compaction, moving cache marks."""
     talk = Growing(seeds()[name])
     branch: Growing | None = None
     for number in range(1, STEPS + 1):
@@ -35,11 +35,11 @@ def life(name: str) -> Iterator[Any]:
         yield talk.body(marked=True)
         if number % 12 == 0:
             talk.say(f"go on with {number}")
-            with_pasted({talk.wire.items: talk.messages}, talk.wire)
+            with_pasted({talk.wire.messages_key: talk.messages}, talk.wire)
             yield talk.body(marked=True)
         if number % 9 == 0:  # a side request: other tools, another head, the same pictures
             side = talk.body()
-            yield {**{key: value for key, value in side.items() if key not in talk.wire.head}, "temperature": 0}
+            yield {**{key: value for key, value in side.items() if key not in talk.wire.head_keys}, "temperature": 0}
         if number == 20:  # somebody goes another way from here
             branch = replace(talk, messages=list(talk.messages))
             branch.messages = list(talk.messages)
@@ -50,7 +50,7 @@ def life(name: str) -> Iterator[Any]:
             yield branch.body()
         if number == 30:  # the user changes an earlier word
             edited = talk.body()
-            edited[talk.wire.items][0] = said("user", "other words", talk.wire)
+            edited[talk.wire.messages_key][0] = said("user", "other words", talk.wire)
             yield edited
         if number == 45:  # the client sums up what it no longer sends
             talk.messages = [said("user", "what has happened so far: much", talk.wire)]
@@ -58,16 +58,18 @@ def life(name: str) -> Iterator[Any]:
 
 
 def beside_user(body: Any, wire: Wire) -> list[str]:
-    """What the model itself has said, thought and called."""
+    """Return what the model itself wrote, thought and called."""
     theirs = [
-        m for m in body[wire.items] if m.get("role") in ("assistant", "model") or "call_id" in m or "summary" in m
+        m
+        for m in body[wire.messages_key]
+        if m.get("role") in ("assistant", "model") or "call_id" in m or "summary" in m
     ]
     return [json.dumps(m, sort_keys=True) for m in theirs if not m.get("type", "").endswith("_output")]
 
 
 @requirement("law.2")
 @pytest.mark.parametrize(("name", "sees"), [*((name, True) for name in SEEDS), *((name, False) for name in BLIND)])
-async def test_where_a_client_s_request_extends_another_ours_does_too(name: str, sees: bool) -> None:
+async def test_an_extended_request_stays_an_extension(name: str, sees: bool) -> None:
     wire = seeds()[name].wire
     desk = Desk(sees=sees, references=True)
     asked, sent = [], []
@@ -84,12 +86,12 @@ async def test_where_a_client_s_request_extends_another_ours_does_too(name: str,
 
 @requirement("law.2", "tell.holds", "FR-2.1.beside")
 @pytest.mark.parametrize("name", BLIND)
-async def test_what_was_told_with_the_conversation_and_of_several_images_stays_where_it_was_said(name: str) -> None:
-    """No two looks say the same, and two processes take turns: whatever is looked at again is seen here."""
+async def test_descriptions_and_joint_descriptions_keep_their_places(name: str) -> None:
+    """No two descriptions are the same and two processes take turns, so that a second description would show."""
     wire, path = seeds()[name].wire, seeds()[name].path
     seer = ScriptedSeer([f"look {number} " * 40 for number in range(2000)])
-    first = Desk(sees=False, seer=seer, context=True, max_batch=4)
-    desks = (first, Desk(sees=False, seer=seer, context=True, max_batch=4, record=first.record))
+    first = Desk(sees=False, seer=seer, include_context=True, max_batch=4)
+    desks = (first, Desk(sees=False, seer=seer, include_context=True, max_batch=4, record=first.record))
     asked, sent = [], []
     for number, body in enumerate(life(name)):
         after = await desks[number % 2].sent(body, wire, path)
@@ -100,20 +102,20 @@ async def test_what_was_told_with_the_conversation_and_of_several_images_stays_w
 
 
 @requirement("law.2", "FR-2.1.beside")
-async def test_what_was_said_of_several_images_leaves_seldom_and_does_not_come_back() -> None:
+async def test_joint_descriptions_leave_seldom_and_for_good() -> None:
     name = "claude-code/read-2"
     wire, path = seeds()[name].wire, seeds()[name].path
 
     class Wordy(ScriptedSeer):
-        """Says little of one image, and much of several."""
+        """Describes one image briefly and several at length."""
 
-        async def ask(self, question: Question) -> Answer | Refusal:
+        async def ask(self, question: Question) -> SeerAnswer | Refusal:
             self.questions.append(question)
             times = 500 if len(question.images) > 1 else 1
-            return Answer(f"look {len(self.questions)} " * times, seer=self.name)
+            return SeerAnswer(f"look {len(self.questions)} " * times, seer=self.name)
 
     seer = Wordy()
-    desk = Desk(sees=False, seer=seer, context=True, max_batch=4, retention=Retention())
+    desk = Desk(sees=False, seer=seer, include_context=True, max_batch=4, retention=Retention())
     talk = Growing(seeds()[name])
     standing: list[set[str]] = []
     sent = []
@@ -133,7 +135,7 @@ async def test_what_was_said_of_several_images_leaves_seldom_and_does_not_come_b
         assert two & ever <= one, "what has left does not come back"
 
 
-def test_a_broken_prefix_is_seen() -> None:
+def test_a_broken_prefix_is_detected() -> None:
     asked = [["h", "a"], ["h", "a", "b"], ["h", "x"], ["h", "a", "b", "c"]]
     assert list(broken(asked, asked)) == []
     assert list(broken(asked, [["h", "a"], ["h", "A", "b"], ["h", "x"], ["h", "a", "b", "c"]])) == [(0, 1), (1, 3)]
@@ -141,7 +143,7 @@ def test_a_broken_prefix_is_seen() -> None:
 
 @requirement("law.2", "retain.batches", "retain.stays")
 @pytest.mark.parametrize("name", ["pi/read.anthropic-2", "qwen-code/read-2", "codex/read-2", "gemini-cli/read-3"])
-async def test_forty_views_in_a_row_change_the_prefix_five_times_at_the_most(name: str, tmp_path: Path) -> None:
+async def test_forty_views_change_the_prefix_five_times_at_most(name: str, tmp_path: Path) -> None:
     talk = Growing(seeds()[name], folder=str(tmp_path), size=(1200, 900))
     views = await forty_views(talk, Desk(sees=True, retention=Retention()), tmp_path)
     assert 1 <= len(views.moves) <= 5, views.moves
@@ -155,7 +157,7 @@ async def test_forty_views_in_a_row_change_the_prefix_five_times_at_the_most(nam
 
 
 @requirement("retain.fold")
-async def test_a_replica_that_knows_nothing_sends_the_same(tmp_path: Path) -> None:
+async def test_a_replica_without_memory_sends_the_same(tmp_path: Path) -> None:
     seed = seeds()["claude-code/read-2"]
     talk = Growing(seed, folder=str(tmp_path), size=(1200, 900))
     known = Desk(sees=True, retention=Retention())
@@ -167,6 +169,6 @@ async def test_a_replica_that_knows_nothing_sends_the_same(tmp_path: Path) -> No
     assert await Desk(sees=True, retention=Retention()).sent(talk.body(), seed.wire, seed.path) == sent
 
 
-def test_every_wire_is_grown() -> None:
+def test_every_wire_has_growing_conversations() -> None:
     assert {capture.wire for capture in seeds().values()} == set(WIRES)
     assert set(seeds()) == set(SEEDS)

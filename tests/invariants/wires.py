@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sightline.model.fate import Fate, Refitted, Refused, Retired, Shown, Told
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Fate, Refitted, Refused, Retired, Shown, Told
 from sightline.wire import Wire
 from tests.wire.bodies import block, image, part, result, text, tool, user
 from tests.wire.json_texts import base64_like
@@ -20,7 +20,7 @@ PNG = "iVBORw0KGgoAAAANSUhEUg"
 
 @dataclass(frozen=True)
 class Said:
-    """By the user or the assistant; True stands for an image, and only a user has some."""
+    """A message of the user or the assistant; True means an image, which only a user has."""
 
     role: str
     parts: Sequence[bool]
@@ -28,7 +28,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Called:
-    """Calls at once, each with what its tool brought, and the order of the answers."""
+    """Parallel calls with their results, and the order of the results."""
 
     results: Sequence[Sequence[bool]]
     order: Sequence[int]
@@ -59,7 +59,7 @@ fates: st.SearchStrategy[Fate] = st.sampled_from(
 
 
 class Writer:
-    """Writes a talk for one wire, with a payload of its own for each image."""
+    """Writes a conversation for one wire, with a unique payload for each image."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
@@ -68,10 +68,10 @@ class Writer:
 
     def body(self, talk: Sequence[Said | Called]) -> dict[str, Any]:
         items = [item for one in talk for item in (self._said(one) if isinstance(one, Said) else self._called(one))]
-        return {"model": "m", self.wire.items: items}
+        return {"model": "m", self.wire.messages_key: items}
 
     def _payload(self) -> str:
-        """Every third is long enough to be lifted out."""
+        """Return a payload; every third one is long enough to be lifted out."""
         number = len(self.payloads)
         filling = base64_like(9_000 if number % 3 == 0 else 80, number).replace("-", "+").replace("_", "/")
         self.payloads.append(f"{PNG}{number:06d}{filling}")
@@ -105,7 +105,7 @@ class Writer:
         return [{"role": "user", "parts": parts} if self.wire.name == "gemini" else user(*parts)]
 
     def _content(self, parts: Sequence[bool], *, stringified: bool) -> Any:
-        """What a tool brought: parts of the wire, or a library's text of them."""
+        """Return a tool result: parts of the wire, or a library's text of them."""
         if not stringified:
             return [self._part(each) for each in parts]
         media = [

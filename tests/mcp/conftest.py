@@ -1,4 +1,4 @@
-"""What the tests of the MCP server share."""
+"""Fixtures of the tests of the MCP server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the server works, with a picture in it."""
+    """The folder that the server works in, with an image in it."""
     found = tmp_path / "work"
     found.mkdir()
     (found / "shot.png").write_bytes(paint_quadrants(some_colours(seed=5)))

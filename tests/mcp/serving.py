@@ -1,21 +1,24 @@
-"""The server as hosts meet it: a real process on a pipe or on a socket, and the official client in both eras."""
+"""Real MCP servers on a pipe or a socket, and the official client in both eras of the protocol."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from mcp import StdioServerParameters
+import anyio
+from anyio.to_thread import run_sync
 from mcp.client import Client
+from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp_types import CallToolResult, ImageContent, Implementation, TextContent
+from mcp.shared.message import SessionMessage
+from mcp_types import CallToolResult, ImageContent, Implementation, TextContent, jsonrpc_message_adapter
 
-from tests.cli.command import ALONE, COMMAND, environment
+from tests.cli.command import ALONE, environment
 from tests.cli.forked import Forked
 
 Way = tuple[Literal["stdio", "http"], Literal["legacy", "auto"]]
@@ -27,7 +30,7 @@ MODERN = "2026-07-28"
 def served(
     folder: Path, *flags: str, env: Mapping[str, str] | None = None, verb: tuple[str, ...] = ("serve",)
 ) -> Iterator[str]:
-    """`sightline serve`, or another verb that listens, in a process of its own; gives its address."""
+    """Run `sightline serve`, or another verb that listens, in a process of its own, and yield its address."""
     variables = environment(**{**ALONE, **(env or {})})
     process = Forked([*verb, "--port", "0", *flags], variables, folder, (0, subprocess.PIPE, 2))
     assert process.stdout is not None
@@ -44,18 +47,58 @@ def served(
 async def client(
     way: Way, folder: Path, env: Mapping[str, str] | None = None, name: str = "test", **options: Any
 ) -> AsyncIterator[Client]:
-    """A client of a server that works in `folder`."""
+    """Yield a client of a server that works in `folder`."""
     about = Implementation(name=name, version="0")
     if way[0] == "stdio":
         whole = environment(**{**ALONE, **(env or {})})
-        command, *words = COMMAND
-        server = StdioServerParameters(command=command, args=[*words, "mcp"], env=whole, cwd=folder)
-        async with Client(server, mode=way[1], client_info=about, **options) as one:
+        async with Client(_fork_stdio_server(folder, whole), mode=way[1], client_info=about, **options) as one:
             yield one
         return
     with served(folder, "--root", str(folder), env=env) as url:
         async with at(f"{url}/mcp", way, name, **options) as one:
             yield one
+
+
+@asynccontextmanager
+async def _fork_stdio_server(folder: Path, env: Mapping[str, str]) -> AsyncIterator[TransportStreams]:
+    """Run `sightline mcp` in a forked process, and yield the streams of its pipes.
+
+    The SDK's `stdio_client` would start Python and load everything anew; test_hosts.py and test_editors.py do that.
+    """
+    process = Forked(["mcp"], env, folder)
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None
+    assert stdout is not None
+    from_server, to_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    from_client, to_server = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def receive() -> None:
+        async with from_server:
+            while line := await run_sync(stdout.readline):
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                with suppress(anyio.BrokenResourceError):  # the client has closed its end
+                    await from_server.send(SessionMessage(message))
+
+    async def send() -> None:
+        with stdin:
+            async for message in to_server:
+                stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await run_sync(stdin.flush)
+
+    try:
+        with stdout:
+            async with anyio.create_task_group() as tasks, to_server, to_client:
+                tasks.start_soon(receive)
+                tasks.start_soon(send)
+                try:
+                    yield to_client, from_client
+                finally:
+                    from_client.close()  # ends `send`, which closes the server's stdin, which ends the server
+                    to_client.close()
+                    with anyio.CancelScope(shield=True):
+                        assert await run_sync(process.wait, 30) == 0
+    finally:
+        process.kill()
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from tests.cli.command import assert_refused, sightline
 from tests.mcp.serving import MODERN, WAYS, Way, at, images, served, texts
 from tests.mcp.test_http import PING, USUAL, post
 from tests.mcp.test_tools import TOOLS
-from tests.proxy.raw import exchange, plug
+from tests.proxy.raw_http import exchange, plug
 from tests.requirements import requirement
 
 HTTP = WAYS[2:]
@@ -66,7 +66,7 @@ def test_it_is_guarded_and_passes_nothing_on(folder: Path) -> None:
 
 
 @requirement("mcp.alone")
-def test_what_cannot_be_listened_on_is_refused_in_a_line(folder: Path) -> None:
+def test_an_address_that_cannot_be_used_is_refused_in_one_line(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = sightline("mcp", "--http", "--port", port, folder=folder)

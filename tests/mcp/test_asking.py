@@ -1,4 +1,4 @@
-"""What the server asks of its client: the user's consent, and the folders that the client works in."""
+"""Questions to the client: the user's consent, and the folders that the client works in."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mcp_types import (
     RootsListChangedNotification,
 )
 
-from sightline.passes.words import SENT
+from sightline.passes.wording import CONSENT_TEXT
 from sightline.store import open_record
-from sightline.surfaces.mcp.asking import agreed
+from sightline.surfaces.mcp.client_questions import add_consent
 from tests.api.eyes import ABSENT
 from tests.cli.command import sightline
 from tests.mcp.serving import WAYS, Way, at, client, images, served, texts
@@ -41,7 +41,7 @@ CALL = {"images": ["shot.png"], "question": "What is it?", "model": "far/eye"}
 
 
 class User:
-    """Answers whatever it is asked in the same way, and remembers what that was."""
+    """Gives the same answer to every question, and remembers the questions."""
 
     def __init__(self, action: Any) -> None:
         self.action, self.asked = action, list[str]()
@@ -66,7 +66,7 @@ async def test_the_user_is_asked_once_and_the_answer_counts_for_that_provider(wa
             assert result.is_error, "nobody is there"
             assert "consent" not in texts(result)[0]
     (asked,) = user.asked
-    assert SENT.format(NOBODY) in asked
+    assert CONSENT_TEXT.format(NOBODY) in asked
     assert f"sightline consent no {NOBODY}" in asked
     assert consents() == {NOBODY: True}
 
@@ -86,21 +86,21 @@ async def test_a_consent_that_cannot_be_written_is_an_error_and_nothing_is_sent(
 
 
 @requirement("record.damage.consents", "mcp.consent.own")
-def test_who_agrees_for_themselves_agrees_to_nothing_where_the_owners_no_cannot_be_read(tmp_path: Path) -> None:
+def test_a_client_cannot_consent_while_the_owners_consents_are_unreadable(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    assert agreed(record, "openai").policy.read_consents() == {"openai": True}
+    assert add_consent(record, "openai").policy.read_consents() == {"openai": True}
     record.close()
     (tmp_path / "record.sqlite").write_bytes(b"no database" * 1000)
     record = open_record(tmp_path)
-    assert agreed(record, "openai").policy.read_consents() == {}
+    assert add_consent(record, "openai").policy.read_consents() == {}
     record.close()
 
 
 @requirement("mcp.consent")
 @requirement("mcp.consent.own")
 @pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
-async def test_over_http_who_agrees_does_so_for_itself(way: Way, folder: Path) -> None:
-    """Anybody of this machine may have found the port: their yes is not the owner's."""
+async def test_over_http_a_client_consents_for_itself(way: Way, folder: Path) -> None:
+    """Any program on this machine may have found the port, so its consent is not the owner's."""
     with served(folder, "--root", str(folder), env=ELSEWHERE) as url:
         for headers, asked in (({}, 1 if way[1] == "legacy" else 3), ({"x-api-key": "one"}, 1)):
             user = User("accept")
@@ -112,7 +112,7 @@ async def test_over_http_who_agrees_does_so_for_itself(way: Way, folder: Path) -
                 file = {"prompt": "?", "file_path": str(folder / "shot.png"), "model": "far/eye"}
                 assert "consent" not in texts(await one.call_tool("vision_analyze", file))[0]
             assert len(user.asked) == asked, "without a session or a key, each time"
-            assert SENT.format(NOBODY) in user.asked[0]
+            assert CONSENT_TEXT.format(NOBODY) in user.asked[0]
             assert f"`sightline consent yes {NOBODY}`" in user.asked[0]
             for others in ({}, {"x-api-key": "two"}):
                 async with at(f"{url}/mcp", way, headers=others) as other:
@@ -127,7 +127,7 @@ async def test_over_http_who_agrees_does_so_for_itself(way: Way, folder: Path) -
 
 @requirement("mcp.consent.asked")
 @pytest.mark.parametrize("way", [WAYS[1], WAYS[3]], ids="-".join)
-async def test_an_answer_to_a_question_that_was_not_asked_is_none(way: Way, folder: Path) -> None:
+async def test_an_answer_to_a_question_that_was_not_asked_is_ignored(way: Way, folder: Path) -> None:
     yes: Any = {f"consent:{NOBODY}": ElicitResult(action="accept", content={})}
     user = User("decline")
     async with client(way, folder, env=ELSEWHERE, elicitation_callback=user) as one:
@@ -153,7 +153,7 @@ async def test_an_answer_to_a_question_that_was_not_asked_is_none(way: Way, fold
 
 
 @requirement("mcp.consent.asked")
-async def test_a_question_is_answered_by_whom_it_was_asked(folder: Path) -> None:
+async def test_a_question_can_be_answered_only_by_the_client_it_was_sent_to(folder: Path) -> None:
     yes: Any = {f"consent:{NOBODY}": ElicitResult(action="accept", content={})}
     user = User("decline")
     with served(folder, "--root", str(folder), env=ELSEWHERE) as url:
@@ -170,7 +170,7 @@ async def test_a_question_is_answered_by_whom_it_was_asked(folder: Path) -> None
 
 @requirement("mcp.http.workers")
 @pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
-async def test_where_the_answer_may_meet_another_process_nobody_is_asked(way: Way, folder: Path) -> None:
+async def test_no_consent_is_asked_for_with_several_processes(way: Way, folder: Path) -> None:
     user = User("accept")
     with served(folder, "--root", str(folder), "--workers", "2", env=ELSEWHERE) as url:
         async with at(f"{url}/mcp", way, elicitation_callback=user) as one:
@@ -180,7 +180,7 @@ async def test_where_the_answer_may_meet_another_process_nobody_is_asked(way: Wa
 
 @requirement("mcp.consent")
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_no_is_a_no_and_is_not_asked_for_again(way: Way, folder: Path, action: str) -> None:
+async def test_a_declined_consent_is_not_asked_for_again(way: Way, folder: Path, action: str) -> None:
     user = User(action)
     async with client(way, folder, env=ELSEWHERE, elicitation_callback=user) as one:
         for _ in range(2):
@@ -204,7 +204,7 @@ async def test_a_client_that_cannot_ask_gets_the_command_to_run(way: Way, folder
 
 @requirement("mcp.consent.matters")
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
-async def test_nobody_is_asked_about_a_call_that_fails_whatever_they_say(way: Way, folder: Path) -> None:
+async def test_no_consent_is_asked_for_if_the_call_fails_anyway(way: Way, folder: Path) -> None:
     (folder / "page.png").write_text("<html></html>")
     file, film = str(folder / "shot.png"), str(folder / "page.png")
     vain: list[tuple[str, dict[str, Any]]] = [
@@ -237,7 +237,7 @@ async def test_nobody_is_asked_about_a_call_that_fails_whatever_they_say(way: Wa
 
 
 @requirement("mcp.consent.matters")
-async def test_calls_that_come_together_ask_once(folder: Path) -> None:
+async def test_parallel_calls_ask_once(folder: Path) -> None:
     user = User("decline")
     async with client(WAYS[0], folder, env=ELSEWHERE, elicitation_callback=user) as one:
         results = await asyncio.gather(*(one.call_tool("analyze_image", CALL) for _ in range(4)))
@@ -247,7 +247,7 @@ async def test_calls_that_come_together_ask_once(folder: Path) -> None:
 
 @requirement("mcp.consent.each")
 @pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
-async def test_what_one_client_s_user_declines_another_s_is_asked(way: Way, folder: Path) -> None:
+async def test_a_declined_consent_counts_only_for_its_client(way: Way, folder: Path) -> None:
     no, yes = User("decline"), User("accept")
     with served(folder, "--root", str(folder), env=ELSEWHERE) as url:
         for credential in ("one", "two"):
@@ -262,7 +262,7 @@ async def test_what_one_client_s_user_declines_another_s_is_asked(way: Way, fold
 
 
 @requirement("mcp.consent")
-async def test_who_was_told_no_before_is_not_asked(folder: Path) -> None:
+async def test_a_provider_that_the_owner_declined_is_not_asked_about(folder: Path) -> None:
     sightline("consent", "no", NOBODY, env=ELSEWHERE)
     user = User("accept")
     async with client(WAYS[0], folder, env=ELSEWHERE, elicitation_callback=user) as one:
@@ -273,7 +273,7 @@ async def test_who_was_told_no_before_is_not_asked(folder: Path) -> None:
 
 @requirement("mcp.consent.owner")
 @pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
-async def test_a_guest_with_a_token_cannot_agree_for_the_owner(way: Way, folder: Path) -> None:
+async def test_a_client_with_a_token_cannot_consent_for_the_owner(way: Way, folder: Path) -> None:
     user = User("accept")
     with served(folder, "--root", str(folder), "--token", "open-sesame", env=ELSEWHERE) as url:
         headers = {"x-sightline-token": "open-sesame"}
@@ -304,7 +304,7 @@ class Roots:
 
 @pytest.fixture
 def elsewhere(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder beside the one that the server works in; the temporary one is yet another."""
+    """A folder that is neither the server's working folder nor the temporary folder."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     other = tmp_path / "other place"
@@ -337,7 +337,7 @@ async def test_folders_that_the_client_names_may_be_read(way: Way, folder: Path,
 @requirement("mcp.consent.matters")
 @pytest.mark.parametrize("way", WAYS[:2], ids="-".join)
 async def test_consent_waits_for_the_folder(way: Way, folder: Path, elsewhere: Path) -> None:
-    """Whether an image can be sent at all may depend on the client's folders: those are asked for first."""
+    """The folders are asked for first: whether an image can be sent at all may depend on them."""
     there = {**CALL, "images": [str(elsewhere / "there.png")]}
     user = User("accept")
     async with client(way, folder, env=ELSEWHERE, elicitation_callback=user, list_roots_callback=Roots()) as one:
@@ -351,7 +351,7 @@ async def test_consent_waits_for_the_folder(way: Way, folder: Path, elsewhere: P
 
 @requirement("mcp.roots")
 @pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
-async def test_over_http_they_count_for_nothing(way: Way, folder: Path, elsewhere: Path) -> None:
+async def test_over_http_roots_are_ignored(way: Way, folder: Path, elsewhere: Path) -> None:
     roots = Roots(elsewhere)
     async with client(way, folder, list_roots_callback=roots) as one:
         no = await one.call_tool("view_image", {"path": str(elsewhere / "there.png")})
@@ -361,7 +361,7 @@ async def test_over_http_they_count_for_nothing(way: Way, folder: Path, elsewher
 
 @requirement("mcp.roots")
 @pytest.mark.parametrize("start", [Path("/"), Path.home()], ids=["a disk", "a home"])
-async def test_a_server_that_is_started_anywhere_does_not_read_everything(
+async def test_a_server_started_in_a_wide_folder_does_not_read_all_of_it(
     start: Path, folder: Path, elsewhere: Path
 ) -> None:
     async with client(WAYS[0], start, list_roots_callback=Roots(folder)) as one:

@@ -1,4 +1,4 @@
-"""The README's lines for editors that no registry has: put in their file, read, started and spoken to as they do."""
+"""The documented settings for editors: written to their file, read, started and used as the editor does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLOURS = some_colours(seed=33)
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """What an editor does with the lines of its user, and what it says of itself."""
+    """How an editor reads its user's settings, and how it introduces itself."""
 
     read: Callable[[str], Any]
     servers: str  # the key of all servers in its file
@@ -70,14 +70,14 @@ EDITORS: Mapping[str, Editor] = {
 
 
 def started(editor: Editor, file: Path) -> tuple[list[str], dict[str, str]]:
-    """The command and the variables that an editor finds in its file."""
+    """Return the command and the variables that an editor finds in its file."""
     server = editor.read(file.read_text("utf-8"))[editor.servers]["sightline"]
     assert server.keys() <= editor.takes
     return [server["command"], *server["args"]], dict(server.get("env", {}))
 
 
 def answer(raw: Pipe, project: Path, number: int, method: str, **params: Any) -> Any:
-    """The result of a request; a server that asks meanwhile where the user works is told."""
+    """Return the result of a request; answer if the server asks for the folders meanwhile."""
     said = raw.ask(method, number, **params)
     while "method" in said:
         if said["method"] == "roots/list":

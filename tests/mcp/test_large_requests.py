@@ -1,4 +1,4 @@
-"""Large requests at /mcp: bounded, prepared in a thread, and whole when they reach a tool."""
+"""Large requests at /mcp: bounded, prepared in a thread, and complete when they reach a tool."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 
 import pytest
 
-from sightline.server.bodies import MemoryBudget
-from sightline.surfaces.mcp.http import MOST_WITHOUT_SESSION
-from sightline.surfaces.mcp.large_requests import MOST_TEXT, LiftedRequest, lift_request, restore
-from sightline.vision.fairness import Offload, P, T
+from sightline.server.asgi import MemoryBudget
+from sightline.surfaces.mcp.http import MAX_BYTES_WITHOUT_SESSION
+from sightline.surfaces.mcp.large_requests import MAX_REQUEST_TEXT_BYTES, LiftedRequest, lift_request, restore
+from sightline.vision.concurrency import ComputeThread, P, T
 from tests.mcp.serving import WAYS, Way, at, served, texts
 from tests.mcp.test_http import post
 from tests.mcp.test_sessions import HELLO, VERSION, ask, called, mounted
-from tests.proxy.raw import Got
+from tests.proxy.raw_http import Got
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 
 HTTP = WAYS[2:]
-LONG = "a b " * (MOST_WITHOUT_SESSION // 4)
+LONG = "a b " * (MAX_BYTES_WITHOUT_SESSION // 4)
 
 
 def initialize(name: str) -> bytes:
@@ -101,8 +101,8 @@ async def test_a_large_file_as_base64_reaches_the_tool_whole(way: Way, folder: P
     assert texts(cut)[0] not in answers
 
 
-class CountingOffload(Offload):
-    """Counts what is done in the thread, and how often the event loop goes round meanwhile."""
+class CountingOffload(ComputeThread):
+    """Counts the work in the thread, and the turns of the event loop meanwhile."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ async def test_a_large_request_is_prepared_in_a_thread_and_others_are_served_mea
 @requirement("mcp.http.large")
 @pytest.mark.parametrize("unit", ["\\n", "\\u00e9", "word "])
 async def test_a_request_of_too_much_text_is_refused_before_it_is_parsed(unit: str) -> None:
-    text = unit * (MOST_TEXT // len(unit) + 1)
+    text = unit * (MAX_REQUEST_TEXT_BYTES // len(unit) + 1)
     async with mounted() as mount:
         _, own, _ = await ask(mount, HELLO)
         body = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":"%b"}}}' % text.encode()
@@ -149,12 +149,12 @@ async def test_a_large_request_without_memory_for_it_is_asked_to_retry() -> None
         _, own, _ = await ask(mount, HELLO)
         large = called("ping", {"_meta": {"x": "a b " * 400_000}})
         assert (await ask(mount, large, own))[0] == 200
-        with memory.open() as other:
+        with memory.start_reservation() as other:
             assert other.add(1_000_000)
             status, _, body = await ask(mount, large, own)
             assert (status, error_of(body)["code"]) == (503, -32603)
         assert (await ask(mount, large, own))[0] == 200
-        assert memory.held == 0
+        assert memory.reserved == 0
 
 
 @requirement("mcp.http.large")

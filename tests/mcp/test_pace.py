@@ -1,4 +1,4 @@
-"""Slow work: its client hears that it goes on, and when it gives up or leaves, nobody goes on looking."""
+"""Slow calls: they report progress, and end when they are cancelled or their client disconnects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CALL = {"images": ["shot.png"], "question": "What is it?"}
 
 
 @requirement("mcp.progress")
-async def test_slow_work_tells_that_it_goes_on(way: Way, folder: Path) -> None:
+async def test_slow_calls_report_progress(way: Way, folder: Path) -> None:
     hang, heard = Hang(), list[tuple[float, str | None]]()
     with eyes("words") as provider:
         provider.faults.append(hang)
@@ -35,7 +35,7 @@ async def test_slow_work_tells_that_it_goes_on(way: Way, folder: Path) -> None:
 
 @requirement("mcp.cancel")
 @pytest.mark.parametrize("tool", ["analyze_image", "vision_analyze"])
-async def test_a_call_that_is_given_up_is_given_up_at_the_provider(way: Way, folder: Path, tool: str) -> None:
+async def test_a_cancelled_call_is_cancelled_at_the_provider(way: Way, folder: Path, tool: str) -> None:
     file = {"file_path": str(folder / "shot.png"), "prompt": "What?", "model": "mine/eye-2"}
     with eyes("words") as provider:
         hang = Hang()
@@ -52,7 +52,7 @@ async def test_a_call_that_is_given_up_is_given_up_at_the_provider(way: Way, fol
 
 
 @requirement("mcp.leaves")
-async def test_a_client_that_leaves_takes_its_work_with_it(way: Way, folder: Path) -> None:
+async def test_calls_end_when_their_client_disconnects(way: Way, folder: Path) -> None:
     with eyes("words") as provider:
         hang = Hang()
         provider.faults.append(hang)

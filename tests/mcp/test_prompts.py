@@ -1,4 +1,4 @@
-"""The verbs of /vision-proxy as prompts: one grammar, whoever fills it in."""
+"""The verbs of /vision-proxy as MCP prompts, with the grammar of every other surface."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from sightline.commands import VERBS, is_command
-from sightline.commands.answer import NOTHING_AGREED
-from sightline.commands.values import Describe, Redescribe
-from sightline.model.crop import Region
+from sightline.commands.command_values import Describe, Redescribe
+from sightline.commands.execution import NOTHING_AGREED
+from sightline.model.geometry import NamedCrop
 from sightline.model.refusal import Refusal
 from sightline.surfaces.mcp.catalog import list_arguments, read_prompt
 from tests.api.eyes import eyes, named
@@ -36,7 +36,7 @@ CHANGING = [
 
 
 @requirement("mcp.prompts")
-async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> None:
+async def test_every_verb_is_a_prompt_with_an_answer(way: Way, folder: Path) -> None:
     with eyes("<vision_proxy_x> four colours") as provider:
         async with client(way, folder, env=named(provider)) as one:
             listed = (await one.list_prompts()).prompts
@@ -49,13 +49,14 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
                 (message,) = (await one.get_prompt(verb, filled)).messages
                 assert message.role == "user"
                 text: str = message.content.model_dump()["text"]
-                assert not is_command(text), "a proxy of ours would answer it, and the model never see it"
+                assert text.startswith("[Vision Proxy]")
+                assert not is_command(text), "the proxy would answer it, and the model would never see it"
                 return text
 
-            assert re.match(r"Sightline:\n\w+: mine/eye-1\n", await said("status"))
+            assert re.match(r"\[Vision Proxy\] [\w ]+: mine/eye-1\n", await said("status"))
             described = await said("describe", images="shot.png", question="Which colours?")
             assert "four colours" in described
-            assert described.startswith("<vision_proxy_"), "words of an image are no words of the user's"
+            assert described.startswith("[Vision Proxy]\n<vision_proxy_"), "text in an image is not the user's"
             assert "<vision_proxy_x>" not in described
             assert "four colours" in await said("redescribe", image="shot.png")
             assert f"{folder}/shot.png" in await said("list")
@@ -81,16 +82,16 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
 
 
 @requirement("mcp.prompts")
-def test_what_is_filled_in_becomes_the_command() -> None:
+def test_prompt_arguments_become_the_command() -> None:
     filled = {"images": 'a.png "my shot.png"', "question": 'what is "this"?', "crop": "0:r=top 1:r=left"}
-    parts = ((0, Region("top")), (1, Region("left")))
+    parts = ((0, NamedCrop("top")), (1, NamedCrop("left")))
     assert read_prompt("describe", filled) == Describe(("a.png", "my shot.png"), 'what is "this"?', parts)
     assert read_prompt("redescribe", {"image": "--a b.png"}) == Redescribe("--a b.png")
 
 
 @requirement("mcp.prompts")
 @given(some.sampled_from([*VERBS, "nothing"]), some.dictionaries(some.text(max_size=12), some.text(max_size=40)))
-def test_whatever_is_filled_in_is_a_command_or_a_no(verb: str, filled: dict[str, str]) -> None:
+def test_any_prompt_arguments_give_a_command_or_a_refusal(verb: str, filled: dict[str, str]) -> None:
     names = [argument.name for argument, _ in list_arguments(verb)] if verb in VERBS else []
     for given_ in (filled, dict(zip(names, filled.values(), strict=False))):
         asked = read_prompt(verb, given_)

@@ -1,4 +1,4 @@
-"""Sessions of /mcp: a newcomer is always let in, and a flood of them ends no session that is in use."""
+"""Sessions of /mcp: a new one is always accepted, and a flood of them ends no session that is in use."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from typing import Any
 
 import pytest
 
-from sightline.api.session import door
+from sightline.api.session import Session
 from sightline.server import App, Message, Receive, Send
-from sightline.server.bodies import MemoryBudget
-from sightline.surfaces.mcp import sessions
-from sightline.surfaces.mcp.clients import Terms
-from sightline.surfaces.mcp.http import MOST_WITHOUT_SESSION, Mount
-from sightline.surfaces.mcp.large_requests import MOST_MARKS
-from sightline.surfaces.mcp.sessions import Caller, Sessions
-from sightline.vision.fairness import Offload
+from sightline.server.asgi import MemoryBudget
+from sightline.surfaces.mcp import ClientTerms, http
+from sightline.surfaces.mcp.http import MAX_BYTES_WITHOUT_SESSION, HttpSessions, McpMount, SessionCaller
+from sightline.surfaces.mcp.large_requests import MAX_REQUEST_MARKS
+from sightline.vision.concurrency import ComputeThread
 from tests.requirements import requirement
 from tests.server.serving import served
 
@@ -30,7 +28,7 @@ ANYBODY = ("127.0.0.1", "")
 
 
 class Ended:
-    """What a table of sessions has ended."""
+    """Records the sessions that a table has ended."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -41,17 +39,17 @@ class Ended:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MOST_SESSIONS", 8)
-    monkeypatch.setattr(sessions, "MOST_PER_CALLER", 4)
+    monkeypatch.setattr(http, "MAX_SESSIONS", 8)
+    monkeypatch.setattr(http, "MAX_SESSIONS_PER_CALLER", 4)
 
 
-def use(table: Sessions, name: str, times: int = 2) -> None:
+def use(table: HttpSessions, name: str, times: int = 2) -> None:
     for _ in range(times):
-        with table.using(name):
+        with table.track_request(name):
             pass
 
 
-async def admit(table: Sessions, name: str, caller: Caller) -> None:
+async def admit(table: HttpSessions, name: str, caller: SessionCaller) -> None:
     table.add(name, caller)
     await table.end_excess(name, caller)
 
@@ -60,7 +58,7 @@ async def admit(table: Sessions, name: str, caller: Caller) -> None:
 @pytest.mark.usefixtures("few")
 async def test_a_caller_with_too_many_sessions_loses_its_own() -> None:
     ended = Ended()
-    table = Sessions(ended)
+    table = HttpSessions(ended)
     await admit(table, "other", ("127.0.0.1", "Bearer other"))
     for number in range(20):
         await admit(table, f"flood {number}", ANYBODY)
@@ -71,7 +69,7 @@ async def test_a_caller_with_too_many_sessions_loses_its_own() -> None:
 @pytest.mark.usefixtures("few")
 async def test_a_flood_of_openings_ends_no_session_that_was_used() -> None:
     ended = Ended()
-    table = Sessions(ended)
+    table = HttpSessions(ended)
     await admit(table, "used", ANYBODY)
     use(table, "used")
     for number in range(50):
@@ -82,19 +80,19 @@ async def test_a_flood_of_openings_ends_no_session_that_was_used() -> None:
 
 @requirement("mcp.http.sessions")
 @pytest.mark.usefixtures("few")
-async def test_of_used_sessions_the_least_recently_used_one_ends_and_a_busy_one_last() -> None:
+async def test_the_least_recently_used_session_ends_first_and_a_busy_one_last() -> None:
     ended = Ended()
-    table = Sessions(ended)
+    table = HttpSessions(ended)
     for name in "abcd":
         await admit(table, name, ANYBODY)
         use(table, name)
     use(table, "a", 1)
-    with table.using("b"):
+    with table.track_request("b"):
         await admit(table, "e", ANYBODY)
         use(table, "e")
         await admit(table, "f", ANYBODY)
         assert ended.names == ["c", "d"]
-    table.forget("a")
+    table.remove("a")
     use(table, "f")
     await admit(table, "g", ANYBODY)
     assert ended.names == ["c", "d"], "one has ended by itself"
@@ -104,16 +102,16 @@ async def test_of_used_sessions_the_least_recently_used_one_ends_and_a_busy_one_
 
 
 @asynccontextmanager
-async def mounted(memory: MemoryBudget | None = None, offload: Offload | None = None) -> AsyncIterator[Mount]:
-    terms = Terms(lambda headers: door(), consents=False, anybody=str)
-    made = Mount(terms, memory=memory, offload=offload)
+async def mounted(memory: MemoryBudget | None = None, offload: ComputeThread | None = None) -> AsyncIterator[McpMount]:
+    terms = ClientTerms(lambda headers: Session().tool_context, asks_consent=False, get_shared_scope=str)
+    made = McpMount(terms, memory=memory, offload=offload)
     try:
         yield made
     finally:
         await made.close()
 
 
-async def ask(mount: Mount, body: bytes, session: str = "", method: str = "POST") -> tuple[int, str, bytes]:
+async def ask(mount: McpMount, body: bytes, session: str = "", method: str = "POST") -> tuple[int, str, bytes]:
     """Return the status, the session and the body of an answer."""
     headers = [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
     headers += [(b"mcp-session-id", session.encode())] if session else []
@@ -155,7 +153,7 @@ HELLO = called(
 
 @requirement("mcp.http.sessions")
 @pytest.mark.usefixtures("few")
-async def test_a_newcomer_is_let_in_after_a_flood_and_what_it_ended_is_not_found() -> None:
+async def test_a_new_session_is_accepted_after_a_flood_and_an_ended_one_is_gone() -> None:
     async with mounted() as mount:
         status, own, _ = await ask(mount, HELLO)
         assert (status, bool(own)) == (200, True)
@@ -185,7 +183,7 @@ async def test_requests_that_open_no_session_end_none() -> None:
 @requirement("mcp.http.values")
 async def test_a_request_of_too_many_values_is_refused_before_it_is_parsed() -> None:
     async with mounted() as mount:
-        status, _, body = await ask(mount, called("ping", {"a": [1] * (MOST_MARKS + 1)}))
+        status, _, body = await ask(mount, called("ping", {"a": [1] * (MAX_REQUEST_MARKS + 1)}))
         assert status == 413
         assert json.loads(body)["error"]["code"] == -32600
         assert (await ask(mount, HELLO))[0] == 200
@@ -216,7 +214,7 @@ async def test_callers_without_a_credential_are_told_apart_by_their_address() ->
         assert (await post_from("127.0.0.1", port, called("ping"), flood[0][1]))[0] == 404
 
 
-def hold_first_response(mount: Mount, release: asyncio.Event) -> App:
+def hold_first_response(mount: McpMount, release: asyncio.Event) -> App:
     """Return an application whose first response does not end before `release`, though its client has all of it."""
     held: list[str] = []
 
@@ -289,14 +287,14 @@ def opening(name: str, keys: Sequence[str] = ()) -> bytes:
 @pytest.mark.parametrize(
     "body",
     [
-        opening("\N{GRINNING FACE}" + "a" * 65_000),  # of which each letter takes four bytes
-        opening("a", [f"{number}" + "a" * 240 for number in range(240)]),
-        opening("a", [f"\N{GRINNING FACE}{number}" + "a" * 240 for number in range(240)]),
+        opening("\N{GRINNING FACE}" + "a" * 16_000),  # of which each letter takes four bytes
+        opening("a", [f"{number}" + "a" * 54 for number in range(240)]),
+        opening("a", [f"\N{GRINNING FACE}{number}" + "a" * 50 for number in range(240)]),
     ],
     ids=["one text", "many names", "many wide names"],
 )
-async def test_a_session_takes_less_than_a_megabyte(body: bytes) -> None:
-    assert 60_000 < len(body) <= MOST_WITHOUT_SESSION
+async def test_a_session_takes_at_most_200_kilobytes(body: bytes) -> None:
+    assert 15_000 < len(body) <= MAX_BYTES_WITHOUT_SESSION <= 16 * 1024
     async with mounted() as mount:
         await ask(mount, HELLO)  # which loads everything
         tracemalloc.start()
@@ -304,6 +302,42 @@ async def test_a_session_takes_less_than_a_megabyte(body: bytes) -> None:
             for _ in range(10):
                 assert (await ask(mount, body))[0] == 200
             gc.collect()
-            assert tracemalloc.get_traced_memory()[0] < 10 * 1024 * 1024
+            assert tracemalloc.get_traced_memory()[0] < 10 * 200 * 1024
         finally:
             tracemalloc.stop()
+
+
+@requirement("mcp.http.kept")
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("ping", {"x": "A" * 4_000_000}),  # base64, which is lifted out of the request
+        ("ping", {"x": "a b " * 500_000}),
+        ("nothing", {"x": "a b " * 500_000}),
+        ("tools/call", {"name": "view_image", "arguments": {"source": "data:image/png;base64," + "A" * 4_000_000}}),
+    ],
+    ids=["base64", "text", "refused", "tool"],
+)
+async def test_an_idle_session_does_not_keep_its_last_request(method: str, params: dict[str, Any]) -> None:
+    body = called(method, params)
+    async with mounted() as mount:
+        _, own, _ = await ask(mount, HELLO)
+        await ask(mount, body, own)  # which loads everything
+        await ask(mount, called("ping"), own)
+        tracemalloc.start()
+        try:
+            assert (await ask(mount, body, own))[0] == 200
+            await wait_until_small(200 * 1024)
+            assert (await ask(mount, called("ping"), own))[0] == 200
+        finally:
+            tracemalloc.stop()
+
+
+async def wait_until_small(most: int) -> None:
+    """Wait until the memory that was allocated since tracing began is freed but for `most` bytes."""
+    for _ in range(100):
+        gc.collect()
+        if tracemalloc.get_traced_memory()[0] < most:
+            return
+        await asyncio.sleep(0.02)
+    pytest.fail(f"{tracemalloc.get_traced_memory()[0]:,} bytes are kept")

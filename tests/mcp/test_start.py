@@ -1,4 +1,4 @@
-"""How the server starts: who shakes hands waits for nothing that looks."""
+"""The start of the server: a handshake imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIGURES = Path(__file__).parents[2] / "bench" / "results" / "mcp.json"
 
 
 @requirement("mcp.start")
-def test_a_handshake_loads_nothing_that_looks(folder: Path) -> None:
+def test_a_handshake_imports_nothing_heavy(folder: Path) -> None:
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO})
     ended = subprocess.run(
         [sys.executable, "-c", _TELLING],

@@ -1,4 +1,4 @@
-"""The pipe itself: lines that no client of an SDK would send, and what else could end up on it."""
+"""The pipe itself: lines that no SDK would send, and output that is not the protocol's."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
+from tests.cli.forked import Forked
 from tests.requirements import requirement
 
-# The command, in a process in which a library prints whenever an image is decoded or a door is opened.
+# The command, in a process in which a library prints when it is imported and when a session is opened.
 _NOISY = """
 import os, sys
 import sightline.api.session as session
-opened = session.door
+opened = session.Session.__init__
 def noisy(*args, **kwargs):
     print("a library says hello")
     os.write(1, b"and so does another\\n")
     os.system("echo and a program")
-    return opened(*args, **kwargs)
-session.door = noisy
-import sightline.api
-sightline.api.door = noisy
+    opened(*args, **kwargs)
+session.Session.__init__ = noisy
 class Loud:
     def find_spec(self, name, *more):
         if name == "mcp.server.stdio":
@@ -46,11 +45,12 @@ util.find_spec = lambda name, *more: None if name == "mcp" else found(name, *mor
 from sightline.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
+SERVER = (*COMMAND, "mcp")
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
 
 
 class Pipe:
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | Forked) -> None:
         self.process = process
 
     def send(self, line: Any) -> None:
@@ -60,7 +60,7 @@ class Pipe:
         self.process.stdin.flush()
 
     def heard(self) -> Any:
-        """The next line, which is JSON, whatever it is."""
+        """Return the next line, parsed as JSON."""
         assert self.process.stdout is not None
         return json.loads(self.process.stdout.readline())
 
@@ -69,14 +69,14 @@ class Pipe:
         return self.heard()
 
     def hello(self, **told: Any) -> None:
-        """Greet as an old client does, or as one that says something else of itself."""
+        """Initialize as an old client does, or with other parameters."""
         params = {**HELLO, **told}
         result = self.ask("initialize", **params)["result"]
         assert (result["serverInfo"]["name"], result["protocolVersion"]) == ("sightline", params["protocolVersion"])
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def left(self) -> bytes:
-        """Hang up; gives what was still said."""
+        """Close stdin, and return what was still written."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
@@ -87,19 +87,24 @@ class Pipe:
 
 @contextmanager
 def pipe(folder: Path, *command: str, env: Mapping[str, str] | None = None) -> Iterator[Pipe]:
+    """Run the server; `command`: how it is to be started, where it matters that nothing of it was loaded before."""
     usual = {name: value for name, value in environment(**ALONE).items() if name != "PYTHONUNBUFFERED"}
-    with subprocess.Popen(
-        command or (*COMMAND, "mcp"),
-        cwd=folder,
-        env=usual if env is None else env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        try:
-            yield Pipe(process)
-        finally:
-            process.kill()
+    variables, streams = usual if env is None else env, [subprocess.PIPE] * 3
+    process: subprocess.Popen[bytes] | Forked
+    if command:
+        stdin, stdout, stderr = streams
+        process = subprocess.Popen(command, cwd=folder, env=variables, stdin=stdin, stdout=stdout, stderr=stderr)
+    else:
+        process = Forked(["mcp"], variables, folder, streams)
+    try:
+        yield Pipe(process)
+    finally:
+        process.kill()
+        process.wait(30)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
 
 
 @requirement("mcp.bad_lines")
@@ -145,8 +150,8 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path
 
 
 @requirement("mcp.bad_lines")
-def test_whoever_waits_for_a_request_that_is_none_is_told(folder: Path) -> None:
-    """A model's arguments may hold half a letter; its host sends them on, and would wait as long as it lives."""
+def test_a_malformed_request_is_answered_under_its_id(folder: Path) -> None:
+    """A model's arguments may contain a lone surrogate, and its host would wait forever for the answer."""
     half = (
         b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"view_image","arguments":{"path":"\\udcff"}}}'
     )
@@ -174,7 +179,7 @@ def test_whoever_waits_for_a_request_that_is_none_is_told(folder: Path) -> None:
 
 
 @requirement("mcp.bad_params")
-def test_what_is_filled_in_wrongly_is_told_with_what_to_do(folder: Path) -> None:
+def test_invalid_parameters_are_answered_with_a_remedy(folder: Path) -> None:
     with pipe(folder) as raw:
         early = raw.ask("tools/list", 1)["error"]
         assert (early["code"], "initialize" in early["message"]) == (-32602, True)
@@ -199,7 +204,7 @@ def test_what_is_filled_in_wrongly_is_told_with_what_to_do(folder: Path) -> None
 
 @requirement("mcp.bad_calls")
 @requirement("mcp.bad_params")
-def test_arguments_that_are_none_are_a_result_that_the_model_reads(folder: Path) -> None:
+def test_invalid_arguments_are_a_result_for_the_model(folder: Path) -> None:
     with pipe(folder) as raw:
         raw.hello()
         half, deep = '{"path": "\\ud800"}', '{"path":' * 5000 + "1" + "}" * 5000
@@ -219,7 +224,7 @@ def test_arguments_that_are_none_are_a_result_that_the_model_reads(folder: Path)
 
 
 @requirement("mcp.bad_lines")
-def test_a_second_handshake_is_refused_and_the_first_one_stands(folder: Path) -> None:
+def test_a_second_initialize_is_refused(folder: Path) -> None:
     with pipe(folder) as raw:
         assert raw.ask("initialize", 1, protocolVersion=7)["error"]["code"] == -32602
         raw.hello()
@@ -267,10 +272,10 @@ def test_nothing_but_the_protocol_is_on_stdout(folder: Path) -> None:
 
 
 @requirement("mcp.leaves")
-def test_it_ends_when_its_client_does_or_a_person_ends_it(folder: Path) -> None:
-    with pipe(folder) as raw:
+def test_the_server_ends_with_its_client(folder: Path) -> None:
+    with pipe(folder, *SERVER) as raw:
         assert raw.left() == b"", "nobody has said a word"
-    with pipe(folder) as raw:
+    with pipe(folder, *SERVER) as raw:
         raw.hello()
         assert raw.process.stdout is not None
         raw.process.stdout.close()  # the client is dead, and nobody reads any more
@@ -281,8 +286,8 @@ def test_it_ends_when_its_client_does_or_a_person_ends_it(folder: Path) -> None:
 
 @requirement("mcp.leaves")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
-def test_a_signal_ends_it_also_while_it_waits_for_a_line(folder: Path, how: signal.Signals) -> None:
-    with pipe(folder) as raw:
+def test_a_signal_ends_the_server_while_it_waits_for_a_line(folder: Path, how: signal.Signals) -> None:
+    with pipe(folder, *SERVER) as raw:
         raw.hello()
         raw.ask("tools/call", 2, name="view_image", arguments={"path": "shot.png"})
         raw.process.send_signal(how)
@@ -292,7 +297,7 @@ def test_a_signal_ends_it_also_while_it_waits_for_a_line(folder: Path, how: sign
 
 
 @requirement("mcp.extra")
-def test_where_the_library_is_missing_the_remedy_is_told(folder: Path) -> None:
+def test_a_missing_sdk_is_reported_with_a_remedy(folder: Path) -> None:
     ended = sightline("mcp", folder=folder, command=(sys.executable, "-c", _WITHOUT))
     assert_refused(ended, "MCP", "pip install 'sightline[mcp]'")
     assert "claude mcp add" in sightline("mcp", "--help").out

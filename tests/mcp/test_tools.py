@@ -23,7 +23,7 @@ PICTURE = paint_quadrants(COLOURS)
 
 
 @requirement("mcp.stdio", "mcp.http", "mcp.text_first", "mcp.eras")
-async def test_a_picture_is_seen_asked_about_and_listed(way: Way, folder: Path) -> None:
+async def test_an_image_is_viewed_asked_about_and_listed(way: Way, folder: Path) -> None:
     with eyes() as provider:
         async with client(way, folder, env=named(provider)) as one:
             assert (one.protocol_version == MODERN) is (way[1] == "auto")
@@ -77,7 +77,7 @@ async def test_images_of_the_record_are_resources(way: Way, folder: Path) -> Non
 
 @requirement("mcp.bad_calls")
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
-async def test_a_bad_call_says_what_why_and_what_to_do(way: Way, folder: Path) -> None:
+async def test_a_bad_call_is_refused_with_a_reason_and_a_remedy(way: Way, folder: Path) -> None:
     (folder / "page.png").write_text("<html></html>")
     bad: list[tuple[str, dict[str, Any], str]] = [
         ("nothing", {}, "not_permitted.*'nothing'.*view_image, "),
@@ -100,7 +100,7 @@ async def test_a_bad_call_says_what_why_and_what_to_do(way: Way, folder: Path) -
         ("vision_analyze", {"prompt": "?", "file_base64": "%%%"}, "UNSUPPORTED_FILE_TYPE"),
         ("vision_analyze", {"prompt": "?", "file_url": "http://127.0.0.1/a.png"}, "URL_BLOCKED"),
         ("video_analyze", {"file_url": 3}, "INVALID_INPUT"),
-        ("list_images", {"all": True}, "invalid_input.*'all'.*list_images"),
+        ("list_images", {"all": True}, "invalid_input.*list_images.*'all'"),
     ]
     async with client(way, folder) as one:
         for name, arguments, words in bad:
@@ -118,7 +118,7 @@ async def test_the_user_says_which_tools_are_offered(way: Way, folder: Path) -> 
         assert [tool.name for tool in (await one.list_tools()).tools] == ["view_image", "list_images"]
         no = await one.call_tool("analyze_image", {"images": ["shot.png"], "question": "?"})
         assert no.is_error
-        assert re.search(r"not_permitted.*'analyze_image'.*\(view_image, list_images\)", texts(no)[0])
+        assert re.search(r"not_permitted.*'analyze_image'.*\(call one of view_image, list_images\)", texts(no)[0])
     async with client(way, folder, env={"SIGHTLINE_TOOL": "off"}) as one:
         assert "analyze_image" not in [tool.name for tool in (await one.list_tools()).tools]
 
@@ -137,8 +137,8 @@ async def test_web_addresses_are_viewed_as_the_setting_network_says(way: Way, fo
 
 @requirement("mcp.toolset")
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
-async def test_what_is_no_tool_here_is_no_prompt_and_no_resource_either(way: Way, folder: Path) -> None:
-    """Some hosts let models take prompts and read resources: a tool that is switched off must not be there by these."""
+async def test_prompts_and_resources_follow_the_toolset(way: Way, folder: Path) -> None:
+    """Some hosts let models use prompts and resources, which must not replace a tool that is switched off."""
     async with client(way, folder, env={"SIGHTLINE_TOOLSET": "view_image"}) as one:
         digest = json.loads(texts(await one.call_tool("view_image", {"path": "shot.png"}))[0])["image"][7:]
         assert not {"describe", "redescribe", "list"} & {each.name for each in (await one.list_prompts()).prompts}
@@ -162,7 +162,7 @@ async def test_what_is_no_tool_here_is_no_prompt_and_no_resource_either(way: Way
 
 
 @requirement("mcp.toolset")
-async def test_a_host_that_gets_no_pixels_is_told_of_tools_that_it_has(folder: Path) -> None:
+async def test_a_host_without_images_is_pointed_to_tools_that_it_has(folder: Path) -> None:
     for toolset, named_tool in [
         ("view_image,analyze_image,vision_analyze", "analyze_image"),
         ("view_image,vision_analyze", "vision_analyze"),
@@ -176,8 +176,8 @@ async def test_a_host_that_gets_no_pixels_is_told_of_tools_that_it_has(folder: P
 
 @requirement("mcp.resources")
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
-async def test_a_resource_is_listed_as_no_other_than_it_is_read(way: Way, folder: Path) -> None:
-    """It is made smaller for the host: how many bytes and of which kind is known when it is read."""
+async def test_a_resource_is_listed_as_it_is_read(way: Way, folder: Path) -> None:
+    """An image that is resized for the host has no known type and size before it is read."""
     (folder / "wide.png").write_bytes(paint_quadrants(COLOURS, (2600, 1300)))
     async with client(way, folder) as one:
         told = json.loads(texts(await one.call_tool("view_image", {"path": "wide.png"}))[0])
@@ -192,7 +192,7 @@ async def test_a_resource_is_listed_as_no_other_than_it_is_read(way: Way, folder
 
 @requirement("mcp.limits")
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
-async def test_an_image_is_as_large_as_every_provider_takes_it(way: Way, folder: Path) -> None:
+async def test_images_fit_every_provider(way: Way, folder: Path) -> None:
     wide = paint_quadrants(COLOURS, (2600, 1300))
     (folder / "wide.png").write_bytes(wide)
     async with client(way, folder, name="claude-code") as one:

@@ -1,4 +1,4 @@
-"""Crops: which pixels each form means, and what means none."""
+"""Crops: which pixels each form selects, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.crop import REGIONS, Crop, Normalized, Pixels, Region, parse, resolve
-from sightline.model.geometry import Box, Size
+from sightline.model.geometry import (
+    REGIONS,
+    Box,
+    Crop,
+    FractionCrop,
+    NamedCrop,
+    PixelCrop,
+    Size,
+    parse_crop_text,
+    resolve_crop,
+)
 from sightline.model.refusal import Refusal
 from tests.requirements import requirement
 
@@ -18,7 +27,7 @@ NUMBERS = st.floats(allow_nan=True, allow_infinity=True) | st.floats(-2, 2) | st
 
 
 def box_of(crop: Crop, size: Size) -> Box:
-    box = resolve(crop, size)
+    box = resolve_crop(crop, size)
     assert isinstance(box, Box), box
     return box
 
@@ -40,11 +49,11 @@ def box_of(crop: Crop, size: Size) -> Box:
 )
 def test_each_region_covers_what_its_name_says(names: list[str], box: Box) -> None:
     for name in names:
-        assert box_of(Region(name), Size(100, 60)) == box
+        assert box_of(NamedCrop(name), Size(100, 60)) == box
 
 
 @requirement("crop.regions")
-def test_the_regions_are_those_and_no_others() -> None:
+def test_there_are_no_other_regions() -> None:
     halves = {f"{side}{more}" for side in ("top", "bottom", "left", "right") for more in ("", "-half")}
     corners = {f"{row}-{side}" for row in ("top", "bottom") for side in ("left", "right")}
     assert set(REGIONS) == halves | corners | {"center"}
@@ -53,13 +62,13 @@ def test_the_regions_are_those_and_no_others() -> None:
 @requirement("crop.region")
 @given(st.sampled_from(list(REGIONS)), SIZES | st.builds(Size, st.integers(1, 3), st.integers(1, 3)))
 def test_a_named_region_never_fails(name: str, size: Size) -> None:
-    box = box_of(Region(name), size)
+    box = box_of(NamedCrop(name), size)
     assert 0 <= box.x < box.right <= size.width
     assert 0 <= box.y < box.bottom <= size.height
 
 
-def test_a_region_that_nobody_knows_is_refused_with_the_known_ones() -> None:
-    refusal = resolve(Region("middle"), Size(9, 9))
+def test_an_unknown_region_is_refused_with_the_known_ones() -> None:
+    refusal = resolve_crop(NamedCrop("middle"), Size(9, 9))
     assert isinstance(refusal, Refusal)
     assert (refusal.code, "center" in refusal.remedy) == ("invalid_input", True)
 
@@ -79,13 +88,13 @@ def test_a_region_that_nobody_knows_is_refused_with_the_known_ones() -> None:
     ],
 )
 def test_fractions_become_pixels_by_their_corners(sides: tuple[float, ...], box: Box) -> None:
-    assert box_of(Normalized(*sides), Size(10, 7)) == box
+    assert box_of(FractionCrop(*sides), Size(10, 7)) == box
 
 
 @requirement("crop.normalized")
 @given(SIZES, st.floats(0.1, 0.9))
-def test_two_parts_that_meet_share_no_pixel_and_miss_none(size: Size, cut: float) -> None:
-    left, right = resolve(Normalized(0, 0, cut, 1), size), resolve(Normalized(cut, 0, 1 - cut, 1), size)
+def test_adjacent_crops_share_no_pixel_and_miss_none(size: Size, cut: float) -> None:
+    left, right = resolve_crop(FractionCrop(0, 0, cut, 1), size), resolve_crop(FractionCrop(cut, 0, 1 - cut, 1), size)
     whole = sum(part.width for part in (left, right) if isinstance(part, Box))
     assert whole == size.width
 
@@ -101,35 +110,35 @@ def test_two_parts_that_meet_share_no_pixel_and_miss_none(size: Size, cut: float
     ],
 )
 def test_pixels_are_rounded_and_clamped(sides: tuple[float, ...], box: Box) -> None:
-    assert box_of(Pixels(*sides), Size(10, 7)) == box
+    assert box_of(PixelCrop(*sides), Size(10, 7)) == box
 
 
 @requirement("crop.empty")
 @pytest.mark.parametrize(
     "crop",
     [
-        Pixels(10, 0, 5, 5),
-        Pixels(0, 0, 0, 5),
-        Pixels(0, 0, 5, -1),
-        Pixels(0, 0, 0.4, 5),
-        Pixels(-9, 0, 5, 5),
-        Normalized(1, 0, 1, 1),
-        Normalized(0, 0, 0.04, 1),
-        Normalized(0.5, 0.5, -0.5, 0.5),
-        Normalized(math.nan, 0, 1, 1),
-        Pixels(0, 0, math.inf, 5),
+        PixelCrop(10, 0, 5, 5),
+        PixelCrop(0, 0, 0, 5),
+        PixelCrop(0, 0, 5, -1),
+        PixelCrop(0, 0, 0.4, 5),
+        PixelCrop(-9, 0, 5, 5),
+        FractionCrop(1, 0, 1, 1),
+        FractionCrop(0, 0, 0.04, 1),
+        FractionCrop(0.5, 0.5, -0.5, 0.5),
+        FractionCrop(math.nan, 0, 1, 1),
+        PixelCrop(0, 0, math.inf, 5),
     ],
 )
 def test_a_crop_without_area_is_refused(crop: Crop) -> None:
-    refusal = resolve(crop, Size(10, 7))
+    refusal = resolve_crop(crop, Size(10, 7))
     assert isinstance(refusal, Refusal)
     assert (refusal.code, bool(refusal.remedy)) == ("invalid_input", True)
 
 
 @requirement("crop.empty")
-@given(st.builds(Normalized, NUMBERS, NUMBERS, NUMBERS, NUMBERS) | st.builds(Pixels, *[NUMBERS] * 4), SIZES)
-def test_any_numbers_are_pixels_of_the_image_or_a_refusal(crop: Crop, size: Size) -> None:
-    box = resolve(crop, size)
+@given(st.builds(FractionCrop, NUMBERS, NUMBERS, NUMBERS, NUMBERS) | st.builds(PixelCrop, *[NUMBERS] * 4), SIZES)
+def test_any_numbers_give_pixels_of_the_image_or_a_refusal(crop: Crop, size: Size) -> None:
+    box = resolve_crop(crop, size)
     if isinstance(box, Box):
         assert 0 <= box.x < box.right <= size.width
         assert 0 <= box.y < box.bottom <= size.height
@@ -138,29 +147,29 @@ def test_any_numbers_are_pixels_of_the_image_or_a_refusal(crop: Crop, size: Size
 @pytest.mark.parametrize(
     ("text", "crop"),
     [
-        ("r=top-left", Region("top-left")),
-        (" r= center ", Region("center")),
-        ("n=0.5,0,0.5,0.25", Normalized(0.5, 0, 0.5, 0.25)),
-        ("p=1, 2, 3, 4", Pixels(1, 2, 3, 4)),
+        ("r=top-left", NamedCrop("top-left")),
+        (" r= center ", NamedCrop("center")),
+        ("n=0.5,0,0.5,0.25", FractionCrop(0.5, 0, 0.5, 0.25)),
+        ("p=1, 2, 3, 4", PixelCrop(1, 2, 3, 4)),
     ],
 )
-def test_a_crop_is_read_as_a_person_writes_it(text: str, crop: Crop) -> None:
-    assert parse(text) == crop
+def test_a_crop_is_parsed_as_a_person_writes_it(text: str, crop: Crop) -> None:
+    assert parse_crop_text(text) == crop
 
 
 @given(st.text() | st.from_regex(r"[rnp]=[-\d.,einfa]{0,40}", fullmatch=True))
-def test_any_text_is_a_crop_or_a_short_refusal(text: str) -> None:
-    found = parse(text)
-    assert isinstance(found, Region | Normalized | Pixels | Refusal)
+def test_any_text_gives_a_crop_or_a_short_refusal(text: str) -> None:
+    found = parse_crop_text(text)
+    assert isinstance(found, NamedCrop | FractionCrop | PixelCrop | Refusal)
     if isinstance(found, Refusal):
         assert (found.code, bool(found.remedy)) == ("invalid_input", True)
         assert len(found.what) < 120
     else:
-        assert isinstance(resolve(found, Size(10, 7)), Box | Refusal)
+        assert isinstance(resolve_crop(found, Size(10, 7)), Box | Refusal)
 
 
-def test_a_refusal_does_not_repeat_all_of_a_long_text() -> None:
+def test_a_refusal_does_not_quote_a_long_text_in_full() -> None:
     for text in ("x" * 9000, "r=" + "x" * 9000, "n=" + "x" * 9000):
-        refusal = parse(text)
+        refusal = parse_crop_text(text)
         assert isinstance(refusal, Refusal)
         assert len(refusal.what) < 120

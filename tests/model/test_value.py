@@ -1,4 +1,4 @@
-"""Values of which a request makes many: equal by what they hold and by their kind, and cheap to make."""
+"""Values: equal by fields and class, without other attributes."""
 
 from __future__ import annotations
 
@@ -6,32 +6,30 @@ from dataclasses import replace
 
 import pytest
 
-from sightline.model.facts import Facts, Keep, Need, Needs, Present, Probe
-from sightline.model.fate import Shown
-from sightline.model.scene import Sight
-from sightline.model.source import Inline, Link
+from sightline.model.facts import Facts, FindFile, Keep, Need, Needs, Probe
+from sightline.model.scene import InlineSource, LinkSource, Shown, Sight
 
-IMAGE = Inline("image/png", b"iVBORw0KGgo=")
+IMAGE = InlineSource("image/png", b"iVBORw0KGgo=")
 
 
-def test_a_value_is_what_it_holds_and_of_its_kind() -> None:
-    assert Probe(IMAGE) == Probe(Inline("image/png", b"iVBORw0KGgo="))
-    assert len({Probe(IMAGE), Probe(IMAGE), Keep(IMAGE), Present("/a.png", 3)}) == 3
+def test_values_are_equal_by_fields_and_class() -> None:
+    assert Probe(IMAGE) == Probe(InlineSource("image/png", b"iVBORw0KGgo="))
+    assert len({Probe(IMAGE), Probe(IMAGE), Keep(IMAGE), FindFile("/a.png", 3)}) == 3
     kinds: list[Need] = [Probe(IMAGE), Keep(IMAGE)]
     assert kinds[0] != kinds[1], "or the answer to one would be taken for the answer to the other"
 
 
-def test_a_value_has_nothing_but_its_fields() -> None:
-    sight = Sight(("messages", 0), Link("https://a/b.png"), "user")
-    assert replace(sight, fate=Shown()) == sight.meets(Shown())
+def test_a_value_has_no_other_attributes() -> None:
+    sight = Sight(("messages", 0), LinkSource("https://a/b.png"), "user")
+    assert replace(sight, fate=Shown()) == sight.with_fate(Shown())
     assert replace(sight, fate=Shown()) != sight
     with pytest.raises(AttributeError):
         sight.colour = "red"  # type: ignore[attr-defined]
 
 
-def test_several_needs_are_answered_together_or_those_are_named_that_are_not() -> None:
-    needs = {"here": Present("/a.png", 1), "there": Present("/b.png", 1)}
-    assert Facts().answers(needs, bool) == Needs(frozenset(needs.values()))
+def test_get_all_returns_all_facts_or_the_missing_needs() -> None:
+    needs = {"here": FindFile("/a.png", 1), "there": FindFile("/b.png", 1)}
+    assert Facts().get_all(needs, bool) == Needs(frozenset(needs.values()))
     some = Facts({needs["here"]: False})
-    assert some.answers(needs, bool) == Needs(frozenset({needs["there"]})), "an answer may well be no"
-    assert some.with_answers({needs["there"]: True}).answers(needs, bool) == {"here": False, "there": True}
+    assert some.get_all(needs, bool) == Needs(frozenset({needs["there"]})), "an answer may well be no"
+    assert some.with_facts({needs["there"]: True}).get_all(needs, bool) == {"here": False, "there": True}

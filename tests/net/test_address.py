@@ -1,4 +1,4 @@
-"""What an address tells by itself: spellings that hide where it leads, and every way to write a private place."""
+"""Checks of web addresses: ambiguous spellings and every way to write a private address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.refusal import Refusal
-from sightline.net.address import Internet, Target, admits, aim
+from sightline.net import IpAddress, WebAddress, is_allowed_address, parse_web_address
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 
@@ -50,8 +50,8 @@ TRICKS = {
 
 @requirement("net.public")
 @pytest.mark.parametrize("url", TRICKS.values(), ids=TRICKS)
-def test_a_host_that_is_no_full_name_is_refused(url: str) -> None:
-    found = aim(url)
+def test_an_incomplete_host_name_is_refused(url: str) -> None:
+    found = parse_web_address(url)
     assert isinstance(found, Refusal)
     assert found.code in ("not_permitted", "invalid_input")
     assert found.remedy
@@ -63,8 +63,8 @@ def test_a_host_that_is_no_full_name_is_refused(url: str) -> None:
     ["http://example.com/", "HTTP://example.com/", "ftp://example.com/", "file:///etc/passwd", "gopher://example.com/",
      "data:image/png;base64,AAAA", "//example.com/", "example.com/image.png", ""],
 )  # fmt: skip
-def test_only_https_is_read(url: str) -> None:
-    found = aim(url)
+def test_only_https_is_allowed(url: str) -> None:
+    found = parse_web_address(url)
     assert isinstance(found, Refusal)
     assert found.code == "not_permitted"
 
@@ -73,8 +73,8 @@ def test_only_https_is_read(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["https://me:secret@example.com/", "https://example.com@127.0.0.1/", "https://@example.com/", "https://a:@b.com"]
 )  # fmt: skip
-def test_an_address_that_holds_credentials_is_refused_and_they_are_not_repeated(url: str) -> None:
-    no = aim(url)
+def test_credentials_in_an_address_are_refused_and_not_repeated(url: str) -> None:
+    no = parse_web_address(url)
     assert_refusal(no, "not_permitted", "credentials")
     assert not any(part in str(no) for part in ("secret", "example", "127.0.0.1", "b.com"))
 
@@ -82,7 +82,7 @@ def test_an_address_that_holds_credentials_is_refused_and_they_are_not_repeated(
 @requirement("net.port")
 @pytest.mark.parametrize("port", [0, 22, 80, 8443, 65535, 99999])
 def test_another_port_is_refused(port: int) -> None:
-    assert isinstance(aim(f"https://example.com:{port}/"), Refusal)
+    assert isinstance(parse_web_address(f"https://example.com:{port}/"), Refusal)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_another_port_is_refused(port: int) -> None:
      "\thttps://example.com/", "https://exam\nple.com/", "https://example.com/\ud800",
      "https://[::1", f"https://a.com/{'x' * 9000}"],
 )  # fmt: skip
-def test_what_programs_read_in_different_ways_is_no_address(url: str) -> None:
-    found = aim(url)
+def test_an_ambiguous_address_is_refused(url: str) -> None:
+    found = parse_web_address(url)
     assert isinstance(found, Refusal)
     assert found.code == "invalid_input"
 
@@ -104,39 +104,45 @@ def test_what_programs_read_in_different_ways_is_no_address(url: str) -> None:
      "metadata.aws.amazon.com"],
 )  # fmt: skip
 def test_a_metadata_service_is_refused_by_name(name: str) -> None:
-    assert isinstance(aim(f"https://{name}/latest/meta-data/"), Refusal)
+    assert isinstance(parse_web_address(f"https://{name}/latest/meta-data/"), Refusal)
 
 
 @requirement("net.metadata")
 @pytest.mark.parametrize("address", METADATA)
-def test_a_metadata_service_is_refused_by_address_whatever_else_is_admitted(address: str) -> None:
+def test_a_metadata_address_is_always_refused(address: str) -> None:
     metadata = ip_address(address)
-    assert not admits(metadata)
-    assert not admits(metadata, also=frozenset({metadata}))
+    assert not is_allowed_address(metadata)
+    assert not is_allowed_address(metadata, extra_addresses=frozenset({metadata}))
     if isinstance(metadata, IPv4Address):
-        assert not any(admits(form, also=frozenset({metadata, form})) for form in disguises(metadata))
+        assert not any(
+            is_allowed_address(form, extra_addresses=frozenset({metadata, form})) for form in disguises(metadata)
+        )
 
 
-def test_an_address_becomes_a_host_a_port_and_a_path_in_one_spelling() -> None:
-    assert aim("HTTPS://Example.COM") == Target("example.com", 443, "/", False)
-    assert aim("https://example.com:443/a%20b?q=1&r=ü#part") == Target("example.com", 443, "/a%20b?q=1&r=%C3%BC", False)
-    assert aim("https://a_b.example.com/ä/../") == Target("a_b.example.com", 443, "/%C3%A4/../", False)
-    assert aim("https://xn--exmple-cua.com/") == Target("xn--exmple-cua.com", 443, "/", False)
-    assert aim("https://8.8.8.8/") == Target("8.8.8.8", 443, "/", True)
-    assert aim("https://[2606:4700:0::1]/") == Target("2606:4700::1", 443, "/", True)
+def test_an_address_is_normalized() -> None:
+    assert parse_web_address("HTTPS://Example.COM") == WebAddress("example.com", 443, "/", False)
+    assert parse_web_address("https://example.com:443/a%20b?q=1&r=ü#part") == WebAddress(
+        "example.com", 443, "/a%20b?q=1&r=%C3%BC", False
+    )
+    assert parse_web_address("https://a_b.example.com/ä/../") == WebAddress(
+        "a_b.example.com", 443, "/%C3%A4/../", False
+    )
+    assert parse_web_address("https://xn--exmple-cua.com/") == WebAddress("xn--exmple-cua.com", 443, "/", False)
+    assert parse_web_address("https://8.8.8.8/") == WebAddress("8.8.8.8", 443, "/", True)
+    assert parse_web_address("https://[2606:4700:0::1]/") == WebAddress("2606:4700::1", 443, "/", True)
 
 
-def test_a_target_is_written_as_it_was_meant() -> None:
-    assert Target("2606:4700::1", 443, "/x", True).url == "https://[2606:4700::1]/x"
-    assert Target("example.com", 8443, "/x?y", False).url == "https://example.com:8443/x?y"
+def test_a_url_is_rebuilt_from_its_parts() -> None:
+    assert WebAddress("2606:4700::1", 443, "/x", True).url == "https://[2606:4700::1]/x"
+    assert WebAddress("example.com", 8443, "/x?y", False).url == "https://example.com:8443/x?y"
 
 
 @given(st.text() | st.text().map("https://".__add__) | st.text("0123456789abcdefx.:[]%@/\\").map("https://".__add__))
-def test_any_text_is_a_target_or_a_refusal(text: str) -> None:
-    found = aim(text)
-    assert isinstance(found, Target | Refusal)
-    if isinstance(found, Target):
-        assert aim(found.url) == found
+def test_any_text_is_an_address_or_a_refusal(text: str) -> None:
+    found = parse_web_address(text)
+    assert isinstance(found, WebAddress | Refusal)
+    if isinstance(found, WebAddress):
+        assert parse_web_address(found.url) == found
 
 
 PRIVATE = [
@@ -150,29 +156,29 @@ PRIVATE = [
 
 @requirement("net.public")
 @pytest.mark.parametrize("address", PRIVATE)
-def test_what_is_not_handed_out_for_the_public_web_is_not_dialled(address: str) -> None:
-    assert not admits(ip_address(address))
+def test_addresses_outside_the_public_web_are_refused(address: str) -> None:
+    assert not is_allowed_address(ip_address(address))
 
 
 @pytest.mark.parametrize(
     "address", ["1.1.1.1", "8.8.8.8", "172.32.0.1", "223.255.255.255", "2606:4700::1", "2a00:1450::1"]
 )
-def test_what_is_public_is_dialled(address: str) -> None:
-    assert admits(ip_address(address))
+def test_public_addresses_are_allowed(address: str) -> None:
+    assert is_allowed_address(ip_address(address))
 
 
-def disguises(address: IPv4Address) -> list[Internet]:
+def disguises(address: IPv4Address) -> list[IpAddress]:
     return [IPv6Address(f"::ffff:{address}"), IPv6Address(f"64:ff9b::{address}")]
 
 
 @requirement("net.public")
 @given(st.ip_addresses(v=4))
-def test_an_address_is_judged_the_same_in_every_disguise(address: IPv4Address) -> None:
-    assert [admits(form) for form in disguises(address)] == [admits(address)] * 2
+def test_every_spelling_of_an_address_is_judged_alike(address: IPv4Address) -> None:
+    assert [is_allowed_address(form) for form in disguises(address)] == [is_allowed_address(address)] * 2
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6) | st.ip_addresses(v=6, network="2000::/3"))
-def test_nothing_is_dialled_that_the_standard_library_knows_to_be_private(address: Internet) -> None:
-    if admits(address):
+def test_addresses_private_by_ipaddress_are_refused(address: IpAddress) -> None:
+    if is_allowed_address(address):
         inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None
         assert (inner or address).is_global

@@ -1,4 +1,4 @@
-"""The dialler against real servers on loopback, which an injected resolver gives names to."""
+"""The guarded client against real servers on loopback, with an injected resolver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from sightline import net
 from sightline.model.refusal import Refusal
-from sightline.net import WEB, Fetched, Reach, fetch, look_up
+from sightline.net import PUBLIC_WEB, FetchedFile, FetchPolicy, fetch, resolve_name
 from tests.dial.upstream import AUTHORITY, Peer, Script, Upstream, listening, turn
 from tests.net.test_address import METADATA
 from tests.requirements import requirement
@@ -33,10 +33,10 @@ class Names:
         return self.answers[min(len(self.asked), len(self.answers)) - 1]
 
 
-def reach(*upstreams: Upstream) -> Reach:
+def reach(*upstreams: Upstream) -> FetchPolicy:
     """The web, and the servers of a test."""
     trust = ssl.create_default_context(cafile=str(AUTHORITY))
-    return Reach(frozenset({443, *(each.port for each in upstreams)}), frozenset({ip_address(HERE)}), trust)
+    return FetchPolicy(frozenset({443, *(each.port for each in upstreams)}), frozenset({ip_address(HERE)}), trust)
 
 
 def at(upstream: Upstream, path: str = "/") -> str:
@@ -59,29 +59,33 @@ def leading(location: str) -> Script:
     return script
 
 
-async def from_one(script: Script, most: int = 1000, path: str = "/", seconds: float = 30.0) -> Fetched | Refusal:
+async def from_one(
+    script: Script, max_bytes: int = 1000, path: str = "/", seconds: float = 30.0
+) -> FetchedFile | Refusal:
     async with listening(script, secured=True) as server:
-        return await fetch(at(server, path), most=most, seconds=seconds, resolve=Names(), reach=reach(server))
+        return await fetch(
+            at(server, path), max_bytes=max_bytes, seconds=seconds, resolve=Names(), policy=reach(server)
+        )
 
 
 _CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-def refused(outcome: Fetched | Refusal) -> str:
+def refused(outcome: FetchedFile | Refusal) -> str:
     assert isinstance(outcome, Refusal)
     return outcome.code
 
 
 @requirement("net.silent")
-async def test_what_is_at_an_address_is_fetched_with_nothing_said_about_the_user() -> None:
+async def test_a_fetch_reveals_nothing_about_the_user() -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
         await peer.answer(b"pixels", headers=b"content-type: image/png\r\nset-cookie: a=b\r\n")
 
     async with listening(script, secured=True) as server:
         names = Names()
-        found = await fetch(at(server, "/a.png?x=1"), resolve=names, reach=reach(server))
-        assert found == Fetched(b"pixels", at(server, "/a.png?x=1"))
+        found = await fetch(at(server, "/a.png?x=1"), resolve=names, policy=reach(server))
+        assert found == FetchedFile(b"pixels", at(server, "/a.png?x=1"))
         assert names.asked == [NAME]
         assert server.requests[0].head.decode().split("\r\n") == [
             "GET /a.png?x=1 HTTP/1.1",
@@ -107,9 +111,9 @@ async def test_what_is_at_an_address_is_fetched_with_nothing_said_about_the_user
     ],
     ids=["length", "chunked", "until the end", "1.0", "after a hint", "and another", "identity"],
 )
-async def test_every_framing_of_an_answer_is_understood(said: bytes) -> None:
+async def test_every_response_framing_is_supported(said: bytes) -> None:
     found = await from_one(saying(said))
-    assert isinstance(found, Fetched)
+    assert isinstance(found, FetchedFile)
     assert found.data == b"pixels"
 
 
@@ -119,7 +123,7 @@ async def test_every_framing_of_an_answer_is_understood(said: bytes) -> None:
     ["127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "[::ffff:a00:1]", "[64:ff9b::a00:1]",
      "[2002:a00:1::]", "[fd00:ec2::254]", "0.0.0.0", "0x7f.1", "2130706433", "0177.0.0.1"],
 )  # fmt: skip
-async def test_a_private_place_is_refused_and_nobody_is_asked_or_dialled(address: str) -> None:
+async def test_a_private_address_is_refused_without_any_connection(address: str) -> None:
     names = Names()
     assert refused(await fetch(f"https://{address}/", resolve=names)) == "not_permitted"
     assert names.asked == []
@@ -135,36 +139,37 @@ async def test_a_name_with_any_address_that_is_not_public_is_refused(answer: lis
     assert not any(address in str(outcome) for address in answer)  # a model learns nothing about the network
 
 
-async def test_without_the_hook_of_the_tests_a_server_on_loopback_is_not_reached() -> None:
+async def test_loopback_is_refused_without_a_test_policy() -> None:
     async with listening(saying(b""), secured=True) as server:
         assert (
-            refused(await fetch(at(server), resolve=Names(), reach=Reach(frozenset({server.port})))) == "not_permitted"
+            refused(await fetch(at(server), resolve=Names(), policy=FetchPolicy(frozenset({server.port}))))
+            == "not_permitted"
         )
-        assert refused(await fetch(at(server), resolve=Names(), reach=WEB)) == "not_permitted"
+        assert refused(await fetch(at(server), resolve=Names(), policy=PUBLIC_WEB)) == "not_permitted"
         assert server.connections == 0
 
 
 @requirement("net.metadata")
 @pytest.mark.parametrize("address", METADATA)
 async def test_a_metadata_service_is_refused_behind_any_name(address: str) -> None:
-    everything = Reach(also=frozenset({ip_address(address)}))
-    assert refused(await fetch("https://innocent.example.com/", resolve=Names([[address]]), reach=everything))
+    everything = FetchPolicy(extra_addresses=frozenset({ip_address(address)}))
+    assert refused(await fetch("https://innocent.example.com/", resolve=Names([[address]]), policy=everything))
 
 
 @requirement("net.pinned")
-async def test_a_name_that_changes_its_mind_is_asked_once_and_taken_at_its_first_word() -> None:
+async def test_a_name_is_resolved_once_despite_rebinding() -> None:
     async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\npixels"), secured=True) as server:
         names = Names([[HERE], ["10.0.0.1"]])
-        assert isinstance(await fetch(at(server), resolve=names, reach=reach(server)), Fetched)
+        assert isinstance(await fetch(at(server), resolve=names, policy=reach(server)), FetchedFile)
         assert names.asked == [NAME]
         assert (await asyncio.wait_for(names(NAME, 443), 1)) == ["10.0.0.1"]  # it would have been another now
 
 
 @requirement("net.redirects")
-async def test_a_redirect_is_looked_up_anew_and_refused_when_the_name_has_moved_to_a_private_place() -> None:
+async def test_a_redirect_is_resolved_again_and_checked() -> None:
     async with listening(leading("/again"), secured=True) as server:
         names = Names([[HERE], ["10.0.0.1"]])
-        assert refused(await fetch(at(server), resolve=names, reach=reach(server))) == "not_permitted"
+        assert refused(await fetch(at(server), resolve=names, policy=reach(server))) == "not_permitted"
         assert (names.asked, server.connections) == ([NAME, NAME], 1)
 
 
@@ -175,12 +180,12 @@ async def test_a_redirect_is_looked_up_anew_and_refused_when_the_name_has_moved_
      "http://upstream.test/", "//127.0.0.2/", "file:///etc/passwd", "https://example.com:22/", "https://localhost/",
      "https://metadata.google.internal/computeMetadata/v1/"],
 )  # fmt: skip
-async def test_a_redirect_is_judged_like_any_address(location: str) -> None:
+async def test_a_redirect_is_checked_like_any_address(location: str) -> None:
     assert refused(await from_one(leading(location))) == "not_permitted"
 
 
 @pytest.mark.parametrize("location", ["https://[", "https://exa\x01mple.com/", "https://example.com/\xff"])
-async def test_a_redirect_to_what_is_no_address_is_refused(location: str) -> None:
+async def test_a_redirect_to_an_invalid_address_is_refused(location: str) -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
         await peer.answer(status="301 Moved", headers=b"location: %b\r\n" % location.encode("latin-1"))
@@ -198,20 +203,20 @@ async def test_five_redirects_are_followed_and_a_sixth_is_not() -> None:
             await peer.answer(b"pixels")
 
     async with listening(script, secured=True) as server:
-        found = await fetch(at(server, "/5"), resolve=Names(), reach=reach(server))
-        assert found == Fetched(b"pixels", at(server, "/0"))
-        assert refused(await fetch(at(server, "/6"), resolve=Names(), reach=reach(server))) == "not_permitted"
+        found = await fetch(at(server, "/5"), resolve=Names(), policy=reach(server))
+        assert found == FetchedFile(b"pixels", at(server, "/0"))
+        assert refused(await fetch(at(server, "/6"), resolve=Names(), policy=reach(server))) == "not_permitted"
         assert server.connections == 12
 
 
 @requirement("net.redirects")
-async def test_a_redirect_that_leads_to_itself_ends() -> None:
+async def test_a_redirect_loop_ends() -> None:
     assert refused(await from_one(leading("/"))) == "not_permitted"
 
 
 @requirement("net.size")
 @pytest.mark.parametrize("head", [b"", b"transfer-encoding: chunked\r\n"], ids=["until the end", "chunked"])
-async def test_an_endless_body_is_left_when_it_is_larger_than_asked_for(head: bytes) -> None:
+async def test_an_endless_body_is_cut_off_at_the_limit(head: bytes) -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
         await peer.say(b"HTTP/1.1 200 OK\r\n%b\r\n" % head)
@@ -220,7 +225,7 @@ async def test_an_endless_body_is_left_when_it_is_larger_than_asked_for(head: by
             await peer.say((b"8000\r\n%b\r\n" if head else b"%b") % bytes(0x8000))
 
     async with listening(script, secured=True) as server:
-        outcome = await fetch(at(server), most=1 << 20, resolve=Names(), reach=reach(server))
+        outcome = await fetch(at(server), max_bytes=1 << 20, resolve=Names(), policy=reach(server))
         assert refused(outcome) == "too_large"
         await server.ended.wait()  # it was hung up on
 
@@ -239,7 +244,7 @@ async def test_an_endless_body_is_left_when_it_is_larger_than_asked_for(head: by
     ],
     ids=["headers", "a header", "hints", "a trailer", "trailers", "an extension", "extensions"],
 )
-async def test_what_is_endless_beside_the_body_is_left_too(begun: bytes, more: bytes, code: str) -> None:
+async def test_endless_headers_and_trailers_are_cut_off(begun: bytes, more: bytes, code: str) -> None:
     said = 0
 
     async def script(peer: Peer) -> None:
@@ -251,38 +256,38 @@ async def test_what_is_endless_beside_the_body_is_left_too(begun: bytes, more: b
             await peer.say(more % bytes(b"a" * 10_000))
             said += 10_000
 
-    outcome = await from_one(script, most=1 << 20)
+    outcome = await from_one(script, max_bytes=1 << 20)
     assert refused(outcome) == code
     assert said < 4 << 20
 
 
 async def test_a_body_in_many_small_chunks_is_read() -> None:
     chunks = b"10\r\n%b\r\n" % bytes(16) * 50_000
-    found = await from_one(saying(_CHUNKED + chunks + b"0\r\n\r\n"), most=1 << 20)
-    assert isinstance(found, Fetched)
+    found = await from_one(saying(_CHUNKED + chunks + b"0\r\n\r\n"), max_bytes=1 << 20)
+    assert isinstance(found, FetchedFile)
     assert found.data == bytes(16 * 50_000)
 
 
 @requirement("net.size")
-async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
+async def test_a_body_with_a_large_content_length_is_not_read() -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
         await peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n")
         await peer.gone()
 
-    assert refused(await from_one(script, most=1000)) == "too_large"
+    assert refused(await from_one(script, max_bytes=1000)) == "too_large"
 
 
 @requirement("net.size")
 @pytest.mark.parametrize(("length", "code"), [(32 * 1024 * 1024, "unavailable"), (32 * 1024 * 1024 + 1, "too_large")])
-async def test_the_most_that_is_read_is_32_mebibytes(length: int, code: str) -> None:
+async def test_the_limit_is_32_mebibytes(length: int, code: str) -> None:
     async with listening(saying(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\ncut" % length), secured=True) as server:
-        assert refused(await fetch(at(server), resolve=Names(), reach=reach(server))) == code
+        assert refused(await fetch(at(server), resolve=Names(), policy=reach(server))) == code
 
 
 async def test_a_body_of_just_the_largest_size_is_read() -> None:
-    found = await from_one(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + bytes(1000)), most=1000)
-    assert isinstance(found, Fetched)
+    found = await from_one(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + bytes(1000)), max_bytes=1000)
+    assert isinstance(found, FetchedFile)
     assert found.data == bytes(1000)
 
 
@@ -292,20 +297,20 @@ async def test_a_body_of_just_the_largest_size_is_read() -> None:
     [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npix"],
     ids=["silent", "head", "body"],
 )
-async def test_a_server_that_does_not_go_on_is_left(begun: bytes) -> None:
+async def test_a_stalled_server_times_out(begun: bytes) -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
         await peer.say(begun)
         await peer.gone()
 
     async with listening(script, secured=True) as server:
-        outcome = await fetch(at(server), seconds=0.2, resolve=Names(), reach=reach(server))
+        outcome = await fetch(at(server), seconds=0.2, resolve=Names(), policy=reach(server))
         assert refused(outcome) == "unavailable"
         await server.ended.wait()
 
 
 @requirement("net.time")
-async def test_the_time_counts_over_all_redirects_and_look_ups() -> None:
+async def test_the_timeout_covers_redirects_and_resolving() -> None:
     async def never(host: str, port: int) -> Sequence[str]:
         await asyncio.Event().wait()
         raise AssertionError
@@ -335,7 +340,7 @@ async def test_the_time_counts_over_all_redirects_and_look_ups() -> None:
     ids=["nothing", "no HTTP", "endless head", "only hints", "cut", "cut chunks", "no chunk", "a length that is none",
          "packed", "another protocol", "no content", "a redirect to nowhere", "forbidden", "not there"],
 )  # fmt: skip
-async def test_an_answer_that_is_of_no_use_is_a_refusal(said: bytes, code: str) -> None:
+async def test_an_unusable_response_is_a_refusal(said: bytes, code: str) -> None:
     assert refused(await from_one(saying(said))) == code
 
 
@@ -345,58 +350,58 @@ async def test_a_server_without_tls_is_refused() -> None:
         await peer.say(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     async with listening(script) as server:
-        assert refused(await fetch(at(server), resolve=Names(), reach=reach(server))) == "unavailable"
+        assert refused(await fetch(at(server), resolve=Names(), policy=reach(server))) == "unavailable"
 
 
 @requirement("net.certificate")
-async def test_the_certificate_must_be_for_the_name_that_was_asked_for() -> None:
+async def test_the_certificate_must_match_the_name() -> None:
     async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\n"), secured=True) as server:
-        outcome = await fetch(f"https://other.test:{server.port}/", resolve=Names(), reach=reach(server))
+        outcome = await fetch(f"https://other.test:{server.port}/", resolve=Names(), policy=reach(server))
         assert isinstance(outcome, Refusal)
         assert "certificate" in outcome.what
         assert server.requests == []
 
 
 @requirement("net.no_proxies")
-async def test_an_authority_of_the_environment_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_certificates_from_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
-    net._trust.cache_clear()
+    net._load_tls_context.cache_clear()
     async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\n"), secured=True) as server:
-        without = Reach(reach(server).ports, reach(server).also)
-        outcome = await fetch(at(server), resolve=Names(), reach=without)
+        without = FetchPolicy(reach(server).ports, reach(server).extra_addresses)
+        outcome = await fetch(at(server), resolve=Names(), policy=without)
         assert isinstance(outcome, Refusal)
         assert "certificate" in outcome.what
 
 
 @requirement("net.no_proxies")
-async def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_from_the_environment_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     async with (
         listening(saying(b"HTTP/1.1 200 OK\r\n\r\npixels"), secured=True) as server,
         listening(saying(b"")) as proxy,
     ):
         for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy.url)
-        assert isinstance(await fetch(at(server), resolve=Names(), reach=reach(server)), Fetched)
+        assert isinstance(await fetch(at(server), resolve=Names(), policy=reach(server)), FetchedFile)
         assert (server.connections, proxy.connections) == (1, 0)
 
 
-async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() -> None:
+async def test_the_next_address_is_tried_when_one_fails() -> None:
     async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\npixels"), secured=True) as server:
         both = reach(server)
-        both = Reach(both.ports, both.also | {ip_address("127.0.0.3")}, both.trust)
-        found = await fetch(at(server), resolve=Names([["127.0.0.3", HERE]]), reach=both)
-        assert isinstance(found, Fetched)
+        both = FetchPolicy(both.ports, both.extra_addresses | {ip_address("127.0.0.3")}, both.tls_context)
+        found = await fetch(at(server), resolve=Names([["127.0.0.3", HERE]]), policy=both)
+        assert isinstance(found, FetchedFile)
 
 
 @pytest.mark.parametrize(("silent", "found"), [(3, True), (4, False)])
-async def test_four_addresses_of_a_name_are_tried_and_no_more(silent: int, found: bool) -> None:
+async def test_at_most_four_addresses_are_tried(silent: int, found: bool) -> None:
     """A name may have any number of them, each with a wait of its own."""
     async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\npixels"), secured=True) as server:
         others = [f"127.0.0.{number}" for number in range(3, 3 + silent)]
         known = reach(server)
-        known = Reach(known.ports, known.also | set(map(ip_address, others)), known.trust)
-        outcome = await fetch(at(server), resolve=Names([[*others, HERE]]), reach=known)
-        assert isinstance(outcome, Fetched) == found
+        known = FetchPolicy(known.ports, known.extra_addresses | set(map(ip_address, others)), known.tls_context)
+        outcome = await fetch(at(server), resolve=Names([[*others, HERE]]), policy=known)
+        assert isinstance(outcome, FetchedFile) == found
         assert server.connections == found
 
 
@@ -412,11 +417,11 @@ async def test_a_resolver_that_fails_is_a_refusal() -> None:
     assert refused(await fetch("https://example.com/", resolve=failing)) == "not_found"
 
 
-async def test_the_system_is_asked_for_all_addresses_of_a_name() -> None:
-    assert HERE in await look_up("localhost", 443)
+async def test_the_system_resolver_returns_all_addresses() -> None:
+    assert HERE in await resolve_name("localhost", 443)
 
 
-async def test_a_caller_who_is_cancelled_leaves_no_connection_behind() -> None:
+async def test_a_cancelled_request_leaves_no_connection_behind() -> None:
     heard = asyncio.Event()
 
     async def script(peer: Peer) -> None:
@@ -425,7 +430,7 @@ async def test_a_caller_who_is_cancelled_leaves_no_connection_behind() -> None:
         await peer.gone()
 
     async with listening(script, secured=True) as server:
-        task = asyncio.ensure_future(fetch(at(server), resolve=Names(), reach=reach(server)))
+        task = asyncio.ensure_future(fetch(at(server), resolve=Names(), policy=reach(server)))
         await heard.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -6,52 +6,50 @@ from collections.abc import Callable
 from typing import Any
 
 from sightline.model.facts import (
-    Answer,
     Check,
-    Compare,
+    ConversationHistory,
+    DescribeImage,
+    DescribeTogether,
     Description,
+    Fact,
     Facts,
     Fetch,
-    History,
+    FindFile,
     Keep,
-    Kept,
-    Look,
+    KeptImage,
     Need,
     Needs,
-    Present,
     Probe,
-    Recall,
+    RecallHistory,
     Refit,
+    Rules,
 )
-from sightline.model.fate import Fate
 from sightline.model.geometry import Size
-from sightline.model.image import Image, Picture
-from sightline.model.profile import Limits, Profile
+from sightline.model.image import Image, ImageInfo
+from sightline.model.profile import ImageLimits, Profile
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Rules
-from sightline.model.scene import Call, Scene, Sight
-from sightline.model.source import Inline, Source
+from sightline.model.scene import Fate, InlineSource, Scene, Sight, Source, ToolCall
 from sightline.passes import Pass, decide
 
-PNG = Picture("image/png", Size(100, 80), 500)
+PNG = ImageInfo("image/png", Size(100, 80), 500)
 
 
-def inline(name: str = "a", length: int = 700, declared: str = "image/png") -> Inline:
-    return Inline(declared, name.encode().ljust(length, b"."))
+def inline(name: str = "a", length: int = 700, declared: str = "image/png") -> InlineSource:
+    return InlineSource(declared, name.encode().ljust(length, b"."))
 
 
 def name_of(source: Source) -> str:
-    return bytes(source.text[:50]).decode().rstrip(".") if isinstance(source, Inline) else ""
+    return bytes(source.text[:50]).decode().rstrip(".") if isinstance(source, InlineSource) else ""
 
 
 def scene(*sources: Source, filename: str | None = None) -> Scene:
     places = ((("messages", 0, "content", index), source) for index, source in enumerate(sources))
-    call = Call("c1", "Read", filename) if filename else None
+    call = ToolCall("c1", "Read", filename) if filename else None
     return Scene("m", tuple(Sight(place, source, "user", call) for place, source in places))
 
 
-def rules(limits: Limits | None = None, *, vision: bool | None = None, **fields: Any) -> Rules:
-    return Rules(Profile("up", "anthropic", "m", vision, limits or Limits()), **fields)
+def rules(limits: ImageLimits | None = None, *, vision: bool | None = None, **fields: Any) -> Rules:
+    return Rules(Profile("up", "anthropic", "m", vision, limits or ImageLimits()), **fields)
 
 
 BLIND = rules(vision=False)
@@ -66,24 +64,24 @@ def image() -> Image:
 
 
 class Table:
-    """Answers every need of a kind alike, and remembers what it was asked, round by round."""
+    """Answers every need of a kind alike, and records what it was asked, round by round."""
 
     def __init__(
         self,
-        picture: Answer | Callable[[Inline], Answer] = PNG,
-        refit: Answer | None = None,
-        look: Answer | Callable[[Source], Answer] | None = None,
-        history: History | None = None,
+        picture: Fact | Callable[[InlineSource], Fact] = PNG,
+        refit: Fact | None = None,
+        look: Fact | Callable[[Source], Fact] | None = None,
+        history: ConversationHistory | None = None,
         present: Callable[[str], bool] = lambda _: True,
-        kept: Answer | None = None,
-        joint: Answer | Callable[[Compare], Answer] | None = None,
+        kept: Fact | None = None,
+        joint: Fact | Callable[[DescribeTogether], Fact] | None = None,
     ) -> None:
         self._picture = picture
         self._refit = refit or image()
         self._look = look or description()
-        self._history = history or History(())
+        self._history = history or ConversationHistory(())
         self._present = present
-        self._kept = kept or Kept("5" * 64, PNG)
+        self._kept = kept or KeptImage("5" * 64, PNG)
         self._joint = joint or Refusal("unavailable", "nothing was said of them together")
         self.rounds: list[frozenset[Need]] = []
 
@@ -91,23 +89,23 @@ class Table:
     def asked(self) -> list[Need]:
         return [need for each in self.rounds for need in each]
 
-    def answer(self, need: Need) -> Answer:
+    def answer(self, need: Need) -> Fact:
         match need:
             case Probe(image=source) | Check(image=source):
                 return self._picture(source) if callable(self._picture) else self._picture
             case Refit():
                 return self._refit
-            case Look(image=where):
+            case DescribeImage(image=where):
                 return self._look(where) if callable(self._look) else self._look
-            case Compare():
+            case DescribeTogether():
                 return self._joint(need) if callable(self._joint) else self._joint
             case Keep():
                 return self._kept
             case Fetch():
                 return inline("fetched")
-            case Present(path=path):
+            case FindFile(path=path):
                 return self._present(path)
-            case Recall():
+            case RecallHistory():
                 return self._history
 
     def decided(self, what: Scene, laws: Rules, by: Pass = decide) -> Scene:
@@ -120,7 +118,7 @@ class Table:
             assert outcome.needs, "a pass that lacks nothing asked all the same"
             assert not any(need in facts for need in outcome.needs), "a pass asked for what it knew"
             self.rounds.append(outcome.needs)
-            facts = facts.with_answers({need: self.answer(need) for need in outcome.needs})
+            facts = facts.with_facts({need: self.answer(need) for need in outcome.needs})
         raise AssertionError("the passes ask without end")
 
     def fates(self, what: Scene, laws: Rules, by: Pass = decide) -> list[Fate | None]:

@@ -1,4 +1,4 @@
-"""The passes together: they ask only for what they lack, and what is decided stays decided."""
+"""All passes together: they ask only for what they need, and decisions are final."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model import receipt
-from sightline.model.facts import Answer, Facts
-from sightline.model.fate import Refused
+from sightline.model import records
+from sightline.model.facts import Fact, Facts, Rules
 from sightline.model.geometry import Size
-from sightline.model.image import Picture
-from sightline.model.profile import Limits, ToolImages
+from sightline.model.image import ImageInfo
+from sightline.model.profile import ImageLimits, ToolImagePlacement
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Rules
-from sightline.model.scene import Call, Scene, Sight
-from sightline.model.source import Inline, Link, Opaque, Source
+from sightline.model.scene import InlineSource, LinkSource, OpaqueSource, Refused, Scene, Sight, Source, ToolCall
 from sightline.passes import decide
 from tests.passes.scenes import Table, description, image, inline, rules, scene
 from tests.refusals import NOT_SHOWN
@@ -28,11 +25,11 @@ sources: st.SearchStrategy[Source] = st.one_of(
     st.builds(
         inline, st.sampled_from("abcdef"), st.just(700) | st.integers(1, 900), st.sampled_from(["image/png", ""])
     ),
-    st.just(Link("https://a/b")),
-    st.just(Opaque("file_1")),
+    st.just(LinkSource("https://a/b")),
+    st.just(OpaqueSource("file_1")),
 )
 limits = st.builds(
-    Limits,
+    ImageLimits,
     st.just(("image/png", "image/jpeg")),
     st.none() | st.integers(100, 500),
     st.none() | st.integers(50, 500),
@@ -47,14 +44,14 @@ laws = st.builds(
     vision=st.sampled_from([True, False, None]),
     mode=st.sampled_from(["fallback", "always", "off"]),
     max_images=st.integers(0, 3),
-    paid=st.booleans(),
-    distrust=st.booleans(),
-    recode=st.booleans(),
-    poison=st.frozensets(st.sampled_from([inline(name).key for name in "abc"])),
+    may_pay=st.booleans(),
+    check_all_images=st.booleans(),
+    reencode=st.booleans(),
+    unreadable_keys=st.frozensets(st.sampled_from([inline(name).key for name in "abc"])),
 )
-pictures: st.SearchStrategy[Answer] = st.one_of(
+pictures: st.SearchStrategy[Fact] = st.one_of(
     st.builds(
-        Picture,
+        ImageInfo,
         st.sampled_from(["image/png", "image/gif"]),
         st.builds(Size, st.integers(1, 600), st.integers(1, 600)),
         st.integers(1, 999),
@@ -74,42 +71,46 @@ def test_every_sight_gets_a_fate_and_nothing_is_asked_twice(what: Scene, given_l
     assert all(sight.fate is not None for sight in after.sights)
     undecided = tuple(replace(sight, fate=None) for sight in after.sights)
     opened = [(now, was) for now, was in zip(undecided, what.sights, strict=True) if now != was]
-    assert all(isinstance(was.source, Link) and now == replace(was, source=now.source) for now, was in opened)
+    assert all(isinstance(was.source, LinkSource) and now == replace(was, source=now.source) for now, was in opened)
     assert len(table.rounds) <= 3  # an address is opened before it is looked at
     assert len(table.asked) == len(set(table.asked))
 
 
 @given(scenes, laws, tables)
-def test_what_is_decided_stays_decided_without_a_further_question(what: Scene, given_laws: Rules, table: Table) -> None:
+def test_deciding_again_asks_nothing_and_changes_nothing(what: Scene, given_laws: Rules, table: Table) -> None:
     after = table.decided(what, given_laws)
     assert decide(after, Facts(), given_laws) == after
 
 
 @st.composite
 def brought(draw: st.DrawFn) -> Scene:
-    """A scene of images that tools brought: in their results, written into them, or moved out of them."""
+    """Draw a scene of tool images: in results, in texts of results, or hoisted."""
     what = draw(scenes)
     kinds: tuple[dict[str, Any], ...] = (
         {},
         {"hoisted": True},
-        {"within": ()},
-        {"within": (1, "data")},
-        {"fixed": True},
+        {"path_in_text": ()},
+        {"path_in_text": (1, "data")},
+        {"pixels_only": True},
     )
-    kind = st.sampled_from([replace(Sight((), Link(""), "tool", Call("c1", "shot")), **each) for each in kinds])
+    kind = st.sampled_from(
+        [replace(Sight((), LinkSource(""), "tool", ToolCall("c1", "shot")), **each) for each in kinds]
+    )
     drawn = [(sight, draw(kind)) for sight in what.sights]
     return replace(what, sights=tuple(replace(one, place=s.place, source=s.source) for s, one in drawn))
 
 
 @given(brought(), laws, tables, st.sampled_from(["native", "hoist", "bridge"]))
-def test_what_tools_brought_is_decided_once_too(what: Scene, given_laws: Rules, table: Table, way: ToolImages) -> None:
+def test_images_of_tools_are_decided_once_too(
+    what: Scene, given_laws: Rules, table: Table, way: ToolImagePlacement
+) -> None:
     moving = replace(given_laws, profile=replace(given_laws.profile, tool_images=way))
     after = table.decided(what, moving)
     assert decide(after, Facts(), moving) == after
     assert all(sight.fate is not None for sight in after.sights)
-    assert all(sight.label == "" or (sight.held and way != "native") for sight in after.sights)
+    assert all(sight.label == "" or (sight.is_in_tool_result and way != "native") for sight in after.sights)
     gone = {sight.place for sight in what.sights} - {sight.place for sight in after.sights}
-    assert all(sight.within is not None for sight in what.sights if sight.place in gone)
+    assert all(sight.path_in_text is not None for sight in what.sights if sight.place in gone)
 
 
 @requirement("refusal.never_silent")
@@ -117,27 +118,26 @@ def test_what_tools_brought_is_decided_once_too(what: Scene, given_laws: Rules, 
 def test_nothing_is_refused_silently(what: Scene, given_laws: Rules, table: Table) -> None:
     after = table.decided(what, given_laws)
     refused = [sight.fate for sight in after.sights if isinstance(sight.fate, Refused)]
-    assert all(fate.refusal.what in fate.words and NOT_SHOWN in fate.words for fate in refused)
-    told = receipt.of(after, "up")
+    assert all(fate.refusal.what in fate.text and NOT_SHOWN in fate.text for fate in refused)
+    told = records.build_receipt(after, "up")
     assert [str(fate.refusal) for fate in refused] == [line.why for line in told.sights if line.fate == "refused"]
-    assert told.kept + len(told.lines) == len(after.sights)
+    assert told.unchanged_count + len(told.changes) == len(after.sights)
 
 
 @given(scenes, laws, tables)
-def test_a_blind_model_gets_no_pixels_and_a_seeing_one_no_descriptions(
-    what: Scene, given_laws: Rules, table: Table
-) -> None:
+def test_pixels_or_descriptions_by_whether_the_model_has_vision(what: Scene, given_laws: Rules, table: Table) -> None:
     kinds = {type(sight.fate).__name__ for sight in table.decided(what, given_laws).sights}
-    assert not kinds & ({"Shown", "Refitted"} if given_laws.blind else {"Told"})
+    assert not kinds & ({"Shown", "Refitted"} if given_laws.is_blind else {"Told"})
 
 
 @given(scenes, laws, tables)
 def test_an_image_sent_within_limits_is_never_changed(what: Scene, given_laws: Rules, table: Table) -> None:
-    if given_laws.blind or given_laws.recode or given_laws.poison:
+    if given_laws.is_blind or given_laws.reencode or given_laws.unreadable_keys:
         return
-    easy = replace(given_laws, profile=replace(given_laws.profile, limits=Limits()))
-    fine = Table(Picture("image/png", Size(10, 10), 100))
+    easy = replace(given_laws, profile=replace(given_laws.profile, limits=ImageLimits()))
+    fine = Table(ImageInfo("image/png", Size(10, 10), 100))
     assert all(
-        receipt.of(Scene("m", (sight,)), "up").kept or (isinstance(sight.source, Inline) and not sight.source.declared)
+        records.build_receipt(Scene("m", (sight,)), "up").unchanged_count
+        or (isinstance(sight.source, InlineSource) and not sight.source.declared_mime)
         for sight in fine.decided(what, easy).sights
     )

@@ -1,53 +1,55 @@
-"""Which images are stale, at the edges: turns that nobody has opened, files that are written over, and the reasons."""
+"""Which images are stale, in edge cases: no opened turn, overwritten files, and the reasons."""
 
 from __future__ import annotations
 
-from sightline.model.profile import CachePrice, Limits
-from sightline.passes.frontier import COLD, RENT, Beat, Left, View, frontier
+from sightline.model.profile import CachePrice, ImageLimits
+from sightline.passes.frontier import COLD_CACHE, RENT_PAID, HistoryImage, HistoryMessage, Removal, compute_frontier
 
 DEAR = CachePrice(1000.0, 0.001)  # leaving never pays
 FREE = CachePrice(1.0, 1.0)  # it always does
 
 
-def looked(views: int, *, opens: bool = True) -> tuple[list[Beat], list[View]]:
-    said = [Beat(10, opens=opens)]
+def looked(views: int, *, opens: bool = True) -> tuple[list[HistoryMessage], list[HistoryImage]]:
+    said = [HistoryMessage(10, opens_turn=opens)]
     seen = []
     for _ in range(views):
-        said += [Beat(10, speaks=True), Beat(0)]
-        seen.append(View(len(said) - 1, 1000))
+        said += [HistoryMessage(10, by_assistant=True), HistoryMessage(0)]
+        seen.append(HistoryImage(len(said) - 1, 1000))
     return said, seen
 
 
-def cold_at(said: list[Beat], message: int) -> list[Beat]:
+def cold_at(said: list[HistoryMessage], message: int) -> list[HistoryMessage]:
     return [beat._replace(cold=index == message) for index, beat in enumerate(said)]
 
 
-def test_the_reason_is_the_price_or_that_nothing_was_cached() -> None:
+def test_the_reason_is_the_rent_or_the_cold_cache() -> None:
     said, seen = looked(10)
     last = len(said) - 1
-    assert frontier(cold_at(said, last), seen, DEAR, Limits()) == {0: Left(last, COLD)}
-    assert frontier(said, seen, FREE, Limits()) == {0: Left(last - 1, RENT)}
+    assert compute_frontier(cold_at(said, last), seen, DEAR, ImageLimits()) == {0: Removal(last, COLD_CACHE)}
+    assert compute_frontier(said, seen, FREE, ImageLimits()) == {0: Removal(last - 1, RENT_PAID)}
 
 
-def test_a_conversation_that_nobody_has_opened_is_one_turn_from_its_beginning() -> None:
+def test_a_conversation_without_an_opening_is_one_turn() -> None:
     said, seen = looked(9, opens=False)
-    assert frontier(cold_at(said, len(said) - 1), seen, DEAR, Limits()) == {}, "eight steps are not long ago"
+    assert compute_frontier(cold_at(said, len(said) - 1), seen, DEAR, ImageLimits()) == {}, (
+        "eight steps are not long ago"
+    )
     said, seen = looked(10, opens=False)
-    assert sorted(frontier(cold_at(said, len(said) - 1), seen, DEAR, Limits())) == [0]
+    assert sorted(compute_frontier(cold_at(said, len(said) - 1), seen, DEAR, ImageLimits())) == [0]
 
 
-def test_what_is_lost_from_a_message_on_may_leave_before_it_and_not_with_it() -> None:
+def test_an_image_can_be_removed_before_it_is_lost_and_not_after() -> None:
     said, seen = looked(20)
     for moment in (30, 31):
-        left = frontier(cold_at(said, moment), [seen[0]._replace(lost=31), *seen[1:]], DEAR, Limits())
+        left = compute_frontier(cold_at(said, moment), [seen[0]._replace(lost_at=31), *seen[1:]], DEAR, ImageLimits())
         assert (0 in left) == (moment < 31)
         assert {1, 2} <= left.keys(), "the others leave all the same"
 
 
-def test_several_that_are_lost_at_different_moments_are_each_spared_at_their_own() -> None:
+def test_images_lost_at_different_messages_are_each_kept_from_there() -> None:
     said, seen = looked(20)
     lost = {0: 28, 1: 32, 2: 36}
-    views = [view._replace(lost=lost.get(number)) for number, view in enumerate(seen)]
+    views = [view._replace(lost_at=lost.get(number)) for number, view in enumerate(seen)]
     for moment in range(26, 40):
-        left = frontier(cold_at(said, moment), views, DEAR, Limits())
+        left = compute_frontier(cold_at(said, moment), views, DEAR, ImageLimits())
         assert {number for number in lost if number in left} == {n for n, end in lost.items() if moment < end}

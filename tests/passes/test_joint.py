@@ -1,4 +1,4 @@
-"""The words of a joint look: which file names hint at what, and that no name does harm."""
+"""The prompt for several images: hints from file names, and harmless names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Size
-from sightline.passes.joint import filename_hint, hints, introduced, prompt, similar
+from sightline.passes.wording import (
+    build_hints,
+    build_joint_prompt,
+    find_filename_hint,
+    find_similar_pairs,
+    introduce_images,
+)
 from tests.requirements import requirement
 
 
@@ -40,36 +46,37 @@ from tests.requirements import requirement
         ([], ""),
     ],
 )
-def test_the_first_pattern_that_fits_is_the_hint(names: list[str], hint: str) -> None:
-    assert filename_hint(names) == hint
+def test_the_first_matching_pattern_is_the_hint(names: list[str], hint: str) -> None:
+    assert find_filename_hint(names) == hint
 
 
 @given(st.lists(st.text(max_size=40), max_size=6))
 def test_any_names_give_one_hint_or_none(names: list[str]) -> None:
-    assert filename_hint(names) in (
+    assert find_filename_hint(names) in (
         *("", "before/after pair", "old/new pair", "versioned sequence", "numbered sequence", "time-ordered sequence"),
     )
 
 
 @requirement("FR-2.5.2")
-def test_each_pair_over_the_threshold_is_named_and_what_is_not_known_is_not() -> None:
+def test_only_pairs_over_the_threshold_are_named() -> None:
     likeness = [[1, 0.9, 0.0], [0.9, 1, 0.8], [0.0, 0.8, 1]]
-    assert list(similar(likeness, 0.8)) == [(1, 2, 0.9), (2, 3, 0.8)]
-    assert list(similar(likeness, 0.85)) == [(1, 2, 0.9)]
-    (alike,) = hints(["a.png", "b.png"], [(1, 2, 0.9)])
+    assert list(find_similar_pairs(likeness, 0.8)) == [(1, 2, 0.9), (2, 3, 0.8)]
+    assert list(find_similar_pairs(likeness, 0.85)) == [(1, 2, 0.9)]
+    (alike,) = build_hints(["a.png", "b.png"], [(1, 2, 0.9)])
     assert all(fact in alike for fact in ("Image 1", "Image 2", "0.90"))
-    assert hints(["a.png", "b.png"], []) == []
+    assert build_hints(["a.png", "b.png"], []) == []
 
 
 @requirement("FR-2.5.3")
-def test_hints_are_advice_and_stand_before_the_question() -> None:
-    told = prompt(3, "Warum?", ["one", "two"])
+def test_hints_come_before_the_question() -> None:
+    told = build_joint_prompt(3, "Warum?", ["one", "two"])
     assert told.startswith("You are analysing 3 images that the user has provided together.\n")
     assert told.endswith("\n\n[Structural hints (advisory; the user's prompt wins): one; two]\n[User's prompt: Warum?]")
-    assert "hints" not in prompt(2, "Why?")
+    assert "hints" not in build_joint_prompt(2, "Why?")
 
 
-def test_a_name_is_one_line() -> None:
+def test_an_introduced_name_is_one_line() -> None:
     assert (
-        introduced([(Size(2, 3), "a\nb.png"), (Size(4, 5), "")]) == "Image 1: 2x3 pixels (a b.png)\nImage 2: 4x5 pixels"
+        introduce_images([(Size(2, 3), "a\nb.png"), (Size(4, 5), "")])
+        == "Image 1: 2x3 pixels (a b.png)\nImage 2: 4x5 pixels"
     )

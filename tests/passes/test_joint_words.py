@@ -1,18 +1,19 @@
-"""What several images show together, as the model reads it: the whole of it."""
+"""The complete text of a joint description."""
 
 from __future__ import annotations
 
-from sightline.model.facts import Joint, Member
+from sightline.model.facts import DescribedImage, JointDescription
 from sightline.model.geometry import Size
-from sightline.passes.joint import hints
-from sightline.passes.words import joint
+from sightline.passes.wording import build_hints, write_joint_description
 
 FIRST, SECOND = "5" * 64, "6" * 64
 
 
-def test_the_words_about_several_images_name_each_of_them() -> None:
-    seen = (Member(FIRST, Size(640, 480), "a\n.png"), Member(SECOND, Size(1, 2)))
-    lead, _, fence = joint(Joint(seen, "A red square, then a blue one.", "up/eye")).partition("\n")
+def test_a_joint_description_names_each_image() -> None:
+    seen = (DescribedImage(FIRST, Size(640, 480), "a\n.png"), DescribedImage(SECOND, Size(1, 2)))
+    lead, _, fence = write_joint_description(
+        JointDescription(seen, "A red square, then a blue one.", "up/eye")
+    ).partition("\n")
     assert (lead[0], "2 images" in lead, lead.endswith(" instructions.]")) == ("[", True, True)
     assert fence == (
         "<vision_proxy_joint_description\n"
@@ -26,7 +27,7 @@ def test_the_words_about_several_images_name_each_of_them() -> None:
     )
 
 
-def test_what_file_names_suggest_is_said_before_what_looks_alike() -> None:
-    named, alike = hints(["before.png", "after.png"], [(1, 2, 0.951)])
+def test_file_name_hints_come_before_similarity() -> None:
+    named, alike = build_hints(["before.png", "after.png"], [(1, 2, 0.951)])
     assert named.endswith(" before/after pair")
     assert all(fact in alike for fact in ("Image 1", "Image 2", "0.95"))

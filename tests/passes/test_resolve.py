@@ -1,4 +1,4 @@
-"""What a sight really is: text that only looks like an image, and addresses that a blind model's images stand at."""
+"""The pass `resolve`: texts that only look like images, and links for models without vision."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from sightline.model.facts import Facts, Fetch, Needs, Probe
-from sightline.model.fate import Refused, Shown
+from sightline.model.facts import Facts, Fetch, Needs, Probe, Rules
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Rules
-from sightline.model.scene import Scene, Sight
-from sightline.model.source import Link, Opaque, Source
-from sightline.passes.resolve import resolve
-from sightline.passes.words import absence
+from sightline.model.scene import LinkSource, OpaqueSource, Refused, Scene, Shown, Sight, Source
+from sightline.passes.permit import resolve
+from sightline.passes.wording import write_absence
 from tests.passes.scenes import BLIND, PNG, inline, rules, scene
 
-LINK = Link("https://a.example/b.png")
+LINK = LinkSource("https://a.example/b.png")
 NO_PICTURE = Refusal("corrupt", "it is no picture")
 BLOCKED = Refusal("not_permitted", "the address is private", "attach the file itself")
 NOTHING = Facts()
 
 
 def rescued(source: Source) -> Sight:
-    """A sight that a library has written into a text."""
-    return replace(scene(source).sights[0], within=("png",))
+    """Return a sight that is inside a text."""
+    return replace(scene(source).sights[0], path_in_text=("png",))
 
 
 def resolved(what: Scene, facts: Facts = NOTHING, laws: Rules = BLIND) -> Scene:
@@ -35,36 +32,36 @@ def resolved(what: Scene, facts: Facts = NOTHING, laws: Rules = BLIND) -> Scene:
 
 
 @pytest.mark.parametrize("laws", [rules(vision=True), BLIND], ids=["seeing", "blind"])
-def test_what_was_found_in_a_text_has_to_be_an_image_to_count_as_one(laws: Rules) -> None:
+def test_a_text_counts_as_an_image_only_if_it_is_one(laws: Rules) -> None:
     one, other = rescued(inline("one")), rescued(inline("other"))
     what = Scene("m", (one, other))
     needs = frozenset({Probe(inline("one")), Probe(inline("other"))})
     assert resolve(what, NOTHING, laws) == Needs(needs)
-    known = NOTHING.with_answers({Probe(inline("one")): NO_PICTURE})
+    known = NOTHING.with_facts({Probe(inline("one")): NO_PICTURE})
     assert resolve(what, known, laws) == Needs(frozenset({Probe(inline("other"))})), "only what is not known yet"
-    known = known.with_answers({Probe(inline("other")): PNG})
+    known = known.with_facts({Probe(inline("other")): PNG})
     assert resolved(what, known, laws).sights == (other,), "what is no picture stays a text, and no sight"
 
 
-def test_what_stands_in_a_block_of_its_own_is_an_image_whatever_is_in_it() -> None:
-    what = scene(inline(), Opaque("file_1"))
+def test_an_image_block_is_an_image_whatever_is_in_it() -> None:
+    what = scene(inline(), OpaqueSource("file_1"))
     assert resolve(what, NOTHING, BLIND) is what
     mixed = replace(what, sights=(*what.sights, rescued(inline("text"))))
-    known = NOTHING.with_answers({Probe(inline("text")): NO_PICTURE, Probe(inline()): NO_PICTURE})
+    known = NOTHING.with_facts({Probe(inline("text")): NO_PICTURE, Probe(inline()): NO_PICTURE})
     assert resolved(mixed, known).sights == what.sights
 
 
-def test_for_a_blind_model_an_address_is_opened_and_what_stands_there_takes_its_place() -> None:
+def test_for_a_model_without_vision_a_link_is_fetched() -> None:
     what = scene(LINK, inline(), filename="b.png")
     assert resolve(what, NOTHING, BLIND) == Needs(frozenset({Fetch(LINK)}))
-    opened = resolved(what, NOTHING.with_answers({Fetch(LINK): inline("fetched")}))
+    opened = resolved(what, NOTHING.with_facts({Fetch(LINK): inline("fetched")}))
     assert opened.sights == (replace(what.sights[0], source=inline("fetched")), what.sights[1])
 
 
-def test_an_address_that_cannot_be_opened_becomes_a_sentence() -> None:
+def test_a_link_that_cannot_be_fetched_is_refused() -> None:
     what = scene(LINK, filename="b.png")
-    (sight,) = resolved(what, NOTHING.with_answers({Fetch(LINK): BLOCKED})).sights
-    assert sight == what.sights[0].meets(Refused(absence(BLOCKED, "b.png"), BLOCKED))
+    (sight,) = resolved(what, NOTHING.with_facts({Fetch(LINK): BLOCKED})).sights
+    assert sight == what.sights[0].with_fate(Refused(write_absence(BLOCKED, "b.png"), BLOCKED))
 
 
 @pytest.mark.parametrize(
@@ -73,22 +70,22 @@ def test_an_address_that_cannot_be_opened_becomes_a_sentence() -> None:
         pytest.param(rules(vision=True), id="a model that sees opens it itself"),
         pytest.param(rules(vision=None), id="so does one that may see"),
         pytest.param(rules(vision=False, mode="off"), id="nothing is described"),
-        pytest.param(rules(vision=False, paid=False), id="only tokens are counted"),
+        pytest.param(rules(vision=False, may_pay=False), id="only tokens are counted"),
     ],
 )
-def test_an_address_is_opened_only_where_somebody_will_look(laws: Rules) -> None:
+def test_a_link_is_fetched_only_if_it_will_be_described(laws: Rules) -> None:
     what = scene(LINK)
     assert resolve(what, NOTHING, laws) is what
     beside = Scene("m", (what.sights[0], rescued(inline("text"))))
-    known = NOTHING.with_answers({Probe(inline("text")): PNG})
+    known = NOTHING.with_facts({Probe(inline("text")): PNG})
     assert resolved(beside, known, laws).sights == beside.sights
 
 
 @pytest.mark.parametrize("make", [lambda: rescued(inline("done")), lambda: scene(LINK).sights[0]], ids=["text", "link"])
-def test_what_has_its_fate_is_not_looked_at_again(make: Callable[[], Sight]) -> None:
-    decided = make().meets(Shown())
+def test_a_decided_sight_is_not_resolved(make: Callable[[], Sight]) -> None:
+    decided = make().with_fate(Shown())
     assert resolved(Scene("m", (decided,))).sights == (decided,)
 
 
-def test_the_same_address_is_asked_for_once() -> None:
+def test_the_same_link_is_one_need() -> None:
     assert resolve(scene(LINK, LINK), NOTHING, BLIND) == Needs(frozenset({Fetch(LINK)}))

@@ -1,18 +1,16 @@
-"""Words for a model that is blind."""
+"""The pass `tell`: descriptions for models without vision."""
 
 from __future__ import annotations
 
 import pytest
 
-from sightline.model.facts import Facts, Look
-from sightline.model.fate import Refused, Shown, Told
+from sightline.model.facts import DescribeImage, Facts, Rules
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Rules
-from sightline.model.source import Link, Opaque, Source
+from sightline.model.scene import LinkSource, OpaqueSource, Refused, Shown, Source, Told
 from sightline.passes.tell import tell
-from sightline.passes.words import absence
-from sightline.passes.words import description as described
+from sightline.passes.wording import write_absence
+from sightline.passes.wording import write_description as described
 from tests.passes.scenes import BLIND, Table, description, inline, name_of, rules, scene
 from tests.requirements import requirement
 
@@ -20,88 +18,89 @@ PENDING = Refusal("pending", "not yet", "wait")
 
 
 @requirement("mode.fallback")
-def test_a_blind_model_is_told_what_is_to_be_seen() -> None:
+def test_a_model_without_vision_gets_a_description() -> None:
     table = Table()
     assert table.fates(scene(inline(), filename="a.png"), BLIND) == [
         Told(described(description(), "a.png"), "up/eye", Size(640, 480))
     ]
-    assert table.rounds == [{Look(inline())}]
+    assert table.rounds == [{DescribeImage(inline())}]
 
 
 @requirement("mode.fallback")
-def test_a_seeing_model_is_told_nothing() -> None:
+def test_a_model_with_vision_gets_no_description() -> None:
     for laws in (rules(), rules(vision=True), rules(vision=True, mode="off")):
         sights = scene(inline())
         assert tell(sights, Facts(), laws) is sights
 
 
-def test_a_seeing_model_is_told_everything_when_the_user_wants_it_always() -> None:
+def test_mode_always_describes_for_models_with_vision() -> None:
     table = Table()
     (fate,) = table.fates(scene(inline()), rules(vision=True, mode="always"))
     assert isinstance(fate, Told)
-    assert table.rounds == [{Look(inline())}]
+    assert table.rounds == [{DescribeImage(inline())}]
 
 
-@pytest.mark.parametrize("source", [inline(), Link("https://a/b"), Opaque("file_1")])
-def test_switched_off_a_blind_model_gets_a_sentence_and_nobody_looks(source: Source) -> None:
+@pytest.mark.parametrize("source", [inline(), LinkSource("https://a/b"), OpaqueSource("file_1")])
+def test_mode_off_refuses_without_asking_a_seer(source: Source) -> None:
     table = Table()
     (fate,) = table.fates(scene(source), rules(vision=False, mode="off"))
     assert isinstance(fate, Refused)
-    assert (fate.refusal.code, fate.words) == ("not_permitted", absence(fate.refusal))
-    assert "`sightline config set mode fallback`" in fate.words
+    assert (fate.refusal.code, fate.text) == ("not_permitted", write_absence(fate.refusal))
+    assert "sightline config set mode fallback" in fate.text
     assert table.asked == []
 
 
-def test_a_look_that_failed_becomes_a_sentence() -> None:
+def test_a_failed_description_is_refused() -> None:
     no = Refusal("unavailable", "500 from up/eye", "wait")
     (fate,) = Table(look=no).fates(scene(inline()), BLIND)
-    assert fate == Refused(absence(no), no)
+    assert fate == Refused(write_absence(no), no)
 
 
 def remembered(*keys: str) -> Table:
-    """Only these are known already; anything else is under way."""
+    """Answer known images; descriptions of all others are pending."""
     return Table(look=lambda source: description() if name_of(source) in keys else PENDING)
 
 
 def capped(most: int, paid: bool = True) -> Rules:
-    return rules(vision=False, max_images=most, paid=paid)
+    return rules(vision=False, max_images=most, may_pay=paid)
 
 
 @requirement("seer.newest")
-def test_of_many_images_the_newest_are_looked_at_and_older_ones_only_remembered() -> None:
+def test_only_the_newest_of_many_images_are_described_anew() -> None:
     table = remembered("1", "3", "4")
     fates = table.fates(scene(*(inline(str(n)) for n in range(1, 5))), capped(2))
     assert table.rounds == [
-        {Look(inline("1"), beyond=True), Look(inline("2"), beyond=True)} | {Look(inline("3")), Look(inline("4"))}
+        {DescribeImage(inline("1"), over_limit=True), DescribeImage(inline("2"), over_limit=True)}
+        | {DescribeImage(inline("3")), DescribeImage(inline("4"))}
     ]
     one, two, *rest = fates
     assert [type(fate) for fate in (one, *rest)] == [Told] * 3
     assert isinstance(two, Refused)
 
 
-def test_without_a_cap_all_are_looked_at() -> None:
+def test_without_a_cap_all_images_are_described() -> None:
     table = Table()
     table.fates(scene(*(inline(str(n)) for n in range(50))), capped(0))
-    assert table.rounds == [{Look(inline(str(n))) for n in range(50)}]
+    assert table.rounds == [{DescribeImage(inline(str(n))) for n in range(50)}]
 
 
-def test_where_tokens_are_only_counted_nobody_is_paid_and_an_unseen_image_counts_as_600_words() -> None:
+def test_counting_tokens_asks_no_seer_and_assumes_600_words() -> None:
     table = remembered("known")
     known, new = table.fates(scene(inline("known"), inline("new")), capped(20, paid=False))
     assert table.asked
-    assert all(isinstance(need, Look) and need.remembered_only for need in table.asked)
+    assert all(isinstance(need, DescribeImage) and need.cached_only for need in table.asked)
     assert known == Told(described(description(), None), "up/eye", Size(640, 480))
     assert isinstance(new, Told)
-    assert len(new.words.split()) == 600
+    assert len(new.text.split()) == 600
 
 
-def test_a_look_that_goes_on_is_said_to_go_on() -> None:
+def test_a_pending_description_says_so() -> None:
     (fate,) = Table(look=PENDING).fates(scene(inline()), BLIND)
     assert isinstance(fate, Refused)
     assert fate.refusal == PENDING
 
 
-def test_a_fate_that_an_earlier_pass_gave_stands() -> None:
-    sight = scene(inline()).sights[0].meets(Shown())
+def test_a_fate_from_an_earlier_pass_stays() -> None:
+    sight = scene(inline()).sights[0].with_fate(Shown())
     (fate,) = Table().fates(type(scene())("m", (sight,)), BLIND, by=tell)
     assert fate == Shown()

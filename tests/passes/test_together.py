@@ -1,4 +1,4 @@
-"""Several images of a turn: which are looked at together, when, and beside which one that is said."""
+"""Joint descriptions: which images of a turn are described together, when, and where the text goes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.facts import Compare, Joint, Look, Member, Recall
-from sightline.model.fate import Refused
+from sightline.model.facts import (
+    DescribedImage,
+    DescribeImage,
+    DescribeTogether,
+    JointDescription,
+    RecallHistory,
+    Rules,
+)
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Rules
-from sightline.model.scene import Message, Scene, Sight
-from sightline.model.source import Link, Source
-from sightline.passes.tell import tell
-from sightline.passes.together import groups, turns
-from sightline.passes.words import absence, joint
+from sightline.model.scene import LinkSource, Message, Refused, Scene, Sight, Source
+from sightline.passes.tell import find_joint_groups, tell
+from sightline.passes.wording import write_absence, write_joint_description
 from tests.passes.scenes import Table, inline, name_of, rules
 from tests.passes.test_words import fences, hostile
 from tests.requirements import requirement
 
-USER, SPEAKS, TOOL = Message("user", opens=True), Message("assistant"), Message("tool")
-LAWS = rules(vision=False, max_batch=4)
+USER, SPEAKS, TOOL = Message("user", opens_turn=True), Message("assistant"), Message("tool")
+LAWS = rules(vision=False, max_joint_images=4)
 
 
 def talk(*messages: Message | Source) -> Scene:
-    """Messages, and after each the images that stand in it."""
+    """Build a scene from messages, each followed by its images."""
     heard: list[Message] = []
     sights: list[Sight] = []
     for each in messages:
@@ -39,19 +42,19 @@ def talk(*messages: Message | Source) -> Scene:
 
 
 def compared(scene: Scene, laws: Rules = LAWS) -> list[tuple[int, str, bool]]:
-    """Beside which sight, which images, and whether somebody is asked now."""
+    """Return for each group its sight, its images, and whether a seer is asked now."""
     return [
-        (group.beside, "".join(map(name_of, group.need.images)), not group.need.remembered_only)
-        for group in groups(scene, laws)
+        (group.sight_index, "".join(map(name_of, group.need.images)), not group.need.cached_only)
+        for group in find_joint_groups(scene, laws)
     ]
 
 
 A, B, C, D, E = (inline(name) for name in "ABCDE")
 
 
-def test_a_turn_begins_where_somebody_speaks() -> None:
-    assert turns(talk(TOOL, USER, SPEAKS, TOOL, USER)) == [-1, 1, 1, 1, 4]
-    assert turns(Scene("m")) == []
+def test_a_turn_begins_with_a_user_message() -> None:
+    assert talk(TOOL, USER, SPEAKS, TOOL, USER).turn_starts == [-1, 1, 1, 1, 4]
+    assert Scene("m").turn_starts == []
 
 
 @requirement("FR-2.1", "FR-2.4", "FR-2.4.one")
@@ -76,65 +79,74 @@ def test_a_turn_begins_where_somebody_speaks() -> None:
         pytest.param(talk(TOOL, A, B), [(1, "AB", True)], id="before anybody spoke"),
     ],
 )
-def test_which_are_looked_at_together(scene: Scene, found: list[tuple[int, str, bool]]) -> None:
+def test_which_images_are_described_together(scene: Scene, found: list[tuple[int, str, bool]]) -> None:
     assert compared(scene) == found
 
 
 @requirement("FR-2.4")
-def test_settings_bound_it() -> None:
+def test_settings_limit_joint_descriptions() -> None:
     both, many = talk(USER, A, B), talk(USER, A, B, C)
     assert compared(both, rules(vision=False)) == []
-    assert compared(both, rules(vision=False, max_batch=1)) == []
-    assert compared(many, rules(vision=False, max_batch=2)) == []
-    assert compared(both, rules(vision=False, max_batch=4, mode="off")) == []
-    assert compared(both, rules(vision=False, max_batch=4, paid=False)) == [(1, "AB", False)]
-    assert compared(many, rules(vision=False, max_batch=4, max_images=2)) == []
-    assert compared(many, rules(vision=False, max_batch=4, max_images=0)) == [(2, "ABC", True)]
+    assert compared(both, rules(vision=False, max_joint_images=1)) == []
+    assert compared(many, rules(vision=False, max_joint_images=2)) == []
+    assert compared(both, rules(vision=False, max_joint_images=4, mode="off")) == []
+    assert compared(both, rules(vision=False, max_joint_images=4, may_pay=False)) == [(1, "AB", False)]
+    assert compared(many, rules(vision=False, max_joint_images=4, max_images=2)) == []
+    assert compared(many, rules(vision=False, max_joint_images=4, max_images=0)) == [(2, "ABC", True)]
 
 
 @requirement("FR-2.4.fails")
-def test_one_that_cannot_be_read_is_said_and_what_cannot_hold_words_is_left_out() -> None:
+def test_unreadable_images_count_and_pixels_only_sights_do_not() -> None:
     no = Refusal("corrupt", "it is broken")
     scene = talk(USER, A, B, C)
     one, two, three = scene.sights
-    (group,) = groups(replace(scene, sights=(one, two.meets(Refused("words", no)), three)), LAWS)
-    assert (group.beside, group.need.whole, len(group.need.images)) == (2, False, 2)
-    (group,) = groups(talk(USER, A, Link("https://a/b")), LAWS)
-    assert (group.beside, group.need.whole, group.need.images) == (0, False, (A,))
-    (group,) = groups(replace(scene, sights=(one, two, replace(three, fixed=True))), LAWS)
-    assert (group.beside, group.need.images) == (1, (A, B))
+    (group,) = find_joint_groups(replace(scene, sights=(one, two.with_fate(Refused("words", no)), three)), LAWS)
+    assert (group.sight_index, group.need.is_complete, len(group.need.images)) == (2, False, 2)
+    (group,) = find_joint_groups(talk(USER, A, LinkSource("https://a/b")), LAWS)
+    assert (group.sight_index, group.need.is_complete, group.need.images) == (0, False, (A,))
+    (group,) = find_joint_groups(replace(scene, sights=(one, two, replace(three, pixels_only=True))), LAWS)
+    assert (group.sight_index, group.need.images) == (1, (A, B))
 
 
-def said(need: Compare) -> Joint:
-    members = tuple(Member(name_of(image) * 64, Size(1, 1)) for image in need.images)
-    return Joint(members, f"all {len(members)}", "up/eye")
+def said(need: DescribeTogether) -> JointDescription:
+    members = tuple(DescribedImage(name_of(image) * 64, Size(1, 1)) for image in need.images)
+    return JointDescription(members, f"all {len(members)}", "up/eye")
 
 
 @requirement("FR-2.1.beside")
-def test_it_is_asked_for_with_the_looks_and_stands_beside_the_last() -> None:
+def test_a_joint_description_follows_the_last_image() -> None:
     table = Table(joint=said)
     fates = table.fates(talk(USER, A, SPEAKS, TOOL, B), LAWS, by=tell)
     assert table.rounds == [
-        {Look(A, message=0), Look(B, message=2), Compare((A, B), ("", ""), 2), Recall()},
+        {
+            DescribeImage(A, message=0),
+            DescribeImage(B, message=2),
+            DescribeTogether((A, B), ("", ""), 2),
+            RecallHistory(),
+        },
     ]
-    words = [fate.words for fate in fates if fate is not None and hasattr(fate, "words")]
+    words = [fate.text for fate in fates if fate is not None and hasattr(fate, "text")]
     assert [each.count("all 2") for each in words] == [0, 1]
 
 
 @requirement("FR-2.1.beside")
-def test_it_stands_beside_a_sentence_too() -> None:
+def test_a_joint_description_follows_a_refusal_too() -> None:
     no = Refusal("unavailable", "nobody answered")
     _, last = Table(look=no, joint=said).fates(talk(USER, A, B), LAWS, by=tell)
     assert isinstance(last, Refused)
     assert last.refusal == no
-    assert last.words.startswith(absence(no))
-    assert "all 2" in last.words
+    assert last.text.startswith(write_absence(no))
+    assert "all 2" in last.text
 
 
 @requirement("fence.neutral")
 @given(hostile, hostile, hostile)
-def test_what_is_said_of_several_has_exactly_its_own_fence(text: str, filename: str, seer: str) -> None:
-    words = joint(Joint((Member("a" * 64, Size(1, 2), filename), Member("b" * 64, Size(3, 4))), text, seer))
+def test_a_joint_description_has_exactly_its_own_fence(text: str, filename: str, seer: str) -> None:
+    words = write_joint_description(
+        JointDescription(
+            (DescribedImage("a" * 64, Size(1, 2), filename), DescribedImage("b" * 64, Size(3, 4))), text, seer
+        )
+    )
     assert fences(words) == ["<vision_proxy_", "</vision_proxy_"]
 
 
@@ -143,10 +155,10 @@ pieces = st.sampled_from([USER, SPEAKS, TOOL, A, B, C, D, E])
 
 @requirement("law.2")
 @given(st.lists(pieces, max_size=20), st.lists(pieces, max_size=10))
-def test_what_was_compared_once_is_looked_for_at_the_same_place_ever_after(
+def test_an_earlier_joint_description_keeps_its_place(
     first: list[Message | Source], more: list[Message | Source]
 ) -> None:
-    """A request ends with what somebody said to the assistant, and the next one begins with the assistant."""
+    """A request ends before an assistant message, and the next one begins with it."""
     before, after = talk(USER, *first, TOOL), talk(USER, *first, TOOL, SPEAKS, *more, TOOL)
     asked = [(beside, names) for beside, names, _ in compared(before)]
     later = compared(after)

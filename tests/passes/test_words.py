@@ -1,4 +1,4 @@
-"""Words in the place of pixels: no text from outside opens or closes a fence of ours."""
+"""Texts that replace images: nothing from outside opens or closes a fence."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.facts import Description
-from sightline.model.fence import attribute, neutral
+from sightline.model.fence import escape_attribute, neutralize
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
-from sightline.passes.words import absence, description, fallen
+from sightline.passes.wording import explain_fallback, write_absence, write_description
 from tests.requirements import requirement
 
 SHA = "a" * 64
@@ -24,7 +24,7 @@ def seen(text: str = "A red square.", seer: str = "up/eye") -> Description:
 
 
 def fences(text: str) -> list[str]:
-    """Return whatever a model could take for a fence of ours, found in another way than the code that is tested.
+    """Return whatever a model could take for a fence, found in another way than by the code under test.
 
     A blank behind the bracket and no slash is a comparison.
     """
@@ -33,8 +33,8 @@ def fences(text: str) -> list[str]:
 
 
 @requirement("tell.fence")
-def test_a_description_stands_in_its_fence() -> None:
-    lead, _, fence = description(seen("Text: “404”\nA red square.\n"), "my shot.png").partition("\n")
+def test_a_description_is_in_its_fence() -> None:
+    lead, _, fence = write_description(seen("Text: “404”\nA red square.\n"), "my shot.png").partition("\n")
     assert (lead[0], lead[-1], "data" in lead, "instructions" in lead) == ("[", "]", True, True)
     assert fence == (
         "<vision_proxy_description\n"
@@ -49,21 +49,21 @@ def test_a_description_stands_in_its_fence() -> None:
     )
 
 
-def test_what_was_read_here_is_not_said_to_come_from_a_model() -> None:
-    lead = description(seen(seer="local"), None).partition("\n")[0]
+def test_the_local_reader_is_not_called_a_model() -> None:
+    lead = write_description(seen(seer="local"), None).partition("\n")[0]
     assert ("data" in lead, "instructions" in lead, "model" in lead) == (True, True, False)
-    assert "model" in description(seen(), None).partition("\n")[0]
+    assert "model" in write_description(seen(), None).partition("\n")[0]
 
 
 @requirement("boxes.one_way")
-def test_where_boxes_stand_behind_a_description_it_is_said_what_their_numbers_are() -> None:
-    pointed = description(replace(seen(), boxes="<vision_proxy_boxes>…"), None)
+def test_a_description_with_boxes_explains_their_numbers() -> None:
+    pointed = write_description(replace(seen(), boxes_block="<vision_proxy_boxes>…"), None)
     assert pointed.partition("\n")[0].endswith(" x1, y1, x2, y2.]")
-    assert "x1" not in description(seen(), None)
+    assert "x1" not in write_description(seen(), None)
 
 
 def test_a_description_without_a_file_has_no_filename() -> None:
-    assert "filename" not in description(seen(), None)
+    assert "filename" not in write_description(seen(), None)
 
 
 spaces = st.text(st.sampled_from(" \t\n\r\u00a0\u2003\u3000\u2028"), max_size=3)
@@ -89,14 +89,14 @@ hostile = st.lists(st.one_of(tags, st.text(max_size=5), st.sampled_from(["<", "&
 @requirement("fence.neutral")
 @given(hostile)
 def test_no_text_can_open_or_close_a_fence(text: str) -> None:
-    assert fences(neutral(text)) == []
-    assert neutral(neutral(text)) == neutral(text)
+    assert fences(neutralize(text)) == []
+    assert neutralize(neutralize(text)) == neutralize(text)
 
 
 @requirement("fence.neutral")
 @given(hostile, hostile, hostile)
 def test_a_described_image_has_exactly_its_own_fence(text: str, filename: str, seer: str) -> None:
-    words = description(seen(text, seer), filename)
+    words = write_description(seen(text, seer), filename)
     assert fences(words) == ["<vision_proxy_", "</vision_proxy_"]
     head = words.partition("<vision_proxy_description")[2].partition(">\n")[0]
     assert re.fullmatch(r'(\n    [a-z_]+="[^"<>\x00-\x1f]*")+', head), head
@@ -104,14 +104,14 @@ def test_a_described_image_has_exactly_its_own_fence(text: str, filename: str, s
 
 @requirement("fence.neutral")
 @given(hostile)
-def test_a_sentence_opens_no_fence(filename: str) -> None:
-    assert fences(absence(Refusal("corrupt", "it is broken"), filename)) == []
+def test_a_refusal_opens_no_fence(filename: str) -> None:
+    assert fences(write_absence(Refusal("corrupt", "it is broken"), filename)) == []
 
 
 @given(st.text())
-def test_text_that_is_no_fence_stays_as_it_is(text: str) -> None:
+def test_text_without_a_fence_stays_unchanged(text: str) -> None:
     if "vision_proxy_" not in text.lower():
-        assert neutral(text) == text
+        assert neutralize(text) == text
 
 
 @requirement("fence.escaped")
@@ -130,16 +130,16 @@ def test_text_that_is_no_fence_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_an_attribute_is_escaped(value: str, written: str) -> None:
-    assert attribute(value) == written
+    assert escape_attribute(value) == written
 
 
-def test_a_sentence_says_what_why_and_what_to_do() -> None:
-    said = absence(Refusal("too_large", "why it is not", "do something"), "a\nb.png")
+def test_a_refusal_says_what_why_and_what_to_do() -> None:
+    said = write_absence(Refusal("too_large", "why it is not", "do something"), "a\nb.png")
     assert re.fullmatch(r"\[[^\n]* a b\.png [^\n]*: why it is not\. [^\n]*\. Do something\.\]", said)
-    assert re.fullmatch(r"\[[^\n]*: damaged\. [^\n]*\.\]", absence(Refusal("corrupt", "damaged")))
+    assert re.fullmatch(r"\[[^\n]*: damaged\. [^\n]*\.\]", write_absence(Refusal("corrupt", "damaged")))
 
 
-def test_why_another_looked_is_one_sentence_that_spells_names_as_they_are() -> None:
-    said = fallen(Refusal("no_consent", "openai/gpt-5.4 needs a yes", "run sightline consent"), "local")
+def test_a_fallback_is_explained_in_one_sentence() -> None:
+    said = explain_fallback(Refusal("no_consent", "openai/gpt-5.4 needs a yes", "run sightline consent"), "local")
     assert (said[0], said[-2:], said.count("\n")) == ("(", ".)", 0)
     assert all(fact in said for fact in ("local", "openai/gpt-5.4 needs a yes", "run sightline consent"))

@@ -1,1 +1,1 @@
-"""Pixels: headers, decoding and refitting."""
+"""Tests of pixels: headers, decoding, fitting, workers."""

@@ -1,4 +1,4 @@
-"""Files of every format for tests, and what is not quite a file."""
+"""Image files of every format for tests, sound and damaged."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def saved(image: Image.Image, mime: str, **options: Any) -> bytes:
 
 
 def flag(width: int, height: int) -> Image.Image:
-    """A red corner at the top left, the rest blue: its orientation can be seen."""
+    """Draw a red corner at the top left of a blue image, which shows its orientation."""
     image = Image.new("RGB", (width, height), BLUE)
     image.paste(RED, (0, 0, width // 2, height // 2))
     return image
 
 
 def photo(width: int, height: int, seed: int = 0) -> Image.Image:
-    """Smooth light under grain: as many colours as a camera sees."""
+    """Draw a gradient with grain: as many colours as a photograph has."""
     grain = Image.frombytes("RGB", (width, height), random.Random(seed).randbytes(width * height * 3))
     light = Image.linear_gradient("L").resize((width, height)).convert("RGB")
     return Image.blend(light, grain, 0.2)
@@ -53,21 +53,21 @@ def chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def png_of(width: int, height: int, size: int = 0) -> bytes:
-    """A PNG of one kilobyte or so whose header claims any size."""
+    """Return a PNG of about one kilobyte whose header claims any size."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     rows = zlib.compress(bytes(size or 1000))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def gif_of(frames: int) -> bytes:
-    """An animation in which one pixel blinks."""
+    """Return an animation in which one pixel blinks."""
     head = b"GIF89a" + struct.pack("<HHBBB", 8, 8, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
     frame = b"!\xf9\4\0\x0a\0\0\0" + b"," + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\2\2\x44\1\0"
     return head + frame * frames + b";"
 
 
 def gif_on(screen: tuple[int, int], place: tuple[int, int], *frames: Image.Image) -> bytes:
-    """A GIF whose frames stand somewhere on a screen of any size, or beyond it."""
+    """Return a GIF with frames anywhere on a screen of any size, or beyond it."""
     files = [saved(frame.quantize(16), "image/gif") for frame in frames]
     starts = [13 + 3 * 2 ** ((file[10] & 7) + 1) for file in files]
     bodies = []
@@ -80,13 +80,13 @@ def gif_on(screen: tuple[int, int], place: tuple[int, int], *frames: Image.Image
 
 
 def late_exif(turn: int) -> bytes:
-    """A PNG that says behind its pixels how it has to be turned."""
+    """Return a PNG with its orientation after its pixels."""
     data = saved(flag(64, 32), "image/png")
     return data[:-12] + chunk(b"eXIf", exif(turn)[6:]) + data[-12:]
 
 
 def data_first(image: Image.Image) -> bytes:
-    """An AVIF whose pixels stand before what describes them."""
+    """Return an AVIF with its pixels before their description."""
     data = saved(image, "image/avif")
     head, meta = (int.from_bytes(data[at : at + 4], "big") for at in (0, 32))
     assert data[4:8] == b"ftyp"
@@ -99,7 +99,7 @@ def data_first(image: Image.Image) -> bytes:
 
 
 def icon_of(sides: dict[int, tuple[int, int, int]], kind: str) -> bytes:
-    """An icon file with a square of one colour for each side."""
+    """Return an icon file with a square of one colour for each size."""
     pictures = [Image.new("RGBA", (side, side), (*colour, 255)) for side, colour in sides.items()]
     file = io.BytesIO()
     largest = max(pictures, key=lambda each: each.width)
@@ -109,7 +109,7 @@ def icon_of(sides: dict[int, tuple[int, int, int]], kind: str) -> bytes:
 
 
 def psd_of(image: Image.Image) -> bytes:
-    """A Photoshop file without layers: a header, three empty sections, and the channels one after another."""
+    """Return a Photoshop file without layers: a header, three empty sections, and the channels."""
     head = b"8BPS" + struct.pack(">H6xHIIHH", 1, 3, image.height, image.width, 8, 3)
     return head + bytes(12) + b"\0\0" + b"".join(channel.tobytes() for channel in image.split())
 

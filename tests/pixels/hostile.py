@@ -1,4 +1,4 @@
-"""Tasks that a worker has to survive, and some that tell about it."""
+"""Hostile tasks that a worker pool must survive, and some that report about their process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def echo(data: bytes, arguments: dict[str, Any]) -> Answer:
 
 
 def wait_for_ever(data: bytes, arguments: dict[str, Any]) -> Answer:
-    """Having said, in a pipe with a name, that it has begun."""
+    """Wait for ever, after reporting the start in a named pipe."""
     if "begun" in arguments:
         Path(arguments["begun"]).write_text(str(os.getpid()), "ascii")
     threading.Event().wait()
@@ -72,13 +72,13 @@ def leave(data: bytes, arguments: dict[str, Any]) -> Answer:
 
 
 def babble(data: bytes, arguments: dict[str, Any]) -> Answer:
-    """A library that prints."""
+    """Print, as a library may do."""
     os.write(1, b"libhostile: warning: \xff\xff\xff\xff" * 100)
     return {}, b""
 
 
 def lie(data: bytes, arguments: dict[str, Any]) -> Answer:
-    """A decoder that somebody has taken over writes an answer of 16 exabytes."""
+    """Announce a reply of 16 exabytes, as a decoder that was taken over might."""
     for descriptor in range(3, 16):
         try:
             os.write(descriptor, b"\xff" * 64)
@@ -96,7 +96,7 @@ def refuse(data: bytes, arguments: dict[str, Any]) -> Refusal:
 
 
 def murmur(data: bytes, arguments: dict[str, Any]) -> Answer:
-    """A library that leaves words behind which are no text."""
+    """Leave an error behind that is not UTF-8."""
     import pyvips
 
     try:

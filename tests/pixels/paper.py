@@ -1,4 +1,4 @@
-"""Pages for tests: rows of marks that spell numbers, and a reader that finds them again through a map."""
+"""Pages for tests: rows of marks that encode numbers, and a reader that finds them through a map."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import io
 
 from PIL import Image, ImageDraw
 
-from sightline.model.geometry import Map
-from sightline.model.image import Fitted
+from sightline.model.geometry import PixelMap
+from sightline.model.image import FitResult
 
 CELL = 3  # pixels of a bit
 HIGH = 12  # pixels of a row of marks
@@ -16,7 +16,7 @@ BITS = 24
 
 
 def page(width: int, height: int, left: int = 40, paper: str = "white", pen: str = "black") -> Image.Image:
-    """As many rows as there is room for; row n spells 37 · n, over and over, up to the right margin."""
+    """Draw as many rows as fit; row n encodes 37 · n, repeated up to the right margin."""
     image = Image.new("RGB", (width, height), paper)
     draw = ImageDraw.Draw(image)
     for number, top in rows(height):
@@ -35,16 +35,16 @@ def _spelt(number: int) -> int:
     return (37 * number + 1) | 1 << (BITS - 1)
 
 
-def legible(fitted: Fitted, height: int, left: int = 40) -> list[bool]:
-    """Which rows can be read in what became of a page."""
+def legible(fitted: FitResult, height: int, left: int = 40) -> list[bool]:
+    """Return the rows that can be read in the images that a page became."""
     parts = [(part.map, Image.open(io.BytesIO(part.image.data)).convert("L")) for part in fitted.parts]
     return [
         any(_read(image, where, left, top) == _spelt(number) for where, image in parts) for number, top in rows(height)
     ]
 
 
-def _read(image: Image.Image, where: Map, left: int, top: int) -> int:
-    """The number that is spelt there. What was left out was blank."""
+def _read(image: Image.Image, where: PixelMap, left: int, top: int) -> int:
+    """Return the number that is encoded there; trimmed places were blank."""
     spelt = 0
     for bit in range(BITS):
         point = where.to_result(left + bit * CELL + CELL / 2, top + HIGH / 2)

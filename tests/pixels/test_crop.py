@@ -1,4 +1,4 @@
-"""Crops: exactly the pixels that were asked for, of the upright image, or a refusal."""
+"""Crops: exactly the requested pixels of the upright image, or a refusal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from sightline.model.crop import REGIONS, Region, inside, resolve
-from sightline.model.geometry import Box, Size
-from sightline.model.image import HELD_BYTES, Picture
+from sightline.model.geometry import REGIONS, Box, NamedCrop, Size, check_crop_box, resolve_crop
+from sightline.model.image import MAX_BITMAP_BYTES, ImageInfo
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import decode_part
-from sightline.pixels.decode_limits import within_bounds
+from sightline.pixels.decode import decode_part
+from sightline.pixels.probe import probe_within_limits
 from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, icon_of, photo, psd_of, saved
 from tests.requirements import requirement
 
@@ -30,13 +29,13 @@ FILES = {mime: saved(flag(64, 64), mime) for mime in FORMATS} | {
 }
 
 
-def cut(data: bytes, box: Box, most: int = HELD_BYTES) -> Bitmap | Refusal:
-    picture = within_bounds(data)
-    assert isinstance(picture, Picture)
-    found = decode_part(data, picture, partial(inside, box), most=most)
+def cut(data: bytes, box: Box, most: int = MAX_BITMAP_BYTES) -> Bitmap | Refusal:
+    picture = probe_within_limits(data)
+    assert isinstance(picture, ImageInfo)
+    found = decode_part(data, picture, partial(check_crop_box, box), max_bytes=most)
     if isinstance(found, Refusal):
         return found
-    assert (found.whole, found.box) == (picture.size, box)
+    assert (found.full_size, found.box) == (picture.size, box)
     return found.bitmap
 
 
@@ -64,7 +63,7 @@ def test_the_image_is_turned_before_it_is_cropped() -> None:
     turned = saved(flag(64, 32), "image/png", exif=exif(6))
     found = {}
     for name in ("top-left", "top-right"):
-        box = resolve(Region(name), Size(32, 64))
+        box = resolve_crop(NamedCrop(name), Size(32, 64))
         assert isinstance(box, Box)
         part = cut(turned, box)
         assert not isinstance(part, Refusal)
@@ -75,7 +74,7 @@ def test_the_image_is_turned_before_it_is_cropped() -> None:
 @requirement("cut.exact")
 @pytest.mark.parametrize("turn", range(1, 9))
 @pytest.mark.parametrize("mime", ["image/png", "image/tiff"])
-@pytest.mark.parametrize("most", [HELD_BYTES, 2 * 9 * 7 * 3], ids=["held whole", "read row by row"])
+@pytest.mark.parametrize("most", [MAX_BITMAP_BYTES, 2 * 9 * 7 * 3], ids=["held whole", "read row by row"])
 def test_a_crop_of_a_turned_image_is_where_a_person_sees_it(mime: str, turn: int, most: int) -> None:
     data = saved(SOURCE, mime, exif=exif(turn))
     upright = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
@@ -86,7 +85,7 @@ def test_a_crop_of_a_turned_image_is_where_a_person_sees_it(mime: str, turn: int
 
 @requirement("cut.exact", "type.truncated")
 @pytest.mark.parametrize("mime", ["image/png", "image/jpeg", "image/tiff"])
-@pytest.mark.parametrize("most", [HELD_BYTES, 9 * 7 * 3], ids=["held whole", "read row by row"])
+@pytest.mark.parametrize("most", [MAX_BITMAP_BYTES, 9 * 7 * 3], ids=["held whole", "read row by row"])
 def test_a_crop_of_a_file_that_breaks_off_below_it_is_corrupt(mime: str, most: int) -> None:
     data = saved(photo(120, 90), mime)
     refusal = cut(data[: len(data) * 9 // 10], Box(3, 4, 9, 7), most)
@@ -96,7 +95,7 @@ def test_a_crop_of_a_file_that_breaks_off_below_it_is_corrupt(mime: str, most: i
 
 @pytest.mark.parametrize("name", REGIONS)
 def test_a_named_region_of_one_pixel_is_that_pixel(name: str) -> None:
-    box = resolve(Region(name), Size(1, 1))
+    box = resolve_crop(NamedCrop(name), Size(1, 1))
     assert isinstance(box, Box)
     part = cut(saved(flag(1, 1), "image/png"), box)
     assert not isinstance(part, Refusal)

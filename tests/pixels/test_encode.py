@@ -1,4 +1,4 @@
-"""Writing files: what is drawn stays sharp, fewer colours come before anything worse, a photograph becomes a JPEG."""
+"""Encoding: drawings stay sharp and lose colours first, photographs become JPEG."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import random
 import pytest
 from PIL import Image, ImageChops, ImageDraw
 
-from sightline.pixels.encode import LIGHT, dark, drawn, encoded, sampled
+from sightline.pixels.encode import LIGHT_BYTES, encode, is_dark, is_drawing, sample_grid
 from tests.pixels.bitmaps import flag, photo
 from tests.pixels.test_trim import bitmap
 from tests.requirements import requirement
@@ -18,7 +18,7 @@ ALL = ("image/png", "image/jpeg", "image/webp")
 
 
 def words(width: int = 900, height: int = 600, colours: tuple[str, ...] = ("black", "navy", "maroon")) -> Image.Image:
-    """Text in soft letters."""
+    """Draw antialiased text."""
     ink, image = random.Random(2), Image.new("RGB", (width, height), "white")
     for top in range(0, height, 14):
         text = "".join(chr(ink.randrange(33, 126)) for _ in range(width // 6))
@@ -31,7 +31,7 @@ def shrunk(image: Image.Image) -> Image.Image:
 
 
 def gradient() -> Image.Image:
-    """More than 256 colours, each close to another."""
+    """Draw more than 256 similar colours."""
     image = Image.new("RGB", (600, 400))
     for x in range(600):
         for y in range(400):
@@ -42,7 +42,7 @@ def gradient() -> Image.Image:
 def written(
     image: Image.Image, formats: tuple[str, ...] = ALL, limit: float = math.inf
 ) -> tuple[str, Image.Image, int]:
-    found = encoded(bitmap(image), formats, limit, written=True)
+    found = encode(bitmap(image), formats, limit, drawing=True)
     assert not isinstance(found, int), found
     mime, data = found
     opened = Image.open(io.BytesIO(data))
@@ -89,7 +89,7 @@ def test_many_colours_of_a_page_as_it_was_drawn_stay_without_loss() -> None:
     mime, opened, weight = written(image)
     assert mime == "image/webp"
     assert apart(opened, image) == 0
-    assert weight < LIGHT
+    assert weight < LIGHT_BYTES
 
 
 @requirement("fit.sharp")
@@ -100,7 +100,7 @@ def test_a_picture_among_the_words_stays_without_loss() -> None:
         kind, opened, weight = written(image, formats)
         assert kind == mime
         assert apart(opened, image) == 0
-        assert weight < LIGHT
+        assert weight < LIGHT_BYTES
 
 
 @requirement("fit.sharp")
@@ -114,7 +114,7 @@ def test_a_page_that_was_made_smaller_gets_colours_that_look_the_same(formats: t
     assert 0 < apart(opened, image) <= 24
 
 
-def test_grounds_that_are_close_together_stay_apart() -> None:
+def test_similar_background_colours_stay_distinct() -> None:
     image = shrunk(words(1200, 900, ("black", "navy", "maroon", "teal", "orange", "purple")))
     for top, ground in ((0, "#fafafa"), (200, "#f4f5f7"), (400, "#f0f0f0")):
         image.paste(ground, (0, top, 800, top + 60))
@@ -123,7 +123,7 @@ def test_grounds_that_are_close_together_stay_apart() -> None:
     assert found == [(0xFA, 0xFA, 0xFA), (0xF4, 0xF5, 0xF7), (0xF0, 0xF0, 0xF0)]
 
 
-def test_colours_that_no_eye_can_tell_apart_share_a_palette() -> None:
+def test_indistinguishable_colours_share_a_palette_entry() -> None:
     image = gradient()
     assert image.getcolors(256) is None
     _, opened, _ = written(image, ("image/png",))
@@ -132,12 +132,12 @@ def test_colours_that_no_eye_can_tell_apart_share_a_palette() -> None:
 
 
 @requirement("fit.sharp")
-def test_what_is_too_heavy_loses_colours_step_by_step_and_never_becomes_a_jpeg() -> None:
+def test_a_heavy_drawing_loses_colours_and_never_becomes_a_jpeg() -> None:
     image = shrunk(words())
     weights = [written(image, limit=limit)[2] for limit in (math.inf,)]
     seen = []
     while True:
-        found = encoded(bitmap(image), ALL, weights[-1] - 1, written=True)
+        found = encode(bitmap(image), ALL, weights[-1] - 1, drawing=True)
         if isinstance(found, int):
             break
         mime, data = found
@@ -156,7 +156,7 @@ def test_without_png_fewer_colours_are_written_as_webp() -> None:
     assert len(opened.convert("RGB").getcolors(65536) or ()) <= 64
 
 
-def test_where_only_jpeg_is_taken_words_become_one_of_full_colour() -> None:
+def test_text_becomes_a_full_colour_jpeg_if_only_jpeg_is_accepted() -> None:
     mime, opened, _ = written(words(), ("image/jpeg",))
     assert mime == "image/jpeg"
     assert getattr(opened, "layer")[0][1:3] == (1, 1)  # noqa: B009 - not in its types
@@ -167,8 +167,8 @@ def test_where_only_jpeg_is_taken_words_become_one_of_full_colour() -> None:
     ("formats", "mime"),
     [(ALL, "image/jpeg"), (("image/png", "image/webp"), "image/webp"), (("image/png",), "image/png")],
 )
-def test_a_photograph_becomes_a_jpeg_where_it_may(formats: tuple[str, ...], mime: str) -> None:
-    found = encoded(bitmap(photo(300, 200)), formats, math.inf, written=False)
+def test_a_photograph_becomes_a_jpeg_if_that_is_accepted(formats: tuple[str, ...], mime: str) -> None:
+    found = encode(bitmap(photo(300, 200)), formats, math.inf, drawing=False)
     assert not isinstance(found, int)
     assert found[0] == mime
 
@@ -177,7 +177,7 @@ def test_a_photograph_that_is_partly_transparent_stays_so() -> None:
     image = photo(300, 200).convert("RGBA")
     image.putalpha(Image.linear_gradient("L").resize(image.size))
     for formats, mime in ((ALL, "image/webp"), (("image/png", "image/jpeg"), "image/png")):
-        found = encoded(bitmap(image), formats, math.inf, written=False)
+        found = encode(bitmap(image), formats, math.inf, drawing=False)
         assert not isinstance(found, int)
         assert found[0] == mime
         assert Image.open(io.BytesIO(found[1])).mode == "RGBA"
@@ -185,11 +185,11 @@ def test_a_photograph_that_is_partly_transparent_stays_so() -> None:
 
 def test_a_photograph_has_many_colours_and_a_drawing_few() -> None:
     for image in (words(), shrunk(words()), flag(300, 200), words().convert("L"), Image.new("RGB", (1, 1))):
-        assert drawn(sampled(bitmap(image)))
+        assert is_drawing(sample_grid(bitmap(image)))
     for image in (photo(900, 600), photo(300, 200), photo(900, 600).convert("L")):
-        assert not drawn(sampled(bitmap(image)))
+        assert not is_drawing(sample_grid(bitmap(image)))
 
 
-def test_light_words_on_a_dark_ground_are_a_dark_page() -> None:
-    assert not dark(sampled(bitmap(words())))
-    assert dark(sampled(bitmap(ImageChops.invert(words()))))
+def test_light_text_on_a_dark_background_is_a_dark_page() -> None:
+    assert not is_dark(sample_grid(bitmap(words())))
+    assert is_dark(sample_grid(bitmap(ImageChops.invert(words()))))

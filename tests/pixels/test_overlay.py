@@ -1,4 +1,4 @@
-"""Boxes drawn on an image: where they are, and that nothing in a label or a number breaks it."""
+"""Overlays: where boxes and labels are drawn, and that no label or number breaks them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PIL import Image
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.overlay import COLOURS, overlay_task
-from sightline.pixels.worker import Workers
+from sightline.pixels.workers import WorkerPool
 from tests.requirements import requirement
 from tests.scripted.pictures import encode
 
@@ -41,7 +41,7 @@ def test_a_box_is_a_frame_of_its_own_colour_and_nothing_inside_is_touched() -> N
 
 
 @requirement("cli.overlay")
-def test_a_label_stands_above_its_box_or_below_where_there_is_no_room() -> None:
+def test_a_label_is_above_its_box_or_below_if_there_is_no_room() -> None:
     above = drawn([[100, 80, 200, 160, "dialog"]])
     assert pixel(above, 101, 75) == COLOURS[0]
     assert any(pixel(above, x, y) == (255, 255, 255) for x in range(100, 200) for y in range(50, 77))
@@ -50,7 +50,7 @@ def test_a_label_stands_above_its_box_or_below_where_there_is_no_room() -> None:
 
 
 @requirement("cli.overlay")
-def test_a_label_hides_nothing_that_is_pointed_at_while_there_is_room_beside() -> None:
+def test_a_label_covers_no_box_while_there_is_room() -> None:
     boxes: list[list[object]] = [[100, y, 200, y + 14, "a label"] for y in range(60, 200, 20)]
     picture = drawn(boxes)
     for _, top, *_ in boxes:
@@ -63,7 +63,7 @@ def test_a_label_hides_nothing_that_is_pointed_at_while_there_is_room_beside() -
 @requirement("cli.overlay")
 @pytest.mark.parametrize("label", ["<b>&", "a\nb", "x" * 500, "\u0000", "日本", "  "])
 @pytest.mark.parametrize("box", [[0, 0, 0, 0], [399, 299, 400, 300], [0, 0, 400, 300], [390, 290, 390, 290]])
-def test_no_label_and_no_box_makes_it_fail(label: str, box: list[object]) -> None:
+def test_any_label_and_any_box_can_be_drawn(label: str, box: list[object]) -> None:
     drawn([[*box, label]])
 
 
@@ -73,26 +73,26 @@ def test_every_kind_of_bitmap_is_drawn_on_in_colour(mode: str) -> None:
     drawn([[0, 0, 1, 1, "wide"]], (5, 5))
 
 
-def test_what_is_no_image_is_refused() -> None:
+def test_a_file_that_is_not_an_image_is_refused() -> None:
     assert isinstance(overlay_task(b"nothing", {"boxes": []}), Refusal)
 
 
 @requirement("cli.overlay")
-def test_hundreds_of_boxes_on_a_large_image_are_drawn_within_a_worker_s_time() -> None:
+def test_hundreds_of_boxes_on_a_large_image_are_drawn_in_time() -> None:
     paper = encode(Image.new("RGB", (3840, 2160), PAPER))
     boxes = [[x, y, x + 150, y + 60, f"number {x} {y}"] for x in range(0, 3800, 160) for y in range(40, 2000, 240)]
-    workers = Workers()
+    workers = WorkerPool()
     try:
-        made = workers.ask("overlay", paper, {"boxes": boxes})
+        made = workers.run_sync("overlay", paper, {"boxes": boxes})
     finally:
-        workers.end()
+        workers.shut_down()
     assert not isinstance(made, Refusal), made
     assert len(boxes) > 200
 
 
 @requirement("cli.overlay.format")
 @pytest.mark.parametrize("mime", ["image/png", "image/jpeg", "image/webp"])
-def test_a_drawing_is_a_file_of_the_type_that_is_asked_for(mime: str) -> None:
+def test_the_overlay_has_the_requested_type(mime: str) -> None:
     made = overlay_task(encode(Image.new("RGB", (90, 60), PAPER)), {"boxes": [[9, 9, 50, 40, ""]], "mime": mime})
     assert not isinstance(made, Refusal)
     with Image.open(io.BytesIO(made[1])) as drawn:

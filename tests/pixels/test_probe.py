@@ -1,4 +1,4 @@
-"""What a header tells: the type by the bytes, the size as a person sees it, and never an exception."""
+"""Probing: the type by the bytes, the upright size, and never an exception."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from sightline.model.geometry import Size
-from sightline.model.image import Picture
+from sightline.model.image import ImageInfo
 from sightline.model.refusal import Refusal
-from sightline.pixels.headers import exif_orientation
-from sightline.pixels.probe import orientation, probe
+from sightline.pixels.image_headers import read_exif_orientation
+from sightline.pixels.probe import probe, read_orientation
 from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, icon_of, png_of, psd_of, saved
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
@@ -22,16 +22,16 @@ each_format = pytest.mark.parametrize("mime", FORMATS)
 ORIENTED = ("image/jpeg", "image/png", "image/webp", "image/tiff", "image/avif")
 
 
-def whole(data: bytes) -> Picture | Refusal | None:
+def whole(data: bytes) -> ImageInfo | Refusal | None:
     return probe(data, len(data))
 
 
 @requirement("type.by_bytes")
 @each_format
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (37, 19), (640, 480)])
-def test_every_format_tells_its_type_and_size(mime: str, width: int, height: int) -> None:
+def test_every_format_is_probed(mime: str, width: int, height: int) -> None:
     data = saved(flag(width, height), mime)
-    assert whole(data) == Picture(mime, Size(width, height), len(data))
+    assert whole(data) == ImageInfo(mime, Size(width, height), len(data))
 
 
 @pytest.mark.parametrize(
@@ -48,26 +48,26 @@ def test_every_format_tells_its_type_and_size(mime: str, width: int, height: int
         ("image/gif", "P", {"version": b"GIF87a"}),
     ],
 )
-def test_the_variants_of_a_format_are_known(mime: str, mode: str, options: dict[str, object]) -> None:
+def test_the_variants_of_a_format_are_probed(mime: str, mode: str, options: dict[str, object]) -> None:
     data = saved(flag(300, 200).convert(mode), mime, **options)
-    assert whole(data) == Picture(mime, Size(300, 200), len(data))
+    assert whole(data) == ImageInfo(mime, Size(300, 200), len(data))
 
 
-def test_a_bitmap_from_the_top_and_one_of_the_first_kind_are_known() -> None:
+def test_top_down_and_old_bmp_files_are_probed() -> None:
     down = struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 70, 0, 0, 54, 40, 5, -7, 1, 24, 0, 16, 0, 0, 0, 0)
     first = struct.pack("<2sIHHIIHHHH", b"BM", 70, 0, 0, 26, 12, 5, 7, 1, 24) + bytes(44)
-    assert whole(down + bytes(16)) == Picture("image/bmp", Size(5, 7), 70)
-    assert whole(first) == Picture("image/bmp", Size(5, 7), 70)
+    assert whole(down + bytes(16)) == ImageInfo("image/bmp", Size(5, 7), 70)
+    assert whole(first) == ImageInfo("image/bmp", Size(5, 7), 70)
 
 
-def test_a_heic_file_is_known_by_its_brand_and_its_largest_size() -> None:
+def test_a_heic_file_has_its_largest_size() -> None:
     def box(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", 8 + len(body)) + kind + body
 
     tile, picture = (box(b"ispe", struct.pack(">III", 0, *size)) for size in ((512, 512), (4032, 3024)))
     properties = box(b"iprp", box(b"ipco", tile + picture + box(b"irot", b"\x03")))
     data = box(b"ftyp", b"heic\0\0\0\0mif1heic") + box(b"meta", bytes(4) + properties) + box(b"mdat", bytes(9))
-    assert whole(data) == Picture("image/heic", Size(3024, 4032), len(data), turned=True)
+    assert whole(data) == ImageInfo("image/heic", Size(3024, 4032), len(data), is_rotated=True)
     assert probe(data[:70], len(data)) is None
     assert probe(data[: data.index(b"meta") - 4], len(data)) is None
 
@@ -75,13 +75,13 @@ def test_a_heic_file_is_known_by_its_brand_and_its_largest_size() -> None:
 def test_an_icon_is_as_large_as_its_largest_picture() -> None:
     for kind in ("bmp", "png"):
         data = icon_of({16: RED, 256: BLUE, 48: RED}, kind)
-        assert whole(data) == Picture("image/x-icon", Size(256, 256), len(data))
+        assert whole(data) == ImageInfo("image/x-icon", Size(256, 256), len(data))
         assert probe(data[:64], len(data)) is None
 
 
-def test_a_photoshop_file_tells_its_size() -> None:
+def test_a_photoshop_file_is_probed() -> None:
     data = psd_of(flag(30, 20))
-    assert whole(data) == Picture("image/vnd.adobe.photoshop", Size(30, 20), len(data))
+    assert whole(data) == ImageInfo("image/vnd.adobe.photoshop", Size(30, 20), len(data))
 
 
 @pytest.mark.parametrize("mime", ["image/png", "image/jpeg", "image/webp"])
@@ -89,7 +89,7 @@ def test_large_blocks_before_the_size_do_not_hide_it(mime: str) -> None:
     tags = Image.Exif()
     tags[0x0112], tags[0x927C] = 6, bytes(50_000)
     data = saved(flag(64, 32), mime, exif=tags.tobytes(), icc_profile=bytes(range(256)) * 2000)
-    assert whole(data) == Picture(mime, Size(32, 64), len(data), turned=True)
+    assert whole(data) == ImageInfo(mime, Size(32, 64), len(data), is_rotated=True)
 
 
 @requirement("fit.upright")
@@ -98,30 +98,30 @@ def test_large_blocks_before_the_size_do_not_hide_it(mime: str) -> None:
 def test_orientation_is_applied_to_the_size(mime: str, turn: int) -> None:
     data = saved(flag(64, 32), mime, exif=exif(turn))
     size = Size(32, 64) if turn >= 5 else Size(64, 32)
-    assert whole(data) == Picture(mime, size, len(data), turned=turn != 1)
-    assert orientation(data) == turn
+    assert whole(data) == ImageInfo(mime, size, len(data), is_rotated=turn != 1)
+    assert read_orientation(data) == turn
 
 
-def test_an_orientation_that_makes_no_sense_is_upright() -> None:
-    assert [exif_orientation(each) for each in (b"", b"II*\0", b"rubbish!", exif(9)[6:], exif(6)[6:])] == [
+def test_an_invalid_orientation_means_upright() -> None:
+    assert [read_exif_orientation(each) for each in (b"", b"II*\0", b"rubbish!", exif(9)[6:], exif(6)[6:])] == [
         *(1, 1, 1, 1),
         6,
     ]
 
 
 @each_format
-def test_a_head_that_is_too_short_asks_for_more_and_one_that_is_not_answers(mime: str) -> None:
+def test_probe_returns_none_if_more_bytes_are_needed(mime: str) -> None:
     data = saved(flag(64, 32), mime)
     answers = [probe(data[:size], len(data)) for size in range(len(data) + 1)]
     known = next(size for size, answer in enumerate(answers) if answer is not None)
     assert set(answers[:known]) == {None}
-    assert set(answers[known:]) == {Picture(mime, Size(64, 32), len(data))}
+    assert set(answers[known:]) == {ImageInfo(mime, Size(64, 32), len(data))}
 
 
 @pytest.mark.parametrize("mime", sorted(FORMATS.keys() - {"image/tiff"}))  # whose directory may stand at the end
 def test_a_header_of_a_large_file_is_enough(mime: str) -> None:
     data = saved(flag(64, 32), mime)
-    assert probe(data[:4096], 10_000_000) == Picture(mime, Size(64, 32), 10_000_000)
+    assert probe(data[:4096], 10_000_000) == ImageInfo(mime, Size(64, 32), 10_000_000)
 
 
 @each_format
@@ -146,7 +146,7 @@ def test_a_file_that_ends_in_its_header_is_corrupt(mime: str) -> None:
         b"RIFF\x50\0\0\0WEBPXXXX" + bytes(80),
     ],
 )
-def test_a_header_that_breaks_its_format_is_corrupt(data: bytes) -> None:
+def test_a_header_that_violates_its_format_is_corrupt(data: bytes) -> None:
     found = whole(data)
     assert isinstance(found, Refusal)
     assert found.code == "corrupt"
@@ -173,17 +173,17 @@ def test_a_header_that_breaks_its_format_is_corrupt(data: bytes) -> None:
         (b"\x7fELF" + bytes(60), "unknown"),
     ],
 )
-def test_what_is_no_image_is_named_for_what_it_is(data: bytes, what: str) -> None:
+def test_a_file_that_is_not_an_image_is_named_in_the_refusal(data: bytes, what: str) -> None:
     found = whole(data)
     assert_refusal(found, "unsupported_type", f" {what}")
 
 
-def test_nothing_is_corrupt() -> None:
+def test_an_empty_file_is_corrupt() -> None:
     assert_refusal(whole(b""), "corrupt", "empty")
 
 
 @given(st.binary(max_size=300), st.integers(0, 400))
-def test_any_bytes_have_an_answer(data: bytes, more: int) -> None:
+def test_any_bytes_can_be_probed(data: bytes, more: int) -> None:
     found = probe(data, len(data) + more)
     assert found is not None or more
 
@@ -192,13 +192,13 @@ STARTS = [saved(flag(9, 5), mime)[:size] for mime in FORMATS for size in (16, 40
 
 
 @given(st.sampled_from(STARTS), st.binary(max_size=300), st.integers(0, 2))
-def test_any_bytes_behind_a_true_beginning_have_an_answer(start: bytes, rest: bytes, more: int) -> None:
+def test_any_bytes_after_a_real_signature_can_be_probed(start: bytes, rest: bytes, more: int) -> None:
     found = probe(start + rest, len(start) + len(rest) + more)
     assert found is not None or more
 
 
 @given(st.sampled_from([saved(flag(9, 5), mime, exif=exif(6)) for mime in ORIENTED]), st.data())
-def test_a_file_with_wrong_bytes_has_an_answer(data: bytes, draw: st.DataObject) -> None:
+def test_a_file_with_wrong_bytes_can_be_probed(data: bytes, draw: st.DataObject) -> None:
     broken = bytearray(data)
     for _ in range(draw.draw(st.integers(1, 4))):
         broken[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sightline.model.profile import Limits
-from sightline.profiles.preset import Preset, Row
-from sightline.profiles.presets import PRESETS, READ_ON
+from sightline.model.profile import ImageLimits
+from sightline.profiles.preset import ModelRule, Preset
+from sightline.profiles.presets import CHECKED_ON, PRESETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "upstreams.md"
 
 OPENING = f"""\
 # Upstreams
 
-The providers and local servers that Sightline knows by name, as their pages and public tables had it on
-{READ_ON}. A setting of yours outranks this table, and so does what an upstream says when it rejects an image.
-A model that no rule names is taken as seeing.
+The providers and local servers that Sightline knows by name, according to their documentation and public tables on
+{CHECKED_ON}. Your settings take precedence over these tables, and so does what Sightline learns when an upstream
+rejects an image. A model that matches no pattern is assumed to see.
 
-This page is written by `python -m tests.profiles.document`; a test keeps it true.
+`python -m tests.profiles.document` generates this page; a test checks that it is up to date.
 """
 
 
@@ -39,19 +39,19 @@ def _code(*words: str) -> str:
 
 
 def _addresses() -> Iterator[str]:
-    yield "## Where they listen\n"
+    yield "## Addresses and keys\n"
     yield from _table("name", "wire", "address", "key")
     for preset in PRESETS.values():
         for wire, base in preset.bases.items():
-            yield _line(_code(preset.name), wire, base, _code(*preset.keys))
+            yield _line(_code(preset.name), wire, base, _code(*preset.key_variables))
 
 
 def _models() -> Iterator[str]:
     yield "## Which models see\n"
-    yield "The first pattern that matches decides; a seeing sibling looks for the blind ones.\n"
+    yield "The first matching pattern decides. The sibling describes images for text-only models of its provider.\n"
     yield from _table("name", "model", "sees", "wires", "sibling")
     for preset in PRESETS.values():
-        for row in preset.rows or (Row("*", vision=None),):
+        for row in preset.rules or (ModelRule("*", vision=None),):
             yield _line(
                 _code(preset.name),
                 _code(row.pattern),
@@ -61,23 +61,23 @@ def _models() -> Iterator[str]:
             )
 
 
-def _sibling(preset: Preset, row: Row) -> str:
+def _sibling(preset: Preset, row: ModelRule) -> str:
     name = row.sibling or preset.sibling
     return _code(name) if name and row.vision is not True else "–"
 
 
 def _limits() -> Iterator[str]:
-    yield "## What they refuse\n"
-    yield "Bytes of one image are those of its base64 text. A dash: no limit is known.\n"
-    yield from _table("name", "formats", "bytes", "edge, px", "edge in a crowd", "images", "request bytes")
+    yield "## Limits\n"
+    yield "The bytes of an image are the length of its base64. A dash means that no limit is known.\n"
+    yield from _table("name", "formats", "bytes", "edge, px", "edge with many images", "images", "request bytes")
     for preset in PRESETS.values():
         yield _limits_line(preset.name, preset.limits)
-        for row in preset.rows:
+        for row in preset.rules:
             if row.limits:
                 yield _limits_line(f"{preset.name}/{row.pattern}", row.limits)
 
 
-def _limits_line(name: str, limits: Limits) -> str:
+def _limits_line(name: str, limits: ImageLimits) -> str:
     crowd = f"{limits.crowd_edge} over {limits.crowd} images" if limits.crowd else "–"
     formats = ", ".join(mime.removeprefix("image/") for mime in limits.formats)
     numbers = (limits.encoded_bytes, limits.edge, limits.count, limits.request_bytes)

@@ -1,4 +1,4 @@
-"""Bedrock, for those who call it themselves, and Gemini models that nobody has named."""
+"""Bedrock, for programs that call it themselves, and Gemini requests without a model."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from sightline.api.bodies import Prepared, prepare
+from sightline.api.body_preparation import PreparedBody, prepare
+from sightline.model.image import PaddedSizing
 from sightline.model.refusal import Refusal
-from sightline.model.sizing import Padded
-from sightline.profiles.lookup import by_address, profile
-from sightline.settings import load
-from sightline.settings.upstreams import directory
+from sightline.profiles.profile_lookup import find_preset_name, look_up_profile
+from sightline.settings import load_settings
+from sightline.settings.upstreams import build_directory
 from tests.engine.parts import encoded, picture
 from tests.requirements import requirement
 from tests.scripted.pictures import some_colours, too_heavy
@@ -35,44 +35,51 @@ CLAUDE = "us.anthropic.claude-opus-5-5-v1:0"
         ("somebody.new-model", None),
     ],
 )
-def test_what_is_known_of_models_there(model: str, sees: bool | None) -> None:
-    known = profile("bedrock", "anthropic", model)
+def test_known_models_of_bedrock(model: str, sees: bool | None) -> None:
+    known = look_up_profile("bedrock", "anthropic", model)
     assert (known.vision, known.tool_images) == (sees, "native")
-    assert (known.limits.encoded_bytes, known.limits.edge, known.limits.edge_among(21)) == (5 * 1024 * 1024, 8000, 2000)
-    assert by_address("https://bedrock-runtime.eu-west-1.amazonaws.com/model/x/converse") == "bedrock"
+    assert (known.limits.encoded_bytes, known.limits.edge, known.limits.get_max_edge(21)) == (
+        5 * 1024 * 1024,
+        8000,
+        2000,
+    )
+    assert find_preset_name("https://bedrock-runtime.eu-west-1.amazonaws.com/model/x/converse") == "bedrock"
 
 
 @requirement("lower.bedrock")
-def test_what_is_done_to_images_of_claude_there_is_what_anthropic_does() -> None:
-    assert profile("bedrock", "anthropic", CLAUDE).sizing == profile("anthropic", "anthropic", "claude-opus-5-5").sizing
-    assert profile("bedrock", "anthropic", "anthropic.claude-3-haiku-20240307-v1:0").sizing == Padded()
+def test_claude_on_bedrock_is_sized_as_on_anthropic() -> None:
+    assert (
+        look_up_profile("bedrock", "anthropic", CLAUDE).sizing
+        == look_up_profile("anthropic", "anthropic", "claude-opus-5-5").sizing
+    )
+    assert look_up_profile("bedrock", "anthropic", "anthropic.claude-3-haiku-20240307-v1:0").sizing == PaddedSizing()
 
 
 @requirement("lower.bedrock")
-def test_an_image_that_anthropic_takes_is_refitted_for_bedrock() -> None:
+def test_an_image_that_anthropic_accepts_is_refitted_for_bedrock() -> None:
     data = b64encode(too_heavy(some_colours(1), 6_000_000)).decode()
     assert 5 * 1024 * 1024 < len(data) < 10 * 1024 * 1024
     block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
     body: Any = {"model": CLAUDE, "messages": [{"role": "user", "content": [block]}]}
     there = prepare(body, wire="anthropic", upstream="bedrock")
     home = prepare({**body, "model": "claude-opus-5-5"}, wire="anthropic")
-    assert isinstance(there, Prepared)
-    assert isinstance(home, Prepared)
+    assert isinstance(there, PreparedBody)
+    assert isinstance(home, PreparedBody)
     assert [line.fate for line in (*there.receipt.sights, *home.receipt.sights)] == ["refitted", "shown"]
     assert len(there.body["messages"][0]["content"][0]["source"]["data"]) <= 5 * 1024 * 1024
     part = {"type": "image", "image": data, "mediaType": "image/png"}
     said: Any = [{"role": "user", "content": [part]}]
     named = prepare(said, wire="model_message", model=f"bedrock/{CLAUDE}")
-    assert isinstance(named, Prepared)
+    assert isinstance(named, PreparedBody)
     assert (named.receipt.upstream, [line.fate for line in named.receipt.sights]) == ("bedrock", ["refitted"])
 
 
 @requirement("lower.bedrock")
-def test_no_request_of_the_proxy_goes_there() -> None:
-    found = directory(load())
+def test_the_proxy_does_not_forward_to_bedrock() -> None:
+    found = build_directory(load_settings())
     assert not isinstance(found, Refusal)
-    assert "bedrock" not in found.named
-    assert all(upstream.bases for upstream in found.named.values())
+    assert "bedrock" not in found.by_name
+    assert all(upstream.bases for upstream in found.by_name.values())
 
 
 PNG = encoded(picture())
@@ -85,15 +92,15 @@ def gemini(**fields: Any) -> dict[str, Any]:
 
 
 @requirement("lower.gemini.unnamed")
-def test_without_a_model_an_image_stands_where_every_gemini_takes_it_and_that_is_said() -> None:
+def test_without_a_model_an_image_goes_where_every_gemini_accepts_it() -> None:
     done = prepare(gemini(), wire="gemini")
-    assert isinstance(done, Prepared)
+    assert isinstance(done, PreparedBody)
     response, _, image = done.body["contents"][0]["parts"]
     assert "parts" not in response["functionResponse"]
     assert image == {"inlineData": {"mimeType": "image/png", "data": PNG}}
     assert len(done.receipt.notes) == 1
     again = prepare(done.body, wire="gemini", model="gemini-3-pro")
-    assert isinstance(again, Prepared)
+    assert isinstance(again, PreparedBody)
     assert again.body is done.body, "it is right for the newest ones too"
 
 
@@ -108,16 +115,16 @@ def test_without_a_model_an_image_stands_where_every_gemini_takes_it_and_that_is
         (gemini(), "learnlm-9", False),
     ],
 )
-def test_with_a_model_it_is_as_that_one_takes_it(body: dict[str, Any], model: str | None, stays: bool) -> None:
+def test_with_a_model_the_image_goes_where_it_accepts_it(body: dict[str, Any], model: str | None, stays: bool) -> None:
     done = prepare(body, wire="gemini", model=model)
-    assert isinstance(done, Prepared)
+    assert isinstance(done, PreparedBody)
     assert (done.body is body) is stays
     assert not done.receipt.notes
 
 
 @requirement("lower.gemini.unnamed")
-def test_where_no_tool_brought_an_image_nothing_is_said_of_models() -> None:
+def test_without_a_tool_image_there_is_no_note_about_models() -> None:
     pasted = {"contents": [{"parts": [{"inlineData": {"mimeType": "image/png", "data": PNG}}]}]}
     done = prepare(pasted, wire="gemini")
-    assert isinstance(done, Prepared)
+    assert isinstance(done, PreparedBody)
     assert (done.body is pasted, done.receipt.notes) == (True, ())

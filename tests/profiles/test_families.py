@@ -1,16 +1,16 @@
-"""What follows from a model's name: how its images are sized and paid, and where a tool's images may stand."""
+"""What follows from a model's name: sizes and prices of images, and where tool images go."""
 
 from __future__ import annotations
 
 import pytest
 
 from sightline.model.geometry import Size
-from sightline.model.profile import UNSIZED, CachePrice, ToolImages, WireName
-from sightline.model.sizing import Flat, Padded, Patches, Sizing, Tiles, tokens
-from sightline.profiles.lookup import Override, profile
+from sightline.model.image import FlatSizing, PaddedSizing, PatchSizing, Sizing, TileSizing, count_image_tokens
+from sightline.model.profile import UNKNOWN_SIZING, CachePrice, ToolImagePlacement, WireName
+from sightline.profiles.profile_lookup import ProfileOverride, look_up_profile
 from tests.requirements import requirement
 
-HIGH = Padded(2576, 4784)
+HIGH = PaddedSizing(2576, 4784)
 
 
 @requirement("tokens.published")
@@ -36,24 +36,24 @@ HIGH = Padded(2576, 4784)
 def test_an_image_costs_what_the_provider_publishes(
     upstream: str, model: str, size: tuple[int, int], cost: int
 ) -> None:
-    assert tokens(Size(*size), profile(upstream, "openai_chat", model).sizing) == cost
+    assert count_image_tokens(Size(*size), look_up_profile(upstream, "openai_chat", model).sizing) == cost
 
 
 @pytest.mark.parametrize(
     ("model", "sizing"),
     [
-        ("claude-haiku-4-5-20251001", Padded()),
-        ("claude-sonnet-4-20250514", Padded()),
+        ("claude-haiku-4-5-20251001", PaddedSizing()),
+        ("claude-sonnet-4-20250514", PaddedSizing()),
         ("claude-mythos-5-1", HIGH),
-        ("gpt-6-luna", Patches(30_000, 65_535)),
-        ("gpt-4.1-nano", Patches(multiplier=2.46)),
-        ("o3-pro", Tiles(75, 150)),
-        ("gemma-4-31b", Flat(256, edge=896)),
-        ("nobody-knows", UNSIZED),
+        ("gpt-6-luna", PatchSizing(30_000, 65_535)),
+        ("gpt-4.1-nano", PatchSizing(multiplier=2.46)),
+        ("o3-pro", TileSizing(75, 150)),
+        ("gemma-4-31b", FlatSizing(256, edge=896)),
+        ("nobody-knows", UNKNOWN_SIZING),
     ],
 )
-def test_a_family_is_known_by_its_name(model: str, sizing: Sizing) -> None:
-    assert profile("", "openai_chat", model).sizing == sizing
+def test_a_family_is_found_by_name(model: str, sizing: Sizing) -> None:
+    assert look_up_profile("", "openai_chat", model).sizing == sizing
 
 
 @requirement("lower.by_wire", "lower.upstream_departs")
@@ -72,19 +72,19 @@ def test_a_family_is_known_by_its_name(model: str, sizing: Sizing) -> None:
         ("zai-coding", "openai_responses", "glm-5.3-flash", "hoist"),
     ],
 )
-def test_where_a_tool_s_images_stand_follows_wire_model_and_host(
-    upstream: str, wire: WireName, model: str, where: ToolImages
+def test_tool_image_placement_follows_wire_model_and_host(
+    upstream: str, wire: WireName, model: str, where: ToolImagePlacement
 ) -> None:
-    assert profile(upstream, wire, model).tool_images == where
+    assert look_up_profile(upstream, wire, model).tool_images == where
 
 
 @requirement("lower.override")
-def test_the_user_can_have_every_image_moved_and_can_say_it_of_single_models() -> None:
-    said = [Override("claude-*", tool_images=False), Override("gpt-*", tool_images=True)]
-    assert profile("anthropic", "anthropic", "claude-opus-5-5", hoist=True).tool_images == "hoist"
-    assert profile("mistral", "openai_chat", "mistral-small", hoist=True).tool_images == "bridge"
-    assert profile("anthropic", "anthropic", "claude-opus-5-5", said).tool_images == "hoist"
-    assert profile("openai", "openai_chat", "gpt-6", said, hoist=True).tool_images == "native"
+def test_the_user_can_hoist_for_all_or_for_single_models() -> None:
+    said = [ProfileOverride("claude-*", tool_images=False), ProfileOverride("gpt-*", tool_images=True)]
+    assert look_up_profile("anthropic", "anthropic", "claude-opus-5-5", hoist=True).tool_images == "hoist"
+    assert look_up_profile("mistral", "openai_chat", "mistral-small", hoist=True).tool_images == "bridge"
+    assert look_up_profile("anthropic", "anthropic", "claude-opus-5-5", said).tool_images == "hoist"
+    assert look_up_profile("openai", "openai_chat", "gpt-6", said, hoist=True).tool_images == "native"
 
 
 @pytest.mark.parametrize(
@@ -96,5 +96,5 @@ def test_the_user_can_have_every_image_moved_and_can_say_it_of_single_models() -
         ("", "x", CachePrice()),
     ],
 )
-def test_a_cached_token_costs_what_the_table_of_the_upstream_says(upstream: str, model: str, price: CachePrice) -> None:
-    assert profile(upstream, "openai_chat", model).cache == price
+def test_cache_prices_come_from_the_preset(upstream: str, model: str, price: CachePrice) -> None:
+    assert look_up_profile(upstream, "openai_chat", model).cache == price

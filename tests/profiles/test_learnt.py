@@ -1,9 +1,9 @@
-"""What a lesson makes of a profile: the upstream's own word outranks the table, the user's outranks both."""
+"""Lessons: what an upstream says overrides the presets, and the user's settings override both."""
 
 from __future__ import annotations
 
-from sightline.model.profile import Lesson, Limits
-from sightline.profiles.lookup import Override, profile
+from sightline.model.profile import ImageLimits, Lesson
+from sightline.profiles.profile_lookup import ProfileOverride, look_up_profile
 from tests.requirements import requirement
 
 SEES = Lesson(blind=False, why="it named the colours")
@@ -11,32 +11,35 @@ BLIND = Lesson(blind=True, why="it said so")
 
 
 @requirement("probe.used")
-def test_a_trial_outranks_the_table_in_both_directions() -> None:
-    pro = profile("deepseek", "openai_chat", "deepseek-v4-pro")
+def test_a_trial_overrides_the_preset_in_both_directions() -> None:
+    pro = look_up_profile("deepseek", "openai_chat", "deepseek-v4-pro")
     assert pro.vision is False
-    assert (pro.learnt(SEES).vision, pro.learnt(SEES).why) == (True, "it named the colours")
-    claude = profile("anthropic", "anthropic", "claude-x")
-    assert (claude.learnt(BLIND).vision, claude.learnt(BLIND).why) == (False, "it said so")
+    assert (pro.apply_lesson(SEES).vision, pro.apply_lesson(SEES).why) == (True, "it named the colours")
+    claude = look_up_profile("anthropic", "anthropic", "claude-x")
+    assert (claude.apply_lesson(BLIND).vision, claude.apply_lesson(BLIND).why) == (False, "it said so")
 
 
-def test_a_lesson_about_limits_says_nothing_about_sight() -> None:
-    pro = profile("deepseek", "openai_chat", "deepseek-v4-pro")
-    after = pro.learnt(Lesson(limits=Limits(count=3), why="too many"))
+def test_a_lesson_about_limits_does_not_change_vision() -> None:
+    pro = look_up_profile("deepseek", "openai_chat", "deepseek-v4-pro")
+    after = pro.apply_lesson(Lesson(limits=ImageLimits(count=3), why="too many"))
     assert (after.vision, after.why, after.limits.count) == (False, pro.why, 3)
 
 
 @requirement("probe.used")
-def test_where_images_of_tools_go_is_learnt_for_the_wire_that_was_tried() -> None:
+def test_placement_is_learned_only_for_the_tried_wire() -> None:
     taught = Lesson(why="tried", tool_images={"openai_chat": "native"})
-    assert profile("", "openai_chat", "m").tool_images == "hoist"
-    assert profile("", "openai_chat", "m").learnt(taught).tool_images == "native"
-    assert profile("", "anthropic", "m").learnt(Lesson(tool_images={"openai_chat": "hoist"})).tool_images == "native"
+    assert look_up_profile("", "openai_chat", "m").tool_images == "hoist"
+    assert look_up_profile("", "openai_chat", "m").apply_lesson(taught).tool_images == "native"
+    assert (
+        look_up_profile("", "anthropic", "m").apply_lesson(Lesson(tool_images={"openai_chat": "hoist"})).tool_images
+        == "native"
+    )
 
 
 @requirement("profile.user_first")
-def test_what_the_user_has_said_stays() -> None:
-    said = [Override("m", vision=False, tool_images=False)]
+def test_the_users_settings_stay() -> None:
+    said = [ProfileOverride("m", vision=False, tool_images=False)]
     taught = Lesson(blind=False, why="tried", tool_images={"openai_chat": "native"})
-    after = profile("", "openai_chat", "m", said).learnt(taught)
+    after = look_up_profile("", "openai_chat", "m", said).apply_lesson(taught)
     assert (after.vision, after.tool_images) == (False, "hoist")
-    assert profile("", "openai_chat", "m", hoist=True).learnt(taught).tool_images == "hoist"
+    assert look_up_profile("", "openai_chat", "m", hoist=True).apply_lesson(taught).tool_images == "hoist"

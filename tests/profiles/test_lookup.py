@@ -6,11 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.profile import Limits, WireName
-from sightline.profiles.families import bare, matches
-from sightline.profiles.lookup import Override, by_address, profile
+from sightline.model.profile import ImageLimits, WireName
 from sightline.profiles.preset import MIB
 from sightline.profiles.presets import PRESETS
+from sightline.profiles.profile_lookup import (
+    ProfileOverride,
+    find_preset_name,
+    look_up_profile,
+    match_model,
+    strip_model_name,
+)
 from tests.requirements import requirement
 
 A: WireName = "anthropic"
@@ -83,7 +88,7 @@ C: WireName = "openai_chat"
 def test_the_upstream_decides_what_a_name_means(
     upstream: str, wire: WireName, model: str, vision: bool | None, sibling: str | None
 ) -> None:
-    found = profile(upstream, wire, model)
+    found = look_up_profile(upstream, wire, model)
     assert (found.vision, found.sibling) == (vision, sibling)
     assert (found.upstream, found.wire, found.model) == (upstream, wire, model)
 
@@ -103,8 +108,8 @@ def test_the_upstream_decides_what_a_name_means(
     ],
 )
 def test_the_users_own_rule_comes_first(overrides: list[tuple[str, bool]], vision: bool, why: str | None) -> None:
-    said = [Override(pattern, vision=sees) for pattern, sees in overrides]
-    found = profile("deepseek", C, "deepseek-v4-pro[1m]", said, name="work")
+    said = [ProfileOverride(pattern, vision=sees) for pattern, sees in overrides]
+    found = look_up_profile("deepseek", C, "deepseek-v4-pro[1m]", said, name="work")
     assert found.vision is vision
     assert found.upstream == "work"
     assert why is None or why in found.why
@@ -121,7 +126,7 @@ def test_the_users_own_rule_comes_first(overrides: list[tuple[str, bool]], visio
     ],
 )
 def test_the_rule_that_decided_is_named(upstream: str, model: str, why: str) -> None:
-    found = profile(upstream, A, model).why
+    found = look_up_profile(upstream, A, model).why
     assert (why in found, upstream in found) == (True, True)
 
 
@@ -136,8 +141,8 @@ def test_the_rule_that_decided_is_named(upstream: str, model: str, why: str) -> 
         ("", C, "hoist"),
     ],
 )
-def test_the_wire_decides_where_a_tools_image_stands(upstream: str, wire: WireName, tool_images: str) -> None:
-    assert profile(upstream, wire, "any").tool_images == tool_images
+def test_the_wire_decides_where_tool_images_go(upstream: str, wire: WireName, tool_images: str) -> None:
+    assert look_up_profile(upstream, wire, "any").tool_images == tool_images
 
 
 @requirement("profile.limits")
@@ -147,7 +152,7 @@ def test_the_wire_decides_where_a_tools_image_stands(upstream: str, wire: WireNa
         (
             "anthropic",
             "claude-sonnet-5-5",
-            Limits(
+            ImageLimits(
                 encoded_bytes=10_485_760,
                 edge=8000,
                 crowd=20,
@@ -159,7 +164,7 @@ def test_the_wire_decides_where_a_tools_image_stands(upstream: str, wire: WireNa
         (
             "deepseek",
             "deepseek-flash",
-            Limits(
+            ImageLimits(
                 encoded_bytes=44_739_244,
                 edge=8192,
                 crowd=14,
@@ -168,20 +173,20 @@ def test_the_wire_decides_where_a_tools_image_stands(upstream: str, wire: WireNa
                 request_bytes=48 * MIB,
             ),
         ),
-        ("xai", "grok-4.3", Limits(formats=("image/png", "image/jpeg"), encoded_bytes=27_962_028)),
-        ("mistral", "mistral-small-latest", Limits(still=True, encoded_bytes=13_981_016)),
-        ("mistral", "pixtral-large-latest", Limits(still=True, encoded_bytes=13_981_016, count=8)),
-        ("", "anything", Limits()),
+        ("xai", "grok-4.3", ImageLimits(formats=("image/png", "image/jpeg"), encoded_bytes=27_962_028)),
+        ("mistral", "mistral-small-latest", ImageLimits(still=True, encoded_bytes=13_981_016)),
+        ("mistral", "pixtral-large-latest", ImageLimits(still=True, encoded_bytes=13_981_016, count=8)),
+        ("", "anything", ImageLimits()),
     ],
 )
-def test_limits_are_those_of_the_upstream(upstream: str, model: str, limits: Limits) -> None:
-    assert profile(upstream, C, model).limits == limits
+def test_limits_are_those_of_the_upstream(upstream: str, model: str, limits: ImageLimits) -> None:
+    assert look_up_profile(upstream, C, model).limits == limits
 
 
-def test_the_fifteenth_image_makes_a_crowd_at_deepseek_and_the_twenty_first_at_anthropic() -> None:
-    deepseek, anthropic = (profile(name, A, "claude-x").limits for name in ("deepseek", "anthropic"))
-    assert [deepseek.edge_among(n) for n in (14, 15)] == [8192, 4096]
-    assert [anthropic.edge_among(n) for n in (20, 21)] == [8000, 2000]
+def test_the_crowd_limits_of_deepseek_and_anthropic() -> None:
+    deepseek, anthropic = (look_up_profile(name, A, "claude-x").limits for name in ("deepseek", "anthropic"))
+    assert [deepseek.get_max_edge(n) for n in (14, 15)] == [8192, 4096]
+    assert [anthropic.get_max_edge(n) for n in (20, 21)] == [8000, 2000]
 
 
 @requirement("preset.addresses")
@@ -225,7 +230,7 @@ def test_the_fifteenth_image_makes_a_crowd_at_deepseek_and_the_twenty_first_at_a
     ],
 )
 def test_an_address_is_recognised_by_its_host_and_its_path(url: str, name: str) -> None:
-    assert by_address(url) == name
+    assert find_preset_name(url) == name
 
 
 @requirement("profile.suffixes")
@@ -244,22 +249,22 @@ def test_an_address_is_recognised_by_its_host_and_its_path(url: str, name: str) 
         ("mistral-large-2512", "mistral-large-2512"),
     ],
 )
-def test_what_hosts_append_is_not_part_of_a_name(model: str, name: str) -> None:
-    assert bare(model) == name
+def test_suffixes_of_hosts_are_stripped(model: str, name: str) -> None:
+    assert strip_model_name(model) == name
 
 
-def test_brackets_in_a_pattern_stand_for_themselves() -> None:
-    assert matches("glm-5.3[1m]", "GLM-5.3[1m]")
-    assert not matches("glm-5.3[1m]", "glm-5.31")
+def test_brackets_in_a_pattern_are_literal() -> None:
+    assert match_model("glm-5.3[1m]", "GLM-5.3[1m]")
+    assert not match_model("glm-5.3[1m]", "glm-5.31")
 
 
 @given(st.sampled_from(["", *PRESETS]), st.sampled_from([A, C]), st.text(), st.tuples(st.text(), st.booleans()))
 def test_any_name_has_a_profile(upstream: str, wire: WireName, model: str, override: tuple[str, bool]) -> None:
-    found = profile(upstream, wire, model, [Override(override[0], vision=override[1])])
+    found = look_up_profile(upstream, wire, model, [ProfileOverride(override[0], vision=override[1])])
     assert found.model == model
     assert found.why
 
 
 @given(st.text())
-def test_any_address_has_an_answer(url: str) -> None:
-    assert by_address(url) in {"", *PRESETS}
+def test_any_address_gives_a_preset_name_or_none(url: str) -> None:
+    assert find_preset_name(url) in {"", *PRESETS}

@@ -1,4 +1,4 @@
-"""Every wording in which an upstream is known to reject an image, and the errors that are no such thing."""
+"""Every known wording of an image's rejection, and errors that are about something else."""
 
 from __future__ import annotations
 
@@ -9,115 +9,122 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.profile import Limits
+from sightline.model.profile import ImageLimits
 from sightline.profiles.preset import MIB
-from sightline.profiles.rejections import WHY, WORDINGS, Kind, Rejection, lesson, sentences
+from sightline.profiles.rejections import (
+    REJECTION_REASONS,
+    WORDINGS,
+    Rejection,
+    RejectionKind,
+    extract_sentences,
+    parse_rejection,
+)
 from tests.requirements import requirement
 
-REJECTIONS: list[tuple[int, str, Kind, Limits]] = [
+REJECTIONS: list[tuple[int, str, RejectionKind, ImageLimits]] = [
     (
         400,
         "messages.3.content.1.image.source.base64: image exceeds 5 MB maximum: 5649924 bytes > 5242880 bytes",
         "bytes",
-        Limits(encoded_bytes=5_242_880),
+        ImageLimits(encoded_bytes=5_242_880),
     ),
     (
         400,
         "image exceeds 10 MB maximum: 11,000,000 bytes > 10,485,760 bytes",
         "bytes",
-        Limits(encoded_bytes=10_485_760),
+        ImageLimits(encoded_bytes=10_485_760),
     ),
-    (400, "Image size 5.2MB exceeds the limit of 4MB per image", "bytes", Limits(encoded_bytes=4 * MIB)),
-    (400, "The image is too large", "bytes", Limits()),
+    (400, "Image size 5.2MB exceeds the limit of 4MB per image", "bytes", ImageLimits(encoded_bytes=4 * MIB)),
+    (400, "The image is too large", "bytes", ImageLimits()),
     (
         400,
         "At least one of the image dimensions exceed max allowed size: 8000 pixels",
         "edge",
-        Limits(edge=8000),
+        ImageLimits(edge=8000),
     ),
-    (400, "Image width 9000 exceeds the maximum of 8192 pixels", "edge", Limits(edge=8192)),
+    (400, "Image width 9000 exceeds the maximum of 8192 pixels", "edge", ImageLimits(edge=8192)),
     (
         400,
         "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
         "crowd_edge",
-        Limits(crowd=20, crowd_edge=2000),
+        ImageLimits(crowd=20, crowd_edge=2000),
     ),
     (
         400,
         "request contains 98 images, exceeding the maximum of 50 allowed per request",
         "count",
-        Limits(count=50),
+        ImageLimits(count=50),
     ),
     (
         400,
         "Too many images in request: 11 images provided, but the model supports a maximum of 10 images.",
         "count",
-        Limits(count=10),
+        ImageLimits(count=10),
     ),
-    (400, "Too many images provided. This model supports up to 5 images", "count", Limits(count=5)),
-    (400, "Too much media: 0 document pages + 101 images > 100", "count", Limits(count=100)),
-    (400, "At most 2 image(s) may be provided in one request.", "count", Limits(count=2)),
+    (400, "Too many images provided. This model supports up to 5 images", "count", ImageLimits(count=5)),
+    (400, "Too much media: 0 document pages + 101 images > 100", "count", ImageLimits(count=100)),
+    (400, "At most 2 image(s) may be provided in one request.", "count", ImageLimits(count=2)),
     (
         400,
         "this model only supports one image while more than one image requested",
         "count",
-        Limits(count=1),
+        ImageLimits(count=1),
     ),
-    (400, "messages.0.content.1: Could not process image", "undecodable", Limits()),
-    (400, "Unable to process input image. Please retry or report", "undecodable", Limits()),
-    (400, "The image data you provided does not represent a valid image.", "undecodable", Limits()),
-    (400, "cannot identify image file <_io.BytesIO object>", "undecodable", Limits()),
-    (400, "Provided image is not valid.", "undecodable", Limits()),
-    (500, "Failed to load image or audio file", "undecodable", Limits()),
-    (400, "Unsupported image.", "undecodable", Limits()),
-    (400, "invalid image input", "undecodable", Limits()),
-    (400, "image: unknown format", "undecodable", Limits()),
-    (400, "messages.2.content.0.image.source.base64: image cannot be empty", "undecodable", Limits()),
-    (400, "Unsupported image type: image/avif", "format", Limits()),
-    (400, "Unsupported media type for base64 image: image/avif", "format", Limits()),
-    (400, "[1210][图片输入格式/解析错误]", "unclear", Limits()),
-    (400, "Invalid API parameter, please check the documentation.", "unclear", Limits()),
-    (400, "Image does not match the provided media type image/png", "media_type", Limits()),
+    (400, "messages.0.content.1: Could not process image", "undecodable", ImageLimits()),
+    (400, "Unable to process input image. Please retry or report", "undecodable", ImageLimits()),
+    (400, "The image data you provided does not represent a valid image.", "undecodable", ImageLimits()),
+    (400, "cannot identify image file <_io.BytesIO object>", "undecodable", ImageLimits()),
+    (400, "Provided image is not valid.", "undecodable", ImageLimits()),
+    (500, "Failed to load image or audio file", "undecodable", ImageLimits()),
+    (400, "Unsupported image.", "undecodable", ImageLimits()),
+    (400, "invalid image input", "undecodable", ImageLimits()),
+    (400, "image: unknown format", "undecodable", ImageLimits()),
+    (400, "messages.2.content.0.image.source.base64: image cannot be empty", "undecodable", ImageLimits()),
+    (400, "Unsupported image type: image/avif", "format", ImageLimits()),
+    (400, "Unsupported media type for base64 image: image/avif", "format", ImageLimits()),
+    (400, "[1210][图片输入格式/解析错误]", "unclear", ImageLimits()),
+    (400, "Invalid API parameter, please check the documentation.", "unclear", ImageLimits()),
+    (400, "Image does not match the provided media type image/png", "media_type", ImageLimits()),
     (
         400,
         "specified using the image/jpeg media type, but the image appears to be a image/png image",
         "media_type",
-        Limits(),
+        ImageLimits(),
     ),
     (
         400,
         "messages.0.content.1.image: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
         "format",
-        Limits(),
+        ImageLimits(),
     ),
     (
         400,
         "Input should be 'image/jpeg' or 'image/png'",
         "format",
-        Limits(formats=("image/png", "image/jpeg")),
+        ImageLimits(formats=("image/png", "image/jpeg")),
     ),
     (
         400,
         "Expected a base64-encoded data URL with an image MIME type but got unsupported MIME type 'x/y'",
         "format",
-        Limits(),
+        ImageLimits(),
     ),
     (
         400,
         "You uploaded an unsupported image. Make sure it is of one the following formats: ['png', 'jpg'].",
         "format",
-        Limits(formats=("image/png", "image/jpeg")),
+        ImageLimits(formats=("image/png", "image/jpeg")),
     ),
     (
         400,
         "Unsupported MIME type: image/gif",
         "format",
-        Limits(formats=("image/png", "image/jpeg", "image/webp")),
+        ImageLimits(formats=("image/png", "image/jpeg", "image/webp")),
     ),
-    (400, "Image format heic is not supported", "format", Limits()),
-    (400, "Multimodal function responses are not supported for this model", "tool_images", Limits()),
-    (422, "Input should be a valid string", "tool_images", Limits()),
-    (400, "Input should be a valid string (ref: a9065c14-5a11-4d60)", "tool_images", Limits()),
+    (400, "Image format heic is not supported", "format", ImageLimits()),
+    (400, "Multimodal function responses are not supported for this model", "tool_images", ImageLimits()),
+    (422, "Input should be a valid string", "tool_images", ImageLimits()),
+    (400, "Input should be a valid string (ref: a9065c14-5a11-4d60)", "tool_images", ImageLimits()),
     (
         400,
         (
@@ -125,23 +132,23 @@ REJECTIONS: list[tuple[int, str, Kind, Limits]] = [
             "[('messages.3.content' : value must be a string)]"
         ),
         "tool_images",
-        Limits(),
+        ImageLimits(),
     ),
-    (413, "Request Entity Too Large", "request", Limits()),
-    (413, "", "request", Limits()),
-    (400, "request_too_large", "request", Limits()),
+    (413, "Request Entity Too Large", "request", ImageLimits()),
+    (413, "", "request", ImageLimits()),
+    (400, "request_too_large", "request", ImageLimits()),
     (
         413,
         "Request exceeds the maximum allowed number of bytes",
         "request",
-        Limits(),
+        ImageLimits(),
     ),
-    (413, "request body exceeds 32 MB", "request", Limits(request_bytes=32 * MIB)),
+    (413, "request body exceeds 32 MB", "request", ImageLimits(request_bytes=32 * MIB)),
     (
         400,
         "The image is too large to send natively by this provider (9.1 MB request; 5.0 MB limit)",
         "request",
-        Limits(request_bytes=5 * MIB),
+        ImageLimits(request_bytes=5 * MIB),
     ),
 ]
 
@@ -226,27 +233,27 @@ ORDINARY = [
 
 @requirement("recover.wordings")
 @pytest.mark.parametrize(("status", "text", "kind", "limits"), REJECTIONS)
-def test_a_rejection_is_recognised(status: int, text: str, kind: Kind, limits: Limits) -> None:
-    found = lesson(status, text)
+def test_a_rejection_is_recognised(status: int, text: str, kind: RejectionKind, limits: ImageLimits) -> None:
+    found = parse_rejection(status, text)
     assert found is not None
     assert found.kind == kind
     assert found.lesson.limits == limits
-    assert found.lesson.why == WHY[kind]
+    assert found.lesson.why == REJECTION_REASONS[kind]
     assert not found.lesson.blind
 
 
 @requirement("recover.wordings")
 @pytest.mark.parametrize(("status", "text"), BLIND)
-def test_only_a_word_of_blindness_teaches_blindness(status: int, text: str) -> None:
-    found = lesson(status, text)
+def test_only_kind_blind_teaches_blindness(status: int, text: str) -> None:
+    found = parse_rejection(status, text)
     assert found is not None
-    assert (found.kind, found.lesson.blind, found.lesson.limits) == ("blind", True, Limits())
+    assert (found.kind, found.lesson.blind, found.lesson.limits) == ("blind", True, ImageLimits())
 
 
 @requirement("recover.not_images")
 @pytest.mark.parametrize(("status", "text"), ORDINARY)
 def test_an_ordinary_error_teaches_nothing(status: int, text: str) -> None:
-    assert lesson(status, text) is None
+    assert parse_rejection(status, text) is None
 
 
 def test_every_wording_decides_a_case() -> None:
@@ -281,13 +288,13 @@ WRAPPINGS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
 @pytest.mark.parametrize(("status", "text"), [(s, t) for s, t, *_ in REJECTIONS] + BLIND)
 def test_a_wrapped_rejection_says_the_same(wrapping: str, status: int, text: str) -> None:
-    assert lesson(status, WRAPPINGS[wrapping](text)) == lesson(status, text)
+    assert parse_rejection(status, WRAPPINGS[wrapping](text)) == parse_rejection(status, text)
 
 
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
 @pytest.mark.parametrize(("status", "text"), ORDINARY)
 def test_a_wrapped_ordinary_error_teaches_nothing(wrapping: str, status: int, text: str) -> None:
-    assert lesson(status, WRAPPINGS[wrapping](text)) is None
+    assert parse_rejection(status, WRAPPINGS[wrapping](text)) is None
 
 
 @requirement("recover.places")
@@ -313,45 +320,45 @@ def test_a_wrapped_ordinary_error_teaches_nothing(wrapping: str, status: int, te
         ("nowhere", []),
     ],
 )
-def test_the_images_that_it_names_are_found(named: str, places: list[tuple[str | int, ...]]) -> None:
-    found = lesson(400, anthropic(f"{named}: Could not process image"))
+def test_the_named_images_are_found(named: str, places: list[tuple[str | int, ...]]) -> None:
+    found = parse_rejection(400, anthropic(f"{named}: Could not process image"))
     assert found
-    assert list(found.places) == places
+    assert list(found.paths) == places
 
 
-def test_a_place_may_stand_beside_the_message() -> None:
+def test_a_location_may_be_beside_the_message() -> None:
     body = {"error": {"message": "Could not process image", "param": "messages.[0].content.[1].type"}}
-    found = lesson(400, json.dumps(body))
+    found = parse_rejection(400, json.dumps(body))
     assert found
-    assert found.places == (("messages", 0, "content", 1),)
+    assert found.paths == (("messages", 0, "content", 1),)
 
 
-def test_a_validator_names_its_place_in_front_of_its_message() -> None:
+def test_a_validators_location_comes_before_its_message() -> None:
     def body(*loc: str | int) -> str:
         return json.dumps({"detail": [{"loc": loc, "msg": "Input should be a valid string", "input": []}]})
 
-    found = lesson(422, body("body", "messages", 3, "content", "str"))
+    found = parse_rejection(422, body("body", "messages", 3, "content", "str"))
     assert found
     assert found.kind == "tool_images"
-    assert lesson(422, body("body", "model")) is None
+    assert parse_rejection(422, body("body", "model")) is None
 
 
 def test_what_an_error_quotes_from_the_request_teaches_nothing() -> None:
     quoted = "The model does not support image input"
     body = {"detail": [{"msg": "Field required", "loc": ["body", "model"], "input": {"text": quoted}}]}
-    assert lesson(422, json.dumps(body)) is None
-    assert lesson(400, json.dumps({"error": "bad request", "request": {"messages": [quoted]}})) is None
+    assert parse_rejection(422, json.dumps(body)) is None
+    assert parse_rejection(400, json.dumps({"error": "bad request", "request": {"messages": [quoted]}})) is None
 
 
-def test_an_error_that_is_deeper_than_any_error_is_read_in_part() -> None:
-    assert lesson(400, '{"a":' * 30_000) is None
-    assert lesson(400, "[" * 60_000) is None
-    assert sentences('{"a": "shallow", "b": ' + '{"a":' * 40 + '"deep"' + "}" * 41) == ("shallow",)
+def test_a_deeply_nested_error_is_read_in_part() -> None:
+    assert parse_rejection(400, '{"a":' * 30_000) is None
+    assert parse_rejection(400, "[" * 60_000) is None
+    assert extract_sentences('{"a": "shallow", "b": ' + '{"a":' * 40 + '"deep"' + "}" * 41) == ("shallow",)
 
 
 @given(st.integers(100, 599), st.text() | st.binary().map(lambda data: data.decode("latin-1")))
-def test_any_text_has_an_answer(status: int, text: str) -> None:
-    found = lesson(status, text)
+def test_any_text_is_a_rejection_or_none(status: int, text: str) -> None:
+    found = parse_rejection(status, text)
     assert found is None or isinstance(found, Rejection)
 
 
@@ -362,6 +369,6 @@ def test_any_text_has_an_answer(status: int, text: str) -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["loc", "msg"]), inner),
     ),
 )
-def test_any_json_has_an_answer(status: int, body: object) -> None:
-    found = lesson(status, json.dumps(body))
+def test_any_json_is_a_rejection_or_none(status: int, body: object) -> None:
+    found = parse_rejection(status, json.dumps(body))
     assert found is None or isinstance(found, Rejection)

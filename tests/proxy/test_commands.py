@@ -1,4 +1,4 @@
-"""`/vision-proxy` typed into a conversation: answered by the proxy, unseen by the model, now and ever after."""
+"""`/vision-proxy` typed into a conversation: the proxy answers it, and the model never sees it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.asking import WIRES, ask_chat, pasted_chat, pasted_message
-from tests.proxy.raw import exchange
-from tests.proxy.running import sightline
+from tests.proxy.clients import WIRES, ask_chat, pasted_chat, pasted_message
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -32,11 +32,11 @@ def typed(words: str) -> dict[str, Any]:
 
 @EVERY_WAY
 @requirement("command.recognised", "command.proxy_verbs")
-def test_a_command_is_answered_here_and_the_upstream_is_not_called(tmp_path: Path, wire: str, stream: bool) -> None:
+def test_a_command_is_answered_without_the_upstream(tmp_path: Path, wire: str, stream: bool) -> None:
     ask = WIRES[wire][0]
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         said = ask(proxy.url, "m", [typed("/vision-proxy status")], stream=stream)
-        assert re.match(r"/vision-proxy \w+: .*\bseer auto\b", said)
+        assert re.match(r"\[Vision Proxy\] [\w ]+: .*\bseer auto\b", said)
         assert "mode: fallback" in said
         for words in ("/vision-proxy mode always", "/vision-proxy consent yes openai", "/vision-proxy model a/b"):
             answer = ask(proxy.url, "m", [typed(words)], stream=stream)
@@ -54,7 +54,7 @@ def test_the_other_wires_answer_in_their_own_shape(tmp_path: Path, path: str) ->
         answer = json.loads(exchange(proxy.url, path, json.dumps(body).encode()).body)
         assert not provider.exchanges
     said = answer["candidates"][0]["content"]["parts"] if "candidates" in answer else answer["output"][0]["content"]
-    assert re.match(r"/vision-proxy \w+: ", said[0]["text"])
+    assert re.match(r"\[Vision Proxy\] [\w ]+: ", said[0]["text"])
 
 
 @requirement("command.proxy_verbs")
@@ -64,7 +64,7 @@ def test_an_image_of_the_conversation_is_listed_and_asked_about_by_its_sha256(tm
         talk = pasted_chat(PICTURE)
         talk.append({"role": "assistant", "content": ask_chat(url, model, talk)})
         listed = ask_chat(url, model, [*talk, typed("/vision-proxy list")])
-        assert listed == f"/vision-proxy sha256:{SHA}"
+        assert listed == f"[Vision Proxy] sha256:{SHA}"
         asked = f'/vision-proxy describe sha256:{SHA[:16]} --question "Which colours?"'
         said = ask_chat(url, model, [*talk, typed(asked)])
         assert SHOWN in said
@@ -73,7 +73,7 @@ def test_an_image_of_the_conversation_is_listed_and_asked_about_by_its_sha256(tm
 
 
 @requirement("command.proxy_verbs", "record.reach")
-def test_a_command_reaches_no_file_of_this_machine_and_no_image_of_another_key(tmp_path: Path) -> None:
+def test_a_command_reaches_no_local_file_and_no_foreign_image(tmp_path: Path) -> None:
     file = tmp_path / "secret.png"
     file.write_bytes(PICTURE)
     with deepseek() as provider, sightline(tmp_path / "home", f"deepseek={provider.url}") as proxy:
@@ -110,7 +110,7 @@ PASTED = pasted_message(PICTURE)[0]["content"][0]
 
 
 @requirement("command.cut")
-def test_what_a_client_sends_along_with_a_command_stays(tmp_path: Path) -> None:
+def test_other_content_of_a_command_message_stays(tmp_path: Path) -> None:
     asked = {"role": "user", "content": [PASTED, REMINDER, {"type": "text", "text": "/vision-proxy status"}]}
     after = [{"role": "assistant", "content": "/vision-proxy looks: …"}, typed("What is in the picture?")]
     body = json.dumps({"model": "m", "max_tokens": 9, "messages": [asked, *after]}).encode()
@@ -138,7 +138,7 @@ def test_what_a_client_sends_along_with_a_command_stays(tmp_path: Path) -> None:
     ],
 )
 @requirement("command.data")
-def test_a_request_that_demands_data_is_no_command(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
+def test_a_request_for_structured_data_is_not_a_command(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         exchange(proxy.url, path, json.dumps(body).encode())
         assert [json.loads(one.body) for one in provider.exchanges] == [body]
@@ -222,14 +222,14 @@ def test_text_beside_a_tool_result_goes_upstream_unchanged(tmp_path: Path, path:
 
 
 @requirement("command.cut")
-def test_without_any_command_the_same_bytes_go_out(tmp_path: Path) -> None:
+def test_without_a_command_the_body_is_unchanged(tmp_path: Path) -> None:
     body = b'{"model":"m" ,"max_tokens":9,"messages":[{"role":"user","content":"say /vision-proxy status"}]}'
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         assert exchange(proxy.url, "/v1/messages", body).status == 200
         assert provider.exchanges[0].body == body
 
 
-def test_counting_a_command_is_counting(tmp_path: Path) -> None:
+def test_a_count_of_a_command_is_forwarded(tmp_path: Path) -> None:
     body = json.dumps({"model": "m", "messages": [typed("/vision-proxy status")]}).encode()
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         assert b"input_tokens" in exchange(proxy.url, "/v1/messages/count_tokens", body).body

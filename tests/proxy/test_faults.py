@@ -1,4 +1,4 @@
-"""When something goes wrong: each fault is what the wire says it is, and nothing hangs."""
+"""Faults of upstreams and clients: each becomes the right error of the wire, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import anthropic
 import openai
 import pytest
 
-from tests.proxy.asking import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
-from tests.proxy.raw import exchange, head, plug, until
-from tests.proxy.running import sightline
+from tests.proxy.clients import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.raw_http import exchange, head, plug, until
+from tests.proxy.running_proxy import sightline
 from tests.refusals import NOT_SHOWN
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
@@ -42,7 +42,7 @@ def test_a_stream_that_breaks_off_ends_with_the_error_of_its_wire(tmp_path: Path
 
 @pytest.mark.parametrize("wire", WIRES)
 @requirement("fault.cut")
-def test_a_whole_answer_that_breaks_off_stays_broken(tmp_path: Path, wire: str) -> None:
+def test_a_json_answer_that_breaks_off_stays_incomplete(tmp_path: Path, wire: str) -> None:
     with Provider(faults=[Cut()]) as provider, sightline(tmp_path, provider.url) as proxy:
         with plug(proxy.url) as connection:
             body = json.dumps(HELLO).encode()
@@ -67,7 +67,7 @@ def test_a_stream_is_relayed_byte_for_byte(tmp_path: Path, wire: str, pictures: 
 
 @pytest.mark.parametrize("wire", WIRES)
 @requirement("stream.alive")
-def test_a_slow_provider_s_stream_is_kept_alive_and_then_goes_on(tmp_path: Path, wire: str) -> None:
+def test_keep_alives_precede_a_slow_stream(tmp_path: Path, wire: str) -> None:
     alive = {"messages": b'event: ping\ndata: {"type": "ping"}\n\n', "chat": b": sightline is waiting\n\n"}[wire]
     ask, pasted, _ = WIRES[wire]
     hang = Hang()
@@ -90,7 +90,7 @@ def test_a_slow_provider_s_stream_is_kept_alive_and_then_goes_on(tmp_path: Path,
 
 @pytest.mark.parametrize("wire", WIRES)
 @requirement("stream.alive")
-def test_an_error_after_keep_alives_is_told_inside_the_stream(tmp_path: Path, wire: str) -> None:
+def test_an_error_after_keep_alives_is_sent_inside_the_stream(tmp_path: Path, wire: str) -> None:
     hang = Hang()
     with deepseek(faults=[hang]) as provider, sightline(tmp_path, provider.url, patience=0.01) as proxy:
         body = streamed(wire, [{"role": "user", "content": "hi"}])  # model "m" does not exist there
@@ -104,7 +104,7 @@ def test_an_error_after_keep_alives_is_told_inside_the_stream(tmp_path: Path, wi
 
 @pytest.mark.parametrize("wire", WIRES)
 @requirement("fault.refused")
-def test_a_refused_connection_is_a_passing_fault_with_a_time_to_retry(tmp_path: Path, wire: str) -> None:
+def test_a_refused_connection_is_503_with_retry_after(tmp_path: Path, wire: str) -> None:
     with nobody_listens() as nobody, sightline(tmp_path, nobody) as proxy:
         answer = exchange(proxy.url, PATHS[wire], json.dumps(HELLO).encode())
     error = json.loads(answer.body)["error"]
@@ -116,7 +116,7 @@ def test_a_refused_connection_is_a_passing_fault_with_a_time_to_retry(tmp_path: 
 
 @pytest.mark.parametrize("fault", [Refuse(), Reset()], ids=["closed", "reset in the headers"])
 @requirement("fault.refused")
-def test_an_upstream_that_hangs_up_is_a_passing_fault(tmp_path: Path, fault: Fault) -> None:
+def test_an_upstream_that_closes_the_connection_is_503(tmp_path: Path, fault: Fault) -> None:
     with Provider(faults=[fault]) as provider, sightline(tmp_path, provider.url) as proxy:
         assert exchange(proxy.url, "/v1/messages", json.dumps(HELLO).encode()).status == 503
         assert exchange(proxy.url, "/v1/messages", json.dumps(HELLO).encode()).status == 200
@@ -124,7 +124,7 @@ def test_an_upstream_that_hangs_up_is_a_passing_fault(tmp_path: Path, fault: Fau
 
 @pytest.mark.parametrize("status", [429, 500, 529])
 @requirement("pass.routes")
-def test_an_upstream_s_own_error_passes_with_its_status(tmp_path: Path, status: int) -> None:
+def test_an_upstream_error_keeps_its_status(tmp_path: Path, status: int) -> None:
     fault = Fail(status=status, retry_after=7)
     with Provider(faults=[fault, fault]) as provider, sightline(tmp_path, provider.url) as proxy:
         body = json.dumps(HELLO | {"messages": pasted_message(PICTURE)}).encode()
@@ -137,7 +137,7 @@ def test_an_upstream_s_own_error_passes_with_its_status(tmp_path: Path, status: 
 @pytest.mark.parametrize("after", [None, 2], ids=["before the answer", "amid the stream"])
 @pytest.mark.parametrize("wire", WIRES)
 @requirement("fault.leaves")
-def test_a_client_that_leaves_takes_its_upstream_request_along(tmp_path: Path, wire: str, after: int | None) -> None:
+def test_a_disconnect_cancels_the_upstream_request(tmp_path: Path, wire: str, after: int | None) -> None:
     hang = Hang(after=after)
     with Provider(faults=[hang]) as provider, sightline(tmp_path, provider.url) as proxy:
         body = streamed(wire, [{"role": "user", "content": "hi"}])
@@ -148,7 +148,7 @@ def test_a_client_that_leaves_takes_its_upstream_request_along(tmp_path: Path, w
 
 
 @requirement("fault.leaves")
-def test_a_client_that_leaves_is_noticed_also_when_its_body_flowed_through(tmp_path: Path) -> None:
+def test_a_disconnect_is_noticed_after_a_streamed_body(tmp_path: Path) -> None:
     hang = Hang()
     with Provider(faults=[hang]) as provider, sightline(tmp_path, provider.url) as proxy:
         body = b"x" * 2_000_000
@@ -160,7 +160,7 @@ def test_a_client_that_leaves_is_noticed_also_when_its_body_flowed_through(tmp_p
 
 @requirement("fault.leaves")
 @pytest.mark.usefixtures("no_local_eyes")
-def test_a_client_that_leaves_takes_the_look_along_that_was_made_for_it(tmp_path: Path) -> None:
+def test_a_disconnect_cancels_the_description(tmp_path: Path) -> None:
     hang = Hang(model="deepseek-flash")
     with deepseek(faults=[hang]) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         asked = {"model": "deepseek-v4-pro", "messages": pasted_chat(PICTURE)}
@@ -174,7 +174,7 @@ def test_a_client_that_leaves_takes_the_look_along_that_was_made_for_it(tmp_path
 
 @requirement("fault.seer")
 @pytest.mark.usefixtures("no_local_eyes")
-def test_a_seer_that_hangs_up_costs_one_sentence_and_not_the_turn(tmp_path: Path) -> None:
+def test_a_seer_that_closes_the_connection_costs_one_sentence(tmp_path: Path) -> None:
     faults = [Reset(model="deepseek-flash"), Reset(model="deepseek-flash")]
     with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         assert ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE)) == "I see no image."
@@ -195,9 +195,9 @@ def test_invalid_base64_in_an_image_block_becomes_one_sentence(tmp_path: Path, d
 
 
 @requirement("receipts")
-def test_a_receipt_says_what_was_done_and_holds_no_key(tmp_path: Path) -> None:
+def test_a_receipt_says_what_was_done_without_keys(tmp_path: Path) -> None:
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         ask_messages(f"{proxy.url}/u/deepseek", "claude-opus-x", pasted_message(PICTURE))
         said = [str(receipt) for receipt in proxy.receipts]
-    assert said == ["claude-opus-x at deepseek: told by deepseek/deepseek-flash"]
+    assert said == ["claude-opus-x at deepseek: described by deepseek/deepseek-flash"]
     assert KEY not in repr(proxy.receipts)

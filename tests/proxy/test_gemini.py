@@ -1,4 +1,4 @@
-"""The Gemini wire through the proxy: model and stream stand in the path, and nobody is kept alive."""
+"""The Gemini wire through the proxy: the path names model and stream, and there are no keep-alives."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.asking import KEY
-from tests.proxy.raw import Got, exchange, head, plug, until
-from tests.proxy.running import sightline
+from tests.proxy.clients import KEY
+from tests.proxy.raw_http import Got, exchange, head, plug, until
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Cut, Hang
@@ -67,7 +67,7 @@ def test_from_gemini_3_on_images_stay_in_their_responses(tmp_path: Path, stream:
 @STREAMS
 @pytest.mark.parametrize("given", [READ, READ_SNAKE], ids=["camelCase", "snake_case"])
 @requirement("lower.gemini25")
-def test_up_to_gemini_2_5_images_stand_beside_their_responses(tmp_path: Path, stream: bool, given: Any) -> None:
+def test_up_to_gemini_2_5_images_are_beside_their_responses(tmp_path: Path, stream: bool, given: Any) -> None:
     with Provider() as provider, sightline(tmp_path, f"gemini={provider.url}") as proxy:
         assert sent(provider.url, path("gemini-2.5-pro"), given).status == 400, "as they were they are refused"
         said = asked(proxy.url, "gemini-2.5-pro", given, stream=stream)
@@ -78,7 +78,7 @@ def test_up_to_gemini_2_5_images_stand_beside_their_responses(tmp_path: Path, st
 
 @STREAMS
 @requirement("tell.sibling", "route.gemini")
-def test_a_blind_model_is_told_by_its_sibling_on_the_chat_wire(tmp_path: Path, stream: bool) -> None:
+def test_a_blind_model_gets_a_description_through_the_chat_wire(tmp_path: Path, stream: bool) -> None:
     with deepseek(key=KEY) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         said = asked(proxy.url, "deepseek-v4-pro", READ, stream=stream, prefix="/u/deepseek")
         assert f"I was told: image 1 of 1: {describe_quadrants(COLOURS)}" in said
@@ -96,7 +96,7 @@ def test_a_blind_model_is_told_by_its_sibling_on_the_chat_wire(tmp_path: Path, s
 
 
 @requirement("upstream.client_key", "seer.credential")
-def test_a_key_in_the_query_travels_on_and_is_lent_to_the_sibling(tmp_path: Path) -> None:
+def test_a_key_in_the_query_is_forwarded_and_used_for_the_sibling(tmp_path: Path) -> None:
     with deepseek(key=KEY) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         where = f"/u/deepseek{path('deepseek-v4-pro')}?key={KEY}"
         assert describe_quadrants(COLOURS) in words(exchange(proxy.url, where, json.dumps(PASTED).encode()))
@@ -104,7 +104,7 @@ def test_a_key_in_the_query_travels_on_and_is_lent_to_the_sibling(tmp_path: Path
 
 
 @requirement("dial.lines")
-def test_a_key_in_the_query_brings_no_header_of_its_own(tmp_path: Path) -> None:
+def test_a_key_in_the_query_adds_no_header(tmp_path: Path) -> None:
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         where = f"/u/deepseek{path('deepseek-v4-pro')}?key=abcd%0d%0aX-Evil:%201"
         exchange(proxy.url, where, json.dumps(PASTED).encode())
@@ -113,7 +113,7 @@ def test_a_key_in_the_query_brings_no_header_of_its_own(tmp_path: Path) -> None:
 
 
 @requirement("upstream.key")
-def test_an_upstream_s_own_key_replaces_every_one_of_the_client_s(tmp_path: Path) -> None:
+def test_an_upstream_key_replaces_every_key_of_the_client(tmp_path: Path) -> None:
     with Provider() as provider:
         upstreams = {"mine": {"baseUrl": {"gemini": provider.url}, "apiKey": "own"}}
         with sightline(tmp_path, env={"SIGHTLINE_UPSTREAMS": json.dumps(upstreams)}) as proxy:
@@ -135,7 +135,7 @@ def test_every_way_to_write_the_path_reaches_the_model(tmp_path: Path, version: 
 
 @requirement("route.count")
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_count_gets_the_same_edits_and_no_paid_look(tmp_path: Path, nested: bool) -> None:
+def test_a_count_gets_the_same_edits_without_a_paid_description(tmp_path: Path, nested: bool) -> None:
     given = {"generateContentRequest": PASTED} if nested else PASTED
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         sent(proxy.url, "/u/deepseek" + path("deepseek-v4-pro", "countTokens"), given)
@@ -147,7 +147,7 @@ def test_a_count_gets_the_same_edits_and_no_paid_look(tmp_path: Path, nested: bo
 
 
 @requirement("stream.gemini")
-def test_a_client_that_waits_hears_nothing_until_the_upstream_speaks(tmp_path: Path) -> None:
+def test_gemini_clients_get_no_keep_alives(tmp_path: Path) -> None:
     hang = Hang()
     given = json.dumps(PASTED).encode()
     with (
@@ -166,7 +166,7 @@ def test_a_client_that_waits_hears_nothing_until_the_upstream_speaks(tmp_path: P
 
 
 @requirement("fault.cut", "stream.broken")
-def test_a_stream_that_breaks_off_ends_as_google_s_own_do(tmp_path: Path) -> None:
+def test_a_broken_stream_ends_as_with_google(tmp_path: Path) -> None:
     where = path("m", "streamGenerateContent") + "?alt=sse"
     with Provider(faults=[Cut(after=2)]) as provider, sightline(tmp_path, provider.url) as proxy:
         got = sent(proxy.url, where, PASTED)
@@ -184,7 +184,7 @@ def test_a_stream_is_relayed_byte_for_byte(tmp_path: Path, query: str) -> None:
 
 
 @requirement("fault.refused")
-def test_a_refused_connection_is_a_passing_fault_in_the_wire_s_shape(tmp_path: Path) -> None:
+def test_a_refused_connection_is_503_in_the_shape_of_the_wire(tmp_path: Path) -> None:
     with nobody_listens() as nobody, sightline(tmp_path, nobody) as proxy:
         got = sent(proxy.url, path("m"), body(user(text("hi"))))
         unknown = sent(proxy.url, "/u/nobody" + path("m"), body(user(text("hi"))))

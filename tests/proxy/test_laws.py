@@ -1,4 +1,4 @@
-"""The laws as a client meets them: one retry, one honest error, and never worse than without us."""
+"""The laws as a client sees them: one retry, one clear error, and never worse than without the proxy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 import sightline as package
 from sightline.engine import driver
-from sightline.pixels.worker import Workers
+from sightline.pixels.workers import WorkerPool
 from tests.engine.parts import ScriptedSeer, Stage, asking, picture
-from tests.proxy.asking import WIRES, pasted_message
-from tests.proxy.raw import exchange
-from tests.proxy.running import sightline
+from tests.proxy.clients import WIRES, pasted_message
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Fail
@@ -46,7 +46,7 @@ _MOVING = re.compile(
     ],
 )
 @requirement("recover.one_retry")
-def test_a_request_that_is_rejected_again_and_again_is_sent_twice_and_no_more(tmp_path: Path, words: str) -> None:
+def test_a_rejected_request_is_sent_at_most_twice(tmp_path: Path, words: str) -> None:
     no = Fail(status=400, words=words)
     with Provider(faults=[no] * 5) as provider, sightline(tmp_path, provider.url) as proxy:
         body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
@@ -59,7 +59,7 @@ def test_a_request_that_is_rejected_again_and_again_is_sent_twice_and_no_more(tm
     "words", ["Could not process image", "The image data you provided does not represent a valid image"]
 )
 @requirement("recover.blindness_words")
-def test_words_that_do_not_speak_of_blindness_teach_none(tmp_path: Path, words: str) -> None:
+def test_other_rejections_do_not_teach_blindness(tmp_path: Path, words: str) -> None:
     with Provider(faults=[Fail(status=400, words=words)] * 2) as provider, sightline(tmp_path, provider.url) as proxy:
         for _ in range(2):
             body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
@@ -70,7 +70,7 @@ def test_words_that_do_not_speak_of_blindness_teach_none(tmp_path: Path, words: 
 
 @pytest.mark.parametrize("wire", PATHS)
 @requirement("law.6", "fault.permanent", "fault.neutral_words")
-def test_a_permanent_no_is_400_with_a_remedy_in_the_shape_of_the_wire(tmp_path: Path, wire: str) -> None:
+def test_a_permanent_refusal_is_400_in_the_shape_of_the_wire(tmp_path: Path, wire: str) -> None:
     with sightline(tmp_path) as proxy:
         answer = exchange(proxy.url, f"/u/nowhere{PATHS[wire]}", b"{}")
     error = json.loads(answer.body)["error"]
@@ -99,7 +99,7 @@ def _refusals() -> list[tuple[str, ast.Call]]:
 
 
 @requirement("law.6")
-def test_every_no_in_the_source_names_a_remedy() -> None:
+def test_every_refusal_in_the_source_has_a_remedy() -> None:
     found = _refusals()
     assert len(found) > 100
     without = [
@@ -109,7 +109,7 @@ def test_every_no_in_the_source_names_a_remedy() -> None:
 
 
 @requirement("fault.neutral_words")
-def test_no_word_of_ours_moves_a_client_to_repeat_its_request() -> None:
+def test_no_error_wording_makes_a_client_retry() -> None:
     """In what the proxy itself says: its own door, and the way to an upstream."""
     moving = [
         where
@@ -121,7 +121,7 @@ def test_no_word_of_ours_moves_a_client_to_repeat_its_request() -> None:
 
 @pytest.mark.parametrize("wire", ["messages", "chat"])
 @requirement("law.9", "engine.spare_whole")
-def test_a_fault_of_our_own_leaves_the_request_as_it_came(
+def test_an_internal_error_forwards_the_request_unchanged(
     tmp_path: Path, wire: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> NoReturn:
@@ -137,13 +137,13 @@ def test_a_fault_of_our_own_leaves_the_request_as_it_came(
 
 
 @requirement("engine.once", "body.resent")
-async def test_an_image_that_comes_again_is_neither_opened_nor_looked_at_again() -> None:
+async def test_a_repeated_image_is_not_decoded_or_described_again() -> None:
     """The workers have ended: whoever wanted to open the image again would be refused."""
-    workers = Workers()
+    workers = WorkerPool()
     seer = ScriptedSeer(("a red barn",))
     stage = Stage(seer, workers=workers)
     first = await stage.prepare(asking(picture(3)))
-    workers.end()
+    workers.shut_down()
     again = await stage.prepare(asking(picture(3)))
     assert again.tree == first.tree
     assert len(seer.looks) == 1

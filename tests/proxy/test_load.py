@@ -1,4 +1,4 @@
-"""Bodies and answers that are made to be expensive: they are bounded, and other requests are served meanwhile."""
+"""Expensive bodies and answers are bounded, and other requests are served meanwhile."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sightline.engine import MOST_IMAGES, MOST_MESSAGES
-from sightline.server import bodies
-from sightline.surfaces.proxy import bodies as proxy_bodies
-from tests.proxy.raw import Got, exchange, head, plug, until
-from tests.proxy.running import Running, sightline
+from sightline.engine import MAX_IMAGES, MAX_MESSAGES
+from sightline.server import asgi
+from sightline.surfaces.proxy import request_bodies as proxy_bodies
+from tests.proxy.raw_http import Got, exchange, head, plug, until
+from tests.proxy.running_proxy import Running, sightline
 from tests.requirements import requirement
 from tests.scripted.faults import Hang
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -104,7 +104,7 @@ MANY = {
 
 @pytest.mark.parametrize("values", MANY.values(), ids=MANY)
 @requirement("load.values")
-def test_a_body_of_too_many_values_passes_unread(tmp_path: Path, values: bytes) -> None:
+def test_a_body_with_too_many_values_is_forwarded_unread(tmp_path: Path, values: bytes) -> None:
     body = body_of(values)
     with proxied(tmp_path) as (proxy, upstream):
         assert exchange(proxy.url, PATH, body).status == 200
@@ -116,7 +116,7 @@ def test_a_body_of_too_many_values_passes_unread(tmp_path: Path, values: bytes) 
 
 @pytest.mark.parametrize("unit", [b"\\n", b"\\u00e9", b"word "])
 @requirement("load.text")
-def test_a_body_of_too_much_text_passes_unread(tmp_path: Path, unit: bytes) -> None:
+def test_a_body_with_too_much_text_is_forwarded_unread(tmp_path: Path, unit: bytes) -> None:
     body = body_of(b'{"role":"user","content":"%b"}' % (unit * (17 * 1024 * 1024 // len(unit))))
     with proxied(tmp_path) as (proxy, upstream):
         assert exchange(proxy.url, PATH, body).status == 200
@@ -127,7 +127,7 @@ def test_a_body_of_too_much_text_passes_unread(tmp_path: Path, unit: bytes) -> N
 
 
 @requirement("load.values", "load.beside")
-def test_a_small_packed_body_of_millions_of_values_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_compressed_body_of_millions_of_values_blocks_no_one(tmp_path: Path) -> None:
     body = gzip.compress(body_of(b"1," * 7_800_000 + b"1"))
     assert len(body) < 16_000
     with proxied(tmp_path) as (proxy, upstream):
@@ -143,23 +143,23 @@ def resident() -> int:
 
 
 @requirement("load.images")
-def test_a_body_of_too_many_images_passes_unread(tmp_path: Path) -> None:
+def test_a_body_with_too_many_images_is_forwarded_unread(tmp_path: Path) -> None:
     dot = json.dumps(an_image(paint_quadrants(some_colours(1), (2, 2)))).encode()
-    content = b",".join([dot] * (MOST_IMAGES + 1))
+    content = b",".join([dot] * (MAX_IMAGES + 1))
     body = body_of(b'{"role":"user","content":[%b]}' % content)
     with proxied(tmp_path) as (proxy, upstream):
         assert exchange(proxy.url, PATH, body).status == 200
         assert upstream.bodies == [body]
-        assert f"{MOST_IMAGES:,} images" in proxy.receipts[-1].notes[0]
+        assert f"{MAX_IMAGES:,} images" in proxy.receipts[-1].notes[0]
 
 
 @requirement("load.images")
-def test_a_body_of_too_many_messages_passes_unread(tmp_path: Path) -> None:
-    body = a_conversation(MOST_MESSAGES + 1)
+def test_a_body_with_too_many_messages_is_forwarded_unread(tmp_path: Path) -> None:
+    body = a_conversation(MAX_MESSAGES + 1)
     with proxied(tmp_path) as (proxy, upstream):
         assert exchange(proxy.url, PATH, body).status == 200
         assert upstream.bodies == [body]
-        assert f"{MOST_MESSAGES:,} messages" in proxy.receipts[-1].notes[0]
+        assert f"{MAX_MESSAGES:,} messages" in proxy.receipts[-1].notes[0]
 
 
 def _schema(number: int) -> dict[str, Any]:
@@ -182,8 +182,8 @@ def test_the_largest_real_bodies_are_read(tmp_path: Path) -> None:
 
 
 @requirement("load.memory")
-def test_large_requests_under_way_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxy_bodies, "MOST_VALUES_HELD", 150_000)
+def test_large_requests_share_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_bodies, "MAX_JSON_VALUES", 150_000)
     large, hang = a_conversation(30_000), Hang()
     with proxied(tmp_path, Reply(200, JSON, (b"{}",), fault=hang)) as (proxy, upstream):
         got: list[Got] = []
@@ -203,7 +203,7 @@ def test_large_requests_under_way_are_bounded_together(tmp_path: Path, monkeypat
 
 
 @requirement("load.answers")
-def test_a_whole_answer_of_too_many_values_goes_on_as_it_came(tmp_path: Path) -> None:
+def test_an_answer_with_too_many_values_is_relayed_unchanged(tmp_path: Path) -> None:
     answer = b'{"type":"message","content":[%b]}' % (b"{}," * 300_000 + b"1")
     streaming = SMALL.replace(b'"m"', b'"m","stream":true')
     with proxied(tmp_path, Reply(200, JSON, (answer,))) as (proxy, _):
@@ -239,8 +239,8 @@ def assert_asked_to_retry(got: Got) -> None:
 
 
 @requirement("load.bytes")
-def test_a_large_body_without_room_is_answered_with_503(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "MOST_HELD", 5_000_000)
+def test_a_large_body_without_memory_is_503(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "MAX_BUFFERED_BYTES", 5_000_000)
     large, hang = long_body(3_000_000), Hang()
     with proxied(tmp_path, Reply(200, JSON, (b"{}",), fault=hang)) as (proxy, upstream):
         got: list[Got] = []
@@ -260,8 +260,10 @@ def test_a_large_body_without_room_is_answered_with_503(tmp_path: Path, monkeypa
 
 
 @requirement("load.bytes")
-def test_a_body_that_has_no_room_when_unpacked_passes_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "MOST_HELD", 2_500_000)
+def test_a_decompressed_body_without_memory_is_forwarded_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asgi, "MAX_BUFFERED_BYTES", 2_500_000)
     packed = gzip.compress(long_body(3_000_000))
     with proxied(tmp_path) as (proxy, upstream):
         for send in (exchange_packed, chunked_packed):
@@ -279,20 +281,20 @@ def chunked_packed(url: str, packed: bytes) -> Got:
 
 
 @requirement("load.bytes")
-def test_small_bodies_have_room_beside_large_ones_and_all_of_it_is_given_back() -> None:
-    memory = bodies.MemoryBudget(10_000_000)
-    with memory.open() as large, memory.open() as small:
+def test_small_bodies_have_a_reserve_and_all_memory_is_returned() -> None:
+    memory = asgi.MemoryBudget(10_000_000)
+    with memory.start_reservation() as large, memory.start_reservation() as small:
         assert large.add(10_000_000)
         assert not large.add(1)
-        assert small.add(bodies.MOST_SMALL)
+        assert small.add(asgi.MAX_SMALL_BODY)
         assert not small.add(1), "it is small no more"
-    assert memory.held == 0
+    assert memory.reserved == 0
 
 
 @requirement("load.bytes")
 def test_small_bodies_are_bounded_too() -> None:
-    memory = bodies.MemoryBudget(10_000_000)
+    memory = asgi.MemoryBudget(10_000_000)
     admitted = 0
-    while memory.open().add(bodies.MOST_SMALL):
+    while memory.start_reservation().add(asgi.MAX_SMALL_BODY):
         admitted += 1
-    assert admitted == (10_000_000 + bodies.SET_ASIDE) // bodies.MOST_SMALL
+    assert admitted == (10_000_000 + asgi.SMALL_BODY_RESERVE) // asgi.MAX_SMALL_BODY

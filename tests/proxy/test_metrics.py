@@ -1,4 +1,4 @@
-"""What the proxy counts, as Prometheus reads it."""
+"""The counters that the proxy exports for Prometheus, and its token."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.surfaces.proxy.telemetry import Counts, Metrics, SharedCounts
-from tests.proxy.asking import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
-from tests.proxy.raw import exchange
-from tests.proxy.running import sightline
+from tests.proxy.clients import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
@@ -30,7 +30,7 @@ def counted(url: str) -> str:
 
 
 @requirement("route.metrics")
-def test_requests_sights_and_repairs_are_counted_and_nothing_of_theirs_is_told(tmp_path: Path) -> None:
+def test_requests_sights_and_repairs_are_counted_without_content(tmp_path: Path) -> None:
     with deepseek() as blind, sightline(tmp_path, f"deepseek={blind.url}") as proxy:
         assert "sightline_requests_under_way 0" in counted(proxy.url)
         ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
@@ -58,7 +58,7 @@ _counts = st.dictionaries(
 
 @given(_counts, st.integers(0, 99))
 @requirement("serve.counts")
-def test_counts_that_are_shared_are_read_as_they_were_written(counts: Counts, under_way: int) -> None:
+def test_shared_counts_are_read_as_written(counts: Counts, under_way: int) -> None:
     together = SharedCounts(2)
     together.write(1, counts, under_way)
     assert together.read(1) == (counts, under_way)
@@ -66,7 +66,7 @@ def test_counts_that_are_shared_are_read_as_they_were_written(counts: Counts, un
 
 
 @requirement("serve.counts")
-def test_each_of_several_processes_tells_the_counts_of_all_and_one_in_another_s_place_goes_on() -> None:
+def test_each_process_returns_the_sum_of_all_counts() -> None:
     together = SharedCounts(3)
     one, other = Metrics(together, 0), Metrics(together, 2)
     for metrics in (one, other, other):
@@ -84,7 +84,7 @@ def test_each_of_several_processes_tells_the_counts_of_all_and_one_in_another_s_
 
 
 @requirement("serve.token")
-def test_with_a_token_only_who_brings_it_is_served_and_it_goes_no_further(tmp_path: Path) -> None:
+def test_the_token_is_required_and_not_forwarded(tmp_path: Path) -> None:
     body = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}'
     with Provider() as provider, sightline(tmp_path, provider.url, token="s3cret") as proxy:
         for headers in ([], [("x-sightline-token", "wrong")], [("authorization", "Bearer s3cret")]):
@@ -101,7 +101,7 @@ def test_with_a_token_only_who_brings_it_is_served_and_it_goes_no_further(tmp_pa
 
 
 @requirement("serve.token")
-def test_a_token_may_be_of_any_letters(tmp_path: Path) -> None:
+def test_a_token_may_have_any_characters(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url, token="žluťoučký") as proxy:
         given = [("x-sightline-token", "žluťoučký".encode().decode("latin-1"))]
         assert exchange(proxy.url, "/sightline/health", method="GET", headers=given).status == 200

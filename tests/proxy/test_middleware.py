@@ -1,4 +1,4 @@
-"""The middleware of the proxy, around an application that does nothing but answer."""
+"""The proxy's middleware around a trivial application."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def status_of(app: App, path: str = "/v1/messages", method: str = "POST", header
         ([*HERE, (b"sec-fetch-site", b"cross-site")], 403),
     ],
 )
-def test_without_a_token_only_programs_of_this_machine_are_served(headers: Headers, expected: int) -> None:
+def test_without_a_token_only_local_programs_are_served(headers: Headers, expected: int) -> None:
     assert status_of(guard(answering(200), "", refuse), headers=headers) == expected
 
 
@@ -85,7 +85,7 @@ def test_only_an_upgrade_to_a_websocket_is_refused() -> None:
         ("GET", "/sightlines", 299),
     ],
 )
-def test_pages_are_served_and_nothing_below_their_folder_is_passed_on(method: str, path: str, expected: int) -> None:
+def test_pages_are_served_and_nothing_below_them_is_forwarded(method: str, path: str, expected: int) -> None:
     pages = {"/sightline/health": lambda: (b"text/plain", b"")}
     assert status_of(serve_pages(answering(299), pages, b"hello", refuse), path, method) == expected
 
@@ -95,7 +95,7 @@ def test_a_mounted_application_gets_exactly_its_path() -> None:
     assert [status_of(app, path) for path in ("/mcp", "/mcp/", "/v1/messages")] == [201, 299, 299]
 
 
-def test_mounted_applications_alone_are_guarded_and_refuse_other_paths() -> None:
+def test_mounts_without_a_proxy_are_guarded() -> None:
     app = serve_mounts({"/mcp": answering(201)})
     assert [status_of(app, path) for path in ("/mcp", "/v1/messages")] == [201, 404]
     assert status_of(app, "/mcp", headers=[(b"host", b"example.com")]) == 403

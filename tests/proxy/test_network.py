@@ -1,4 +1,4 @@
-"""Web addresses of images behind the proxy: with the setting `network` off, no name is looked up."""
+"""Web addresses of images behind the proxy: with the setting `network` off, no name is resolved."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from tests.proxy.raw import exchange
-from tests.proxy.running import sightline
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
 
@@ -71,7 +71,7 @@ def sent(home: Path, wire: Any, model: str, **env: str) -> tuple[bytes, bytes]:
 
 @WIRES
 @requirement("tell.links.off", "settings.network")
-def test_with_the_network_off_a_text_only_model_is_told_of_the_setting(
+def test_with_the_network_off_the_model_reads_about_the_setting(
     tmp_path: Path, looked_up: list[str], wire: Any
 ) -> None:
     _, heard = sent(tmp_path, wire, "blind-1")
@@ -83,7 +83,7 @@ def test_with_the_network_off_a_text_only_model_is_told_of_the_setting(
 
 @WIRES
 @requirement("tell.links", "settings.network")
-def test_with_the_network_on_the_address_is_looked_up_and_judged(
+def test_with_the_network_on_the_address_is_resolved_and_checked(
     tmp_path: Path, looked_up: list[str], wire: Any
 ) -> None:
     _, heard = sent(tmp_path, wire, "blind-1", SIGHTLINE_NETWORK="on")
@@ -95,7 +95,7 @@ def test_with_the_network_on_the_address_is_looked_up_and_judged(
 @pytest.mark.parametrize("network", ["off", "on"])
 @WIRES
 @requirement("fit.opaque")
-def test_a_model_that_sees_gets_the_address_untouched(
+def test_a_seeing_model_gets_the_address_unchanged(
     tmp_path: Path, looked_up: list[str], wire: Any, network: str
 ) -> None:
     body, heard = sent(tmp_path, wire, "seeing-1", SIGHTLINE_NETWORK=network)
@@ -104,7 +104,7 @@ def test_a_model_that_sees_gets_the_address_untouched(
 
 
 @requirement("tell.links.off")
-def test_a_file_of_the_project_cannot_turn_the_network_on(
+def test_project_settings_cannot_turn_the_network_on(
     tmp_path: Path, looked_up: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "project"

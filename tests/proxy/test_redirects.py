@@ -1,4 +1,4 @@
-"""An upstream's redirect stays with that upstream: it never leads a client to another one through the proxy."""
+"""Redirects of an upstream stay with that upstream and never lead a client to another one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightline.model.profile import UpstreamDirectory
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Directory
-from sightline.settings import load
-from sightline.settings.upstreams import Taken, directory
-from sightline.surfaces.proxy.headers import LocationRewriter, Request
+from sightline.settings import load_settings
+from sightline.settings.upstreams import PreviousUpstreams, build_directory
+from sightline.surfaces.proxy.http_headers import ClientRequest, LocationRewriter, drop_body_headers
 from sightline.surfaces.proxy.routes import Route, find_route
-from tests.proxy.raw import Got, exchange
-from tests.proxy.running import sightline
+from tests.proxy.raw_http import Got, exchange
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.faults import Page
 from tests.scripted.provider import Provider
@@ -35,8 +35,8 @@ FLAGS = (
 ASKED = "/u/evil/v1/messages"
 
 
-def known() -> Directory:
-    found = directory(load({}), FLAGS, Taken({"gemini": "https://unnamed.example.com"}))
+def known() -> UpstreamDirectory:
+    found = build_directory(load_settings({}), FLAGS, PreviousUpstreams({"gemini": "https://unnamed.example.com"}))
     assert not isinstance(found, Refusal)
     return found
 
@@ -45,7 +45,7 @@ def rewriter(asked: str = ASKED, host: str = HERE) -> LocationRewriter:
     headers = [(b"host", host.encode())] if host else []
     way = find_route(asked, "", headers, known())
     assert isinstance(way, Route)
-    return LocationRewriter(Request("POST", headers), way, known())
+    return LocationRewriter(ClientRequest("POST", headers), way, known())
 
 
 def rewritten(*values: str, asked: str = ASKED, host: str = HERE, name: str = "location") -> list[str]:
@@ -115,7 +115,7 @@ WITHHELD: list[str] = []
         ("mailto:me@example.com", "mailto:me@example.com"),
     ],
 )
-def test_a_location_leads_into_its_own_upstream_or_to_an_address_of_its_own(location: str, expected: str) -> None:
+def test_a_location_stays_in_its_upstream_or_is_absolute(location: str, expected: str) -> None:
     assert rewritten(location) == [expected]
 
 
@@ -150,7 +150,7 @@ def test_a_location_leads_into_its_own_upstream_or_to_an_address_of_its_own(loca
         "http://@/u/other",
     ],
 )
-def test_a_location_that_may_be_a_proxy_of_ours_is_withheld(location: str) -> None:
+def test_a_location_that_may_be_a_proxy_is_withheld(location: str) -> None:
     assert rewritten(location) == WITHHELD
     assert rewritten(location, host="") == WITHHELD or "points-to" in location
     assert rewritten(location, name="content-location") == WITHHELD
@@ -159,7 +159,7 @@ def test_a_location_that_may_be_a_proxy_of_ours_is_withheld(location: str) -> No
 
 
 @requirement("route.redirect")
-def test_a_location_to_the_name_that_the_client_calls_us_by_is_withheld() -> None:
+def test_a_location_to_the_proxys_own_name_is_withheld() -> None:
     here = "proxy.example.com"
     assert rewritten(f"https://{here}/u/other/v1", host=here) == WITHHELD
     assert rewritten(f"http://{here.upper()}.:80/u/other/v1", host=here) == WITHHELD
@@ -186,7 +186,7 @@ def test_a_location_outside_the_base_path_is_made_absolute(location: str, expect
 
 
 @requirement("route.redirect")
-def test_a_client_that_names_no_upstream_stays_with_the_one_that_it_reached() -> None:
+def test_an_unnamed_upstream_keeps_its_redirects() -> None:
     assert rewritten("/v1/x", asked="/v1/messages") == ["/u/anthropic/v1/x"]
     gemini = "/v1beta/models/m:generateContent"
     assert rewritten(f"{gemini}?a", asked=gemini) == [f"{gemini}?a"], "an upstream without a name"
@@ -196,7 +196,7 @@ def test_a_client_that_names_no_upstream_stays_with_the_one_that_it_reached() ->
 
 
 @requirement("route.redirect")
-def test_of_several_locations_the_first_counts() -> None:
+def test_only_the_first_of_several_locations_is_kept() -> None:
     assert rewritten("/v1/a", "/u/other/v1") == ["/u/evil/v1/a"]
     assert rewritten(f"http://{HERE}/u/other", "/v1/a") == WITHHELD
 
@@ -250,7 +250,7 @@ def test_no_location_leads_to_another_upstream(location: str, asked: str) -> Non
 
 @requirement("route.redirect")
 @given(st.sampled_from(["evil.example.com", "elsewhere.example.com", HERE]), st.text(max_size=12))
-def test_no_location_is_a_fault(authority: str, rest: str) -> None:
+def test_any_location_is_handled(authority: str, rest: str) -> None:
     for value in rewritten(f"http://{authority}{rest}"):
         assert value.isascii()
         assert value.isprintable()
@@ -328,7 +328,7 @@ def locations(got: Got) -> Sequence[str]:
 
 
 @requirement("route.cookies")
-def test_a_cookie_goes_back_to_its_own_upstream_alone(tmp_path: Path) -> None:
+def test_a_cookie_goes_back_only_to_its_upstream(tmp_path: Path) -> None:
     """With a client that keeps cookies, as those of the SDKs do."""
     set_cookies = tuple(("set-cookie", f"{name}=1{rest}") for name, rest in COOKIES.items())
     with Provider() as evil, Provider() as other:
@@ -346,7 +346,7 @@ def test_a_cookie_goes_back_to_its_own_upstream_alone(tmp_path: Path) -> None:
 
 @requirement("route.cookies")
 @pytest.mark.parametrize(("path", "kept"), [("/v1/messages", {*"abcde"}), ("/x", set[str]())])
-def test_a_cookie_of_the_one_upstream_for_all_goes_to_no_other(tmp_path: Path, path: str, kept: set[str]) -> None:
+def test_a_cookie_of_the_default_upstream_goes_to_no_other(tmp_path: Path, path: str, kept: set[str]) -> None:
     set_cookies = tuple(("set-cookie", f"{name}=1{rest}") for name, rest in COOKIES.items())
     with Provider() as only:
         with sightline(tmp_path, only.url) as proxy, httpx2.Client(base_url=proxy.url) as client:
@@ -368,8 +368,55 @@ COOKIES = {
 
 
 @requirement("route.cookies")
-def test_a_cookie_keeps_what_does_not_say_where_it_goes() -> None:
+def test_a_cookie_keeps_its_other_attributes() -> None:
     given = "a=b=c; Max-Age=9; Path=/; SameSite=Lax; Domain=evil.example.com; Path=/u/other"
     assert rewritten(given, name="set-cookie") == ["a=b=c; Max-Age=9; SameSite=Lax; Path=/u/evil/"]
     assert rewritten("a=b; Path=/", name="set-cookie2") == []
     assert rewritten("a=b", name="set-cookie", asked="/v1beta/models/m:generateContent") == [], "it has no name here"
+
+
+ORIGIN_HEADERS = {
+    "Alt-Svc": 'h3="evil.example.com:443"; ma=86400',
+    "Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+    "Public-Key-Pins": 'pin-sha256="x"; max-age=1',
+    "Expect-CT": 'max-age=1, enforce, report-uri="https://evil.example.com"',
+    "Clear-Site-Data": '"*"',
+    "NEL": '{"report_to":"r","max_age":1,"success_fraction":1}',
+    "Report-To": '{"group":"r","max_age":1,"endpoints":[{"url":"https://evil.example.com"}]}',
+    "Reporting-Endpoints": 'r="https://evil.example.com"',
+    "Refresh": "0; url=/u/other/v1",
+    "Accept-CH": "Sec-CH-UA-Full-Version-List",
+    "Service-Worker-Allowed": "/",
+    "Use-As-Dictionary": 'match="/*"',
+    "Origin-Agent-Cluster": "?1",
+    "Set-Login": "logged-in",
+    "Secure-Session-Registration": '(ES256);path="/u/other/v1"',
+}
+OTHER_HEADERS = {
+    "retry-after": "1",
+    "www-authenticate": "Bearer",
+    "cache-control": "no-store",
+    "etag": '"a"',
+    "x-request-id": "r",
+    "x-ratelimit-remaining-requests": "9",
+    "openai-processing-ms": "3",
+}
+
+
+@requirement("route.origin")
+@pytest.mark.parametrize("status", [200, 302, 400, 503])
+def test_headers_about_the_origin_are_not_relayed(tmp_path: Path, status: int) -> None:
+    given = tuple({**ORIGIN_HEADERS, **OTHER_HEADERS}.items())
+    with Provider() as evil, sightline(tmp_path, f"evil={evil.url}") as proxy:
+        evil.faults.append(Page(status, "application/json", b"{}", given))
+        with httpx2.Client(base_url=proxy.url) as client:
+            got = client.post("/u/evil/v1/messages", json=TALK)
+    assert got.status_code == status
+    assert [name for name in ORIGIN_HEADERS if name in got.headers] == []
+    assert {name: got.headers.get(name) for name in OTHER_HEADERS} == OTHER_HEADERS
+
+
+@requirement("route.origin")
+def test_a_response_with_another_body_has_no_headers_about_the_origin_either() -> None:
+    given = [(name.lower().encode(), value.encode()) for name, value in ORIGIN_HEADERS.items() if name != "Refresh"]
+    assert drop_body_headers([*given, (b"x-request-id", b"r")]) == [(b"x-request-id", b"r")]

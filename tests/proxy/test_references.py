@@ -1,4 +1,4 @@
-"""A pasted image has its reference beside it: by that name it can be asked for, through any door."""
+"""A pasted image gets a reference beside it, by which every surface can find it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxy.asking import KEY, image_block, read_message, text
-from tests.proxy.four import WIRES, answered, asked, messages, parts, request, sent, shows
-from tests.proxy.raw import exchange
-from tests.proxy.running import sightline
+from tests.proxy.clients import KEY, image_block, read_message, text
+from tests.proxy.four_wires import WIRES, answered, asked, messages, parts, request, sent, shows
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider
@@ -36,7 +36,7 @@ def test_a_pasted_image_has_its_reference_before_it_in_every_request(tmp_path: P
 
 
 @requirement("refer.kept")
-def test_what_a_reference_names_is_in_the_record_for_its_own_client(tmp_path: Path) -> None:
+def test_a_referenced_image_is_in_the_record_of_its_client(tmp_path: Path) -> None:
     pasted = asked("anthropic", "Name the quadrants.", PICTURE)
     typed = {"role": "user", "content": "/vision-proxy list"}
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
@@ -52,7 +52,7 @@ def test_what_a_reference_names_is_in_the_record_for_its_own_client(tmp_path: Pa
 
 
 @requirement("refer.pasted")
-def test_what_a_tool_brought_gets_none(tmp_path: Path) -> None:
+def test_tool_images_get_no_reference(tmp_path: Path) -> None:
     body = json.dumps({"model": "m", "max_tokens": 9, "messages": read_message(PICTURE)}).encode()
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         assert exchange(proxy.url, "/v1/messages", body).status == 200
@@ -61,7 +61,7 @@ def test_what_a_tool_brought_gets_none(tmp_path: Path) -> None:
 
 @FOUR
 @requirement("refer.off", "law.1")
-def test_without_references_the_same_bytes_go_out(tmp_path: Path, wire: str) -> None:
+def test_without_references_the_body_is_unchanged(tmp_path: Path, wire: str) -> None:
     said = [asked(wire, "Name the quadrants.", PICTURE)]
     off = {"SIGHTLINE_REFERENCES": "off"}
     with Provider() as provider, sightline(tmp_path, provider.url, env=off) as proxy:
@@ -71,7 +71,7 @@ def test_without_references_the_same_bytes_go_out(tmp_path: Path, wire: str) -> 
 
 @FOUR
 @requirement("refer.once")
-def test_two_proxies_in_a_row_name_it_once(tmp_path: Path, wire: str) -> None:
+def test_two_proxies_in_a_row_add_one_reference(tmp_path: Path, wire: str) -> None:
     said = [asked(wire, "Name the quadrants.", PICTURE), *answered(wire, "Red."), asked(wire, "And?", PICTURE, OTHER)]
     with (
         Provider() as provider,
@@ -86,7 +86,7 @@ def test_two_proxies_in_a_row_name_it_once(tmp_path: Path, wire: str) -> None:
 
 
 @requirement("refer.cache")
-def test_a_cache_mark_stays_with_its_image_behind_the_reference(tmp_path: Path) -> None:
+def test_a_cache_mark_stays_with_its_image(tmp_path: Path) -> None:
     mark = {"cache_control": {"type": "ephemeral"}}
     said = [{"role": "user", "content": [text("Look."), {**image_block(PICTURE), **mark}]}]
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:

@@ -1,4 +1,4 @@
-"""The Responses wire through the proxy, as OpenAI's own SDK speaks it."""
+"""The Responses wire through the proxy, with OpenAI's own SDK."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import openai
 import pytest
 
-from tests.proxy.asking import KEY, Json
-from tests.proxy.raw import exchange, head, plug, until
-from tests.proxy.running import sightline
+from tests.proxy.clients import KEY, Json
+from tests.proxy.raw_http import exchange, head, plug, until
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Cut, Hang
@@ -61,7 +61,7 @@ def test_images_stay_in_their_outputs_and_the_body_arrives_as_it_came(tmp_path: 
 
 @STREAMS
 @requirement("lower.upstream_departs", "profile.models.more")
-def test_where_an_upstream_drops_images_from_outputs_they_are_shown_behind_them(tmp_path: Path, stream: bool) -> None:
+def test_images_are_hoisted_if_the_upstream_drops_them_in_outputs(tmp_path: Path, stream: bool) -> None:
     setting = {"SIGHTLINE_MODELS": json.dumps({"some-model": {"toolResultImages": False}})}
     with Provider(tool_images="dropped") as provider, sightline(tmp_path, provider.url, env=setting) as proxy:
         said = ask(proxy.url, "some-model", READ, stream=stream)
@@ -72,7 +72,7 @@ def test_where_an_upstream_drops_images_from_outputs_they_are_shown_behind_them(
 
 @STREAMS
 @requirement("tell.sibling", "route.responses")
-def test_a_blind_model_is_told_by_its_sibling_on_the_chat_wire(tmp_path: Path, stream: bool) -> None:
+def test_a_blind_model_gets_a_description_through_the_chat_wire(tmp_path: Path, stream: bool) -> None:
     with deepseek(key=KEY) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         said = ask(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", READ, stream=stream)
         assert f"I was told: image 1 of 1: {describe_quadrants(COLOURS)}" in said
@@ -103,7 +103,7 @@ def test_a_rejection_teaches_that_a_model_is_blind(tmp_path: Path) -> None:
 
 
 @requirement("route.count")
-def test_a_count_gets_the_same_edits_and_no_paid_look(tmp_path: Path) -> None:
+def test_a_count_gets_the_same_edits_without_a_paid_description(tmp_path: Path) -> None:
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         body = json.dumps({"model": "deepseek-v4-pro", "input": PASTED}).encode()
         exchange(f"{proxy.url}", "/u/deepseek/v1/responses/input_tokens", body)
@@ -125,7 +125,7 @@ def test_a_stream_that_breaks_off_raises_in_the_official_client(tmp_path: Path, 
 
 
 @requirement("stream.alive")
-def test_a_slow_stream_is_kept_alive_and_an_error_after_that_is_told_inside_it(tmp_path: Path) -> None:
+def test_an_error_after_keep_alives_is_inside_the_stream(tmp_path: Path) -> None:
     hang = Hang()
     body = json.dumps({**HELLO, "stream": True}).encode()
     with deepseek(faults=[hang]) as provider, sightline(tmp_path, provider.url, patience=0.01) as proxy:
@@ -144,7 +144,7 @@ def test_a_slow_stream_is_kept_alive_and_an_error_after_that_is_told_inside_it(t
 
 
 @requirement("fault.refused")
-def test_a_refused_connection_is_a_passing_fault_in_the_wire_s_shape(tmp_path: Path) -> None:
+def test_a_refused_connection_is_503_in_the_shape_of_the_wire(tmp_path: Path) -> None:
     with nobody_listens() as nobody, sightline(tmp_path, nobody) as proxy:
         answer = exchange(proxy.url, PATH, json.dumps(HELLO).encode())
         with pytest.raises(openai.InternalServerError, match="Sightline: "):

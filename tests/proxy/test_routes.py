@@ -1,4 +1,4 @@
-"""Whose host a request reaches that is none of a wire's: that of its credential."""
+"""Routes: which upstream gets a request, also for paths that no wire has."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightline.model.profile import UpstreamDirectory
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Directory
-from sightline.settings import load
-from sightline.settings.upstreams import Taken, directory
-from sightline.surfaces.proxy.routes import Headers, Route, find_route
+from sightline.server import Headers
+from sightline.settings import load_settings
+from sightline.settings.upstreams import PreviousUpstreams, build_directory
+from sightline.surfaces.proxy.routes import Route, find_route
 from tests.requirements import requirement
 
 
-def known(taken: Taken | None = None) -> Directory:
-    found = directory(load({}), taken=taken or Taken())
+def known(taken: PreviousUpstreams | None = None) -> UpstreamDirectory:
+    found = build_directory(load_settings({}), previous=taken or PreviousUpstreams())
     assert not isinstance(found, Refusal)
     return found
 
 
-def owner(path: str, headers: Headers, query: str = "", taken: Taken | None = None) -> str:
+def owner(path: str, headers: Headers, query: str = "", taken: PreviousUpstreams | None = None) -> str:
     way = find_route(path, query, headers, known(taken))
     assert isinstance(way, Route)
     return way.upstream.name
@@ -44,7 +45,7 @@ def owner(path: str, headers: Headers, query: str = "", taken: Taken | None = No
     ],
 )
 @requirement("route.credential")
-def test_a_credential_goes_to_no_host_but_its_own(path: str, header: tuple[str, str], expected: str) -> None:
+def test_a_credential_goes_only_to_its_own_host(path: str, header: tuple[str, str], expected: str) -> None:
     assert owner(path, [(header[0].encode(), header[1].encode())]) == expected
 
 
@@ -63,7 +64,7 @@ def test_a_credential_goes_to_no_host_but_its_own(path: str, header: tuple[str, 
     ],
 )
 @requirement("route.served")
-def test_a_path_that_says_again_what_its_upstream_s_address_ends_with_is_read(path: str, wire: str, url: str) -> None:
+def test_a_path_that_repeats_the_end_of_the_base_address_is_read(path: str, wire: str, url: str) -> None:
     way = find_route(path, "", [], known())
     assert isinstance(way, Route)
     assert way.wire is not None
@@ -71,22 +72,24 @@ def test_a_path_that_says_again_what_its_upstream_s_address_ends_with_is_read(pa
 
 
 @requirement("route.credential")
-def test_a_key_in_the_query_tells_it_too() -> None:
+def test_a_key_in_the_query_tells_the_api() -> None:
     assert owner("/v1/models", [], "pageSize=9&key=AIzaSyX") == "gemini"
 
 
 @requirement("route.credential")
-def test_what_does_not_tell_goes_where_the_agent_went_before() -> None:
-    one = Taken({"anthropic": "https://llm.example.com"})
+def test_an_unknown_api_goes_to_the_default_upstream() -> None:
+    one = PreviousUpstreams({"anthropic": "https://llm.example.com"})
     assert owner("/somewhere", [(b"authorization", b"Bearer x")], taken=one) == "llm.example.com"
-    both = Taken({"openai_responses": "https://llm.example.com/v1", "openai_chat": "https://llm.example.com/v1"})
+    both = PreviousUpstreams(
+        {"openai_responses": "https://llm.example.com/v1", "openai_chat": "https://llm.example.com/v1"}
+    )
     assert owner("/somewhere", [(b"authorization", b"Bearer x")], taken=both) == "llm.example.com"
     assert owner("/somewhere", [(b"authorization", b"Bearer x")]) == "openai"
 
 
 @given(st.text(st.characters(codec="latin-1")), st.text(st.characters(codec="latin-1")))
 @requirement("dial.lines")
-def test_a_key_out_of_a_query_can_stand_in_a_header(before: str, key: str) -> None:
+def test_a_key_from_a_query_is_valid_in_a_header(before: str, key: str) -> None:
     from urllib.parse import quote
 
     way = find_route("/v1beta/models/m:generateContent", f"{before}&key={quote(key)}", [], known())
@@ -155,7 +158,7 @@ def test_a_path_with_dot_segments_is_refused(path: str) -> None:
 
 @requirement("route.inside")
 @pytest.mark.parametrize(("path", "below"), ORDINARY)
-def test_an_ordinary_path_is_sent_as_it_came(path: str, below: str) -> None:
+def test_an_ordinary_path_is_sent_unchanged(path: str, below: str) -> None:
     way = find_route(path, "", [(b"x-goog-api-key", b"k")], known())
     assert isinstance(way, Route)
     assert way.url == f"https://generativelanguage.googleapis.com{below}"
@@ -174,7 +177,7 @@ def test_no_path_leaves_the_base_path_of_its_upstream(parts: list[str]) -> None:
     assert not {".", ".."} & set(segments)
 
 
-def directory_with_work() -> Directory:
-    found = directory(load({}), ["work=https://work.example.com/team/api"])
+def directory_with_work() -> UpstreamDirectory:
+    found = build_directory(load_settings({}), ["work=https://work.example.com/team/api"])
     assert not isinstance(found, Refusal)
     return found

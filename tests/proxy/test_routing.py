@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxy.four import WIRES, answered, asked, sent, shows
-from tests.proxy.running import sightline
+from tests.proxy.four_wires import WIRES, answered, asked, sent, shows
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.models import SEES
@@ -24,7 +24,7 @@ ENV = {"SIGHTLINE_MODE": "route", "SIGHTLINE_IMAGE_MODEL": "eyes-1"}
 
 @pytest.mark.parametrize("wire", WIRES)
 @requirement("mode.route", "mode.route.reasoning")
-def test_the_turn_of_an_image_goes_to_the_image_model_and_later_ones_are_told_by_it(tmp_path: Path, wire: str) -> None:
+def test_a_turn_with_images_is_routed_to_the_image_model(tmp_path: Path, wire: str) -> None:
     talk = [asked(wire, "Name the quadrants.", PICTURE)]
     with Provider((("main-*", "ollama"), ("*", SEES))) as provider, sightline(tmp_path, provider.url, env=ENV) as proxy:
         seen = sent(proxy.url, wire, "main-1", talk)

@@ -1,4 +1,4 @@
-"""Streams: as they come, always where they were asked for, and with no trace of a rejection that was repaired."""
+"""Streams: relayed as they come, converted if one was requested, and repaired without a trace."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 from sightline.cli import compose
 from sightline.model.refusal import Refusal
 from sightline.runtime import build_runtime
-from sightline.settings import load
+from sightline.settings import load_settings
 from tests.proxy import test_gemini, test_responses
-from tests.proxy.asking import KEY, WIRES, ask_messages, pasted_chat, pasted_message
-from tests.proxy.raw import Got, exchange, head, plug, until
-from tests.proxy.running import NOTHING_ON_LOOPBACK, Running, sightline
+from tests.proxy.clients import KEY, WIRES, ask_messages, pasted_chat, pasted_message
+from tests.proxy.raw_http import Got, exchange, head, plug, until
+from tests.proxy.running_proxy import NOTHING_ON_LOOPBACK, Running, sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Break, Cut, Garble, Hang, Page
@@ -92,7 +92,7 @@ def plain(got: Got) -> tuple[int, list[tuple[str, str]], bytes]:
 @EVERY
 @requirement("recover.in_stream", "recover.blind")
 @pytest.mark.usefixtures("no_local_eyes")
-def test_a_rejection_inside_a_stream_is_repaired_and_the_client_sees_nothing_of_it(tmp_path: Path, way: Way) -> None:
+def test_a_rejection_inside_a_stream_is_repaired_invisibly(tmp_path: Path, way: Way) -> None:
     with Provider((("*", "ollama"),), inside=True) as provider, sightline(tmp_path, provider.url) as proxy:
         assert exchange(provider.url, way.path, way.body).status == 200, "the rejection has no status of its own"
         repaired, direct = both(provider, proxy, way.path, way.body)
@@ -106,7 +106,7 @@ def test_a_rejection_inside_a_stream_is_repaired_and_the_client_sees_nothing_of_
 
 @EVERY
 @requirement("recover.in_stream", "recover.not_images")
-def test_an_error_about_something_else_passes_as_it_came(tmp_path: Path, way: Way) -> None:
+def test_another_error_inside_a_stream_is_relayed_unchanged(tmp_path: Path, way: Way) -> None:
     with Provider((("*", "data_policy"),), inside=True) as provider, sightline(tmp_path, provider.url) as proxy:
         relayed, direct = both(provider, proxy, way.path, way.body)
         assert plain(relayed) == plain(direct)
@@ -115,7 +115,7 @@ def test_an_error_about_something_else_passes_as_it_came(tmp_path: Path, way: Wa
 
 @EVERY
 @requirement("recover.in_stream", "stream.identity")
-def test_an_error_after_the_answer_began_is_none_of_ours(tmp_path: Path, way: Way) -> None:
+def test_an_error_after_the_answer_started_is_relayed(tmp_path: Path, way: Way) -> None:
     fault = Break(after=3)
     with Provider(faults=[fault, fault]) as provider, sightline(tmp_path, provider.url) as proxy:
         relayed, direct = both(provider, proxy, way.path, way.body)
@@ -124,7 +124,7 @@ def test_an_error_after_the_answer_began_is_none_of_ours(tmp_path: Path, way: Wa
 
 
 @requirement("recover.in_stream", "recover.one_retry", "recover.accepted")
-def test_what_is_rejected_twice_is_told_and_nothing_is_learnt(tmp_path: Path) -> None:
+def test_a_second_rejection_is_relayed_and_teaches_nothing(tmp_path: Path) -> None:
     way = ANSWERED["messages"]
     with Provider((("*", "ollama"),), inside=True) as provider, sightline(tmp_path, provider.url) as proxy:
         provider.faults.extend([None, Break(after=0)])
@@ -135,7 +135,7 @@ def test_what_is_rejected_twice_is_told_and_nothing_is_learnt(tmp_path: Path) ->
 
 
 @requirement("recover.in_stream")
-def test_a_rejection_in_one_piece_with_status_200_is_repaired_too(tmp_path: Path) -> None:
+def test_a_json_rejection_with_status_200_is_repaired(tmp_path: Path) -> None:
     no = json.dumps({"error": {"message": "this model does not support image input", "code": 400}}).encode()
     fault = Page(200, "application/json", no)
     for stream in (True, False):
@@ -154,7 +154,7 @@ FIRST = {"messages": 1, "chat": 1, "responses": 3, "gemini": 1}  # events: that 
 
 @pytest.mark.parametrize(("name", "events"), [*FIRST.items(), *((name, 4) for name in FIRST)])
 @requirement("stream.as_it_comes")
-def test_what_has_come_of_a_stream_is_with_the_client_before_more_comes(tmp_path: Path, name: str, events: int) -> None:
+def test_a_stream_is_relayed_piece_by_piece(tmp_path: Path, name: str, events: int) -> None:
     way = ANSWERED[name]
     hang = Hang(after=events)
     replies: list[Reply] = []
@@ -173,7 +173,7 @@ def test_what_has_come_of_a_stream_is_with_the_client_before_more_comes(tmp_path
 
 @EVERY
 @requirement("stream.always")
-def test_an_answer_in_one_piece_becomes_the_stream_that_was_asked_for(tmp_path: Path, way: Way) -> None:
+def test_a_json_answer_becomes_the_requested_stream(tmp_path: Path, way: Way) -> None:
     with Provider(streams=False) as provider, sightline(tmp_path, provider.url) as proxy:
         got = exchange(proxy.url, way.path, way.body)
         assert header(got, "content-type") == "text/event-stream"
@@ -202,7 +202,7 @@ def test_calls_and_usage_are_kept(tmp_path: Path) -> None:
 
 
 @requirement("stream.always")
-def test_an_answer_in_one_piece_and_packed_becomes_a_stream(tmp_path: Path) -> None:
+def test_a_compressed_json_answer_becomes_a_stream(tmp_path: Path) -> None:
     """Some pack whatever they were asked for."""
     said = {"id": "c", "object": "chat.completion", "model": "m", "choices": [{"message": {"content": "hello"}}]}
     packed = Page(200, "application/json", gzip.compress(json.dumps(said).encode()), (("content-encoding", "gzip"),))
@@ -218,7 +218,7 @@ LAST = {"messages": b'"message_stop"', "chat": b"data: [DONE]", "responses": b'"
 
 @pytest.mark.parametrize("name", LAST)
 @requirement("stream.alive", "pass.readable")
-def test_a_client_that_takes_packed_answers_gets_one_that_was_late(tmp_path: Path, name: str) -> None:
+def test_a_late_compressed_answer_is_relayed(tmp_path: Path, name: str) -> None:
     """Behind signs of life that are not packed, a stream must not be packed either."""
     hang = Hang()
     body = _body(**{"input" if name == "responses" else "messages": [{"role": "user", "content": "hi"}]})
@@ -238,7 +238,7 @@ def test_a_client_that_takes_packed_answers_gets_one_that_was_late(tmp_path: Pat
 
 
 @requirement("stream.always")
-def test_an_answer_in_one_piece_behind_keep_alives_is_said_inside_the_stream(tmp_path: Path) -> None:
+def test_a_json_answer_after_keep_alives_becomes_events(tmp_path: Path) -> None:
     hang = Hang()
     hang.reached.add_done_callback(lambda _: None)
     with (
@@ -254,7 +254,7 @@ def test_an_answer_in_one_piece_behind_keep_alives_is_said_inside_the_stream(tmp
 
 
 @requirement("stream.always")
-def test_a_list_of_gemini_stays_the_list_that_was_asked_for(tmp_path: Path) -> None:
+def test_a_json_list_of_gemini_stays_a_list(tmp_path: Path) -> None:
     with Provider(streams=False) as provider, sightline(tmp_path, provider.url) as proxy:
         relayed, direct = both(provider, proxy, GEMINI_PATH, json.dumps(GEMINI).encode())
     assert plain(relayed) == plain(direct)
@@ -272,9 +272,7 @@ def test_a_list_of_gemini_stays_the_list_that_was_asked_for(tmp_path: Path) -> N
 )
 @EVERY
 @requirement("stream.always", "fault.permanent")
-def test_what_cannot_be_told_as_a_stream_is_an_error_of_the_wire(
-    tmp_path: Path, way: Way, kind: str, said: bytes
-) -> None:
+def test_an_answer_that_cannot_be_converted_is_an_error(tmp_path: Path, way: Way, kind: str, said: bytes) -> None:
     with Provider(faults=[Page(200, kind, said)]) as provider, sightline(tmp_path, provider.url) as proxy:
         got = exchange(proxy.url, way.path, way.body)
     assert (got.status, header(got, "content-type")) == (400, "application/json")
@@ -284,7 +282,7 @@ def test_what_cannot_be_told_as_a_stream_is_an_error_of_the_wire(
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/json"])
 @requirement("stream.always", "stream.identity")
-def test_a_stream_by_another_name_is_one(tmp_path: Path, kind: str) -> None:
+def test_a_stream_with_another_content_type_is_recognized(tmp_path: Path, kind: str) -> None:
     way = ANSWERED["chat"]
     said = b'\ndata: {"choices":[{"index":0,"delta":{"content":"hello"}}]}\n\ndata: [DONE]\n\n'
     with Provider(faults=[Page(200, kind, said)]) as provider, sightline(tmp_path, provider.url) as proxy:
@@ -293,7 +291,7 @@ def test_a_stream_by_another_name_is_one(tmp_path: Path, kind: str) -> None:
 
 
 @requirement("stream.always", "fault.cut")
-def test_an_answer_in_one_piece_that_breaks_off_is_a_passing_fault(tmp_path: Path) -> None:
+def test_a_json_answer_that_breaks_off_is_503(tmp_path: Path) -> None:
     way = ANSWERED["chat"]
     with Provider(streams=False, faults=[Cut()]) as provider, sightline(tmp_path, provider.url) as proxy:
         got = exchange(proxy.url, way.path, way.body)
@@ -301,7 +299,7 @@ def test_an_answer_in_one_piece_that_breaks_off_is_a_passing_fault(tmp_path: Pat
 
 
 @requirement("fault.cut")
-def test_a_stream_that_told_its_length_and_broke_off_ends_as_its_wire_says(
+def test_a_broken_stream_with_a_length_ends_with_an_error_event(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     start = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 1000\r\n\r\n"
@@ -351,9 +349,9 @@ class Waiting:
         loop = Stopped()
 
         async def main() -> None:
-            whole = build_runtime(load(self._env), [f"{name}={provider.url}" if name else provider.url])
+            whole = build_runtime(load_settings(self._env), [f"{name}={provider.url}" if name else provider.url])
             assert not isinstance(whole, Refusal)
-            app = compose.proxy(whole)
+            app = compose.build_proxy(whole)
             work = asyncio.ensure_future(app({**self._scope, "headers": []}, self._receive, self._send))
             await asyncio.wrap_future(hang.reached)
             await turned()
@@ -377,7 +375,7 @@ async def turned() -> None:
 
 
 @requirement("stream.ten_seconds")
-def test_headers_wait_ten_seconds_for_a_status_and_then_keep_alives_begin(tmp_path: Path) -> None:
+def test_keep_alives_start_after_ten_seconds_without_a_status(tmp_path: Path) -> None:
     hang = Hang()
     waiting = Waiting(tmp_path, Way("/v1/messages", _body(messages=[{"role": "user", "content": "?"}]), str))
     alive = {"type": "http.response.body", "body": b'event: ping\ndata: {"type": "ping"}\n\n', "more_body": True}
@@ -398,7 +396,7 @@ def test_headers_wait_ten_seconds_for_a_status_and_then_keep_alives_begin(tmp_pa
 
 @EVERY
 @requirement("recover.in_stream")
-def test_a_beginning_is_held_back_for_ten_seconds_and_no_longer(tmp_path: Path, way: Way) -> None:
+def test_the_beginning_of_a_stream_is_held_for_at_most_ten_seconds(tmp_path: Path, way: Way) -> None:
     """The upstream has said 200 and then nothing: its own headers go out, and all else as it comes."""
     hang = Hang(after=0)
     waiting = Waiting(tmp_path, way)

@@ -1,4 +1,4 @@
-"""Pictures that a reader has to survive, each as a file."""
+"""Picture files that the reader must survive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def noise() -> Image.Image:
 
 
 def photograph() -> Image.Image:
-    """Soft light and shadow with grain, and no edge that is straight."""
+    """Draw soft light and shadow with grain, without a straight edge."""
     y, x = np.mgrid[0:480, 0:640] / 90.0
     light = np.stack([np.sin(x + 2 * np.cos(y)), np.cos(x * y / 3), np.sin(y + x / 2)], axis=2) * 80 + 120
     grain = np.random.default_rng(2).normal(0, 12, light.shape)
@@ -48,14 +48,14 @@ def deep() -> Image.Image:
 
 
 def clear() -> Image.Image:
-    """White letters on nothing at all."""
+    """Draw white letters on a transparent background."""
     image = Image.new("RGBA", (600, 120), (255, 255, 255, 0))
     ImageDraw.Draw(image).text((24, 30), "White on clear", (255, 255, 255, 255), ImageFont.load_default(32))
     return image
 
 
 def scrawl() -> Image.Image:
-    """What a hand might write that never learnt to."""
+    """Draw scribbles that look like handwriting."""
     image = Image.new("RGB", (600, 200), "white")
     pen, chance = ImageDraw.Draw(image), np.random.default_rng(3)
     for start in range(20, 560, 45):

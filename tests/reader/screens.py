@@ -1,4 +1,4 @@
-"""Screens as they are seen when everything was read: what is answered from them is the answer's own doing."""
+"""Readings of screens in which everything was read correctly, so that tests depend on nothing else."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from sightline.model.geometry import Box
-from sightline.reader.reading import TextLine
-from sightline.reader.regions import Pixels
+from sightline.reader.reading import Pixels, TextLine
 
 Place = tuple[float, float, float, float]
 
@@ -46,7 +45,7 @@ BLUE, ORANGE, GREEN = "#1f77b4", "#ff7f0e", "#2ca02c"
 
 
 def bar_chart(dark: bool = False, side: bool = False) -> Sketch:
-    """Two series in three groups against an axis from 0 to 100: 80 30, 55 65, 20 95."""
+    """Draw two series in three groups on an axis from 0 to 100: 80 30, 55 65, 20 95."""
     sketch = Sketch(ground="#101418", ink="#d0d0d0") if dark else Sketch()
     sketch.write(320, 20, "Orders by channel", 18, anchor="mm")
     low, high = (100, 600) if side else (420, 70)

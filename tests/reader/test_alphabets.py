@@ -1,4 +1,4 @@
-"""Letters that the readers were not taught are said to be unread, whatever they look like."""
+"""Text in unknown scripts is reported as unread, whatever it looks like."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_names_formulas_and_figures_are_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "other"), [("TIMH", True), ("Tema", True), ("Windows", False), ("42", False)])
-def test_where_much_is_in_other_letters_so_is_what_may_be_either(text: str, *, other: bool) -> None:
+def test_on_a_page_in_other_scripts_ambiguous_letters_are_not_read(text: str, *, other: bool) -> None:
     assert is_doubtful_script(spelt(text), 0.999) is other
     assert is_doubtful_script(spelt(text), 0.95)
 
@@ -59,7 +59,7 @@ def test_any_text_is_one_or_the_other(text: str, sure: float) -> None:
     assert is_doubtful_script(spelt(text), sure) in (True, False)
 
 
-def test_a_page_of_other_letters_is_said_to_have_text_that_could_not_be_read() -> None:
+def test_text_in_other_scripts_is_reported_as_unread() -> None:
     engine = open_engine()
     assert not isinstance(engine, Refusal), engine
     pixels = np.asarray(Image.open(KEPT / "alphabets.png").convert("RGB"))[:, :290]

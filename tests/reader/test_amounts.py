@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
-from sightline.reader.charts.find_charts import format_value
+from sightline.reader.charts import format_value
 from sightline.reader.phrases import parse_number, parse_whole_number, points_separate_thousands
 from sightline.reader.reading import Chart, ChartMark
 

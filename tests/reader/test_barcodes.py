@@ -22,7 +22,7 @@ def on_a_page(kind: str, text: str, x: int, y: int) -> tuple[NDArray[np.uint8], 
 @pytest.mark.parametrize(
     ("kind", "text"), [("QRCode", "otp://sightline?n=7"), ("Code128", "LOT-2231"), ("DataMatrix", "part 9")]
 )
-def test_a_code_is_read_where_it_stands(kind: str, text: str) -> None:
+def test_a_barcode_is_read_with_its_box(kind: str, text: str) -> None:
     page, (width, height) = on_a_page(kind, text, 120, 90)
     (found,) = read_barcodes(page)
     assert found.text == text

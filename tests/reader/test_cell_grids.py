@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
 from sightline.reader.examine import examine_image
-from sightline.reader.layout.tables import fill_cell_grid, find_cell_grids, table_texts
 from sightline.reader.reading import ImageReading, InterfacePart
-from sightline.reader.rectangles import enclosing_box
+from sightline.reader.rectangles import enclose_boxes
+from sightline.reader.tables import fill_cell_grid, find_cell_grids, read_tables
 from tests.reader.screens import WHITE, line
 from tests.reader.sketch import Sketch
 
@@ -24,7 +24,7 @@ ROWS = (
 
 
 def sheet(gap: int = 0) -> ImageReading:
-    """A table with a rule around every cell, or buttons with a gap between them, and a button below."""
+    """Draw a table with a rule around every cell, or buttons with gaps between them, and a button below."""
     sketch = Sketch()
     for (y, row), x in product(enumerate(ROWS), range(4)):
         left, top = 40 + 130 * x, 60 + 30 * y
@@ -40,8 +40,8 @@ def test_a_ruled_table_is_read_row_by_row_and_its_cells_are_no_parts() -> None:
     seen = sheet()
     assert [part.kind for part in seen.parts] == ["button"]
     assert seen.text.splitlines()[:4] == [" | ".join(row).rstrip() for row in ROWS]
-    (table,) = table_texts(seen)
-    assert table.heads() == ROWS[0]
+    (table,) = read_tables(seen)
+    assert table.get_heads() == ROWS[0]
     assert table.body == ROWS[1:]
 
 
@@ -49,7 +49,7 @@ def test_boxes_with_a_gap_between_them_are_parts_still() -> None:
     assert len(sheet(gap=8).parts) == 17
 
 
-def test_a_head_over_two_columns_is_a_cell_of_its_table_and_a_chip_within_a_cell_is_not() -> None:
+def test_a_head_over_two_columns_is_a_cell_of_its_table() -> None:
     cells = [InterfacePart("panel", Box(100 + 80 * x, 100 + 40 * y, 81, 41), WHITE) for x in range(4) for y in range(3)]
     heads = [InterfacePart("button", Box(100 + 160 * x, 70, 161, 31), WHITE) for x in range(2)]
     chip = InterfacePart("panel", Box(104, 130, 72, 9), WHITE)
@@ -82,4 +82,4 @@ boxes = st.builds(Box, *(st.integers(0, 40) for _ in range(2)), *(st.integers(1,
 def test_whatever_boxes_there_are_every_table_lies_around_its_cells(parts: list[InterfacePart]) -> None:
     for lattice in find_cell_grids(parts):
         assert len(lattice.cells) >= 6
-        assert enclosing_box(parts[at].box for at in lattice.cells) == lattice.box
+        assert enclose_boxes(parts[at].box for at in lattice.cells) == lattice.box

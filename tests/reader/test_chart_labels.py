@@ -69,7 +69,7 @@ def test_numbers_that_were_read_without_the_blanks_between_them_are_labels_each(
     assert all(abs(one - other) <= 3 for one, other in middles)
 
 
-def test_names_that_were_read_as_one_line_are_labels_each_and_words_of_one_name_stay_together() -> None:
+def test_names_read_as_one_line_are_split_into_labels() -> None:
     sketch = Sketch()
     sketch.write(40, 100, "New York", 14)
     sketch.write(140, 100, "Oslo", 14)

@@ -1,4 +1,4 @@
-"""Bar and line charts: values against the axis, names by labels and legend; and what is no chart."""
+"""Bar and line charts: values by the axis, names by labels and legend; and images without charts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
-from sightline.reader.charts.find_charts import find_charts, round_mark
+from sightline.reader.charts import find_charts, round_mark
 from sightline.reader.describe import describe_image
 from sightline.reader.examine import examine_image
 from sightline.reader.phrases import parse_number
@@ -38,7 +38,7 @@ def values(chart: Chart) -> dict[tuple[str, str], float]:
 
 
 def ruled(sketch: Sketch, top: float, zero: float = 420, step: float = 20, count: int = 6) -> None:
-    """An upright axis with its labels at the left."""
+    """Draw an upright axis with its labels at the left."""
     for place in range(count):
         y = zero + (top - zero) * place / (count - 1)
         sketch.box((72, y, 600, y + 1), "#c0c0c0")
@@ -56,7 +56,7 @@ def test_grouped_bars_are_read_by_label_and_legend(dark: bool, side: bool) -> No
     assert all(chart.box.x <= mark.box.x and mark.box.bottom <= chart.box.bottom for mark in chart.marks)
 
 
-def test_stacked_bars_have_the_values_of_their_pieces_and_small_ones_are_said_to_be_missing() -> None:
+def test_stacked_bars_have_the_values_of_their_pieces() -> None:
     sketch = Sketch()
     ruled(sketch, 70)
     told = {"Q1": (40, 35, 20), "Q2": (10, 60, 5), "Q3": (25, 0, 50)}
@@ -101,7 +101,7 @@ def test_bars_below_nought_are_negative_and_a_printed_number_is_taken_as_it_is()
     assert told == pytest.approx({("Mon", ""): 33.37, ("Tue", ""): -15.2, ("Wed", ""): 7.0}, abs=0.6)
 
 
-def test_bars_that_end_with_whole_pixels_are_told_as_round_as_those_allow() -> None:
+def test_values_of_bars_are_as_round_as_their_pixels_allow() -> None:
     sketch = Sketch((700, 450))
     for step in range(6):
         sketch.write(64, 380 - step * 60, str(step * 10), 16, anchor="rm")
@@ -115,13 +115,13 @@ def test_bars_that_end_with_whole_pixels_are_told_as_round_as_those_allow() -> N
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e3))
-def test_what_is_told_of_a_bar_is_within_what_it_may_be_off(value: float, slack: float) -> None:
+def test_the_value_of_a_bar_is_within_its_tolerance(value: float, slack: float) -> None:
     mark = ChartMark("a", "", value, Box(0, 0, 1, 1), (0, 0, 0), slack)
     assert abs(round_mark(mark) - value) <= slack + 1e-10 * abs(value)
     assert not value or round_mark(mark)
 
 
-def test_lines_are_read_where_the_labels_stand() -> None:
+def test_lines_are_read_at_their_labels() -> None:
     sketch = Sketch()
     ruled(sketch, 70)
     told = {BLUE: (10, 60, 45, 90), ORANGE: (80, 20, 70, 30)}
@@ -153,7 +153,7 @@ def test_two_charts_beside_each_other_are_two() -> None:
     assert [values(chart) for chart in found] == [pytest.approx(TOLD, abs=0.6)] * 2
 
 
-def test_bars_without_labels_are_told_with_a_doubt() -> None:
+def test_bars_without_labels_are_reported_with_a_doubt() -> None:
     sketch = bar_chart()
     sketch.lines = [line for line in sketch.lines if line.text not in ("North", "South", "East")]
     chart = only(sketch)
@@ -239,7 +239,7 @@ def test_points_in_the_labels_of_an_axis_are_read_together(labels: tuple[str, ..
     assert told == pytest.approx({"North": greatest / 2, "South": greatest, "East": greatest / 4}, rel=0.02)
 
 
-def test_a_piece_that_lies_beside_the_labels_is_no_ground() -> None:
+def test_a_piece_beside_the_labels_is_not_background() -> None:
     sketch = Sketch()
     for place in range(6):
         sketch.box((80 + place * 100, 60, 81 + place * 100, 425), "#c0c0c0")

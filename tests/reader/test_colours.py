@@ -1,4 +1,4 @@
-"""Names of colours, the commonest of an image, the ink of a line, and what is a photograph."""
+"""Names of colours, the most common ones of an image, those of a line, and photographs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_colour_has_a_name(colour: tuple[int, int, int]) -> None:
     assert name_colour(colour)
 
 
-def test_the_ink_and_the_ground_of_a_line_are_told() -> None:
+def test_the_colours_of_a_line_and_its_background_are_found() -> None:
     sketch = Sketch()
     sketch.box((0, 0, 320, 100), "#0067c0")
     sketch.write(20, 50, "Try again", 18, "#ffffff")

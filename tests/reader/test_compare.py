@@ -38,7 +38,7 @@ def test_two_screens_are_compared_line_by_line() -> None:
 
 
 def control(kind: PartKind, checked: bool | None = None, ink: Colour = BLACK, colour: Colour = WHITE) -> ImageReading:
-    """A control between a button that stays and a text that stays."""
+    """Return a control between a button and a text that don't change."""
     lines = (line("Cancel", 30, 20), line("Dark mode", 60, 60, ink=ink, ground=colour), line("Version 4", 60, 100))
     box = Box(40, 60, 13, 13) if kind in ("check", "radio") else Box(40, 50, 140, 30)
     cancel = InterfacePart("button", Box(20, 10, 90, 30), WHITE, (0,))
@@ -114,7 +114,7 @@ def test_a_screen_that_changed_in_much_is_still_the_same_screen() -> None:
     assert compare_images(before, screens.form(), None).text.count("\n") == 2
 
 
-def test_different_screens_are_said_to_be_different() -> None:
+def test_different_screens_are_reported_as_different() -> None:
     report = compare_images(screens.dialog(), screens.form(), None)
     assert report.text == (
         "Image 1 and Image 2 are different screens: of their 7 and 15 lines of text none is in both.\n"

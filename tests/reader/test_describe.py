@@ -9,8 +9,8 @@ import pytest
 from sightline.model.geometry import Box, Size
 from sightline.reader.describe import NOTE, describe_image
 from sightline.reader.examine import examine_image
-from sightline.reader.layout.page_text import find_heading
 from sightline.reader.ocr.page import replace_lone_strokes
+from sightline.reader.page_text import find_heading
 from sightline.reader.reading import Barcode, ImageReading, InterfacePart, Table
 from sightline.reader.rectangles import format_box
 from tests.reader import screens
@@ -52,10 +52,10 @@ def test_a_description_gives_every_value_of_a_chart() -> None:
     assert "Its colours: Europe blue, Asia orange." in text
 
 
-def test_what_reading_cannot_determine_is_said() -> None:
+def test_what_cannot_be_determined_is_reported() -> None:
     parts = (InterfacePart("picture", Box(0, 0, 9, 9), (1, 2, 3)),)
     codes = (Barcode("QRCode", "hello", Box(1, 2, 3, 4)),)
-    text = describe_image(ImageReading(Size(640, 480), parts=parts, codes=codes, photograph=True, turned=90)).text
+    text = describe_image(ImageReading(Size(640, 480), parts=parts, codes=codes, photograph=True, rotation=90)).text
     assert text.startswith("No text was found in this image.")
     for words in ("photograph", "rotation of 90 degrees", 'QRCode code at [1, 2, 4, 6] contains "hello"'):
         assert words in text

@@ -1,4 +1,4 @@
-"""Where text stands: the arithmetic on the map that the network gives."""
+"""Text areas: the arithmetic on the probabilities that the network returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MASKS = arrays(np.bool_, array_shapes(min_dims=2, max_dims=2, min_side=1, max_si
 
 
 def flooded(mask: Mask) -> set[frozenset[tuple[int, int]]]:
-    """The connected parts of a mask, corners counted, the slow way."""
+    """Return the connected parts of a mask, including by corners, the slow way."""
     left = {(int(y), int(x)) for y, x in np.argwhere(mask)}
     parts = set()
     while left:
@@ -35,7 +35,7 @@ def flooded(mask: Mask) -> set[frozenset[tuple[int, int]]]:
 
 
 def joined(mask: Mask) -> set[frozenset[tuple[int, int]]]:
-    runs = detector._Runs.of(mask)
+    runs = detector._Runs.from_mask(mask)
     part, count = runs.group()
     parts: list[set[tuple[int, int]]] = [set() for _ in range(count)]
     for place, row, start, end in zip(part, runs.row, runs.start, runs.end, strict=True):
@@ -57,11 +57,11 @@ def test_a_spiral_is_one_part() -> None:
 
 @given(MASKS)
 def test_a_level_part_reaches_from_its_first_to_its_last_pixel(mask: Mask) -> None:
-    runs = detector._Runs.of(mask)
+    runs = detector._Runs.from_mask(mask)
     if not len(runs.row):
         return
     part, count = runs.group()
-    left, right, top, bottom = runs.extents(part, count, np.zeros(count))
+    left, right, top, bottom = runs.compute_extents(part, count, np.zeros(count))
     found = {(int(a), int(b), int(c), int(d)) for a, b, c, d in zip(left, right, top, bottom, strict=True)}
     wanted = set()
     for each in flooded(mask):
@@ -73,9 +73,9 @@ def test_a_level_part_reaches_from_its_first_to_its_last_pixel(mask: Mask) -> No
 def test_the_mean_of_a_part_is_that_of_its_own_pixels() -> None:
     chance = np.array([[0.9, 0.7, 0, 0.3], [0, 0, 0, 0.5]], np.float32)
     mask = chance > 0
-    runs = detector._Runs.of(mask)
+    runs = detector._Runs.from_mask(mask)
     part, count = runs.group()
-    assert sorted(runs.means(chance[mask], part, count).round(3).tolist()) == [0.4, 0.8]
+    assert sorted(runs.compute_means(chance[mask], part, count).round(3).tolist()) == [0.4, 0.8]
 
 
 def chances(page: Image.Image) -> NDArray[np.float32]:
@@ -108,7 +108,7 @@ def test_lines_that_lean_either_way_do_not_tilt_a_page() -> None:
     assert {spot.tilt for spot in detector._measure_areas(chances(page), 1.0)} == {0.0}
 
 
-def test_a_spot_lies_in_the_pixels_of_the_image_and_around_its_core() -> None:
+def test_a_text_area_is_inside_the_image_and_around_its_core() -> None:
     chance = np.zeros((60, 200), np.float32)
     chance[20:30, 40:140] = 1
     (spot,) = detector._measure_areas(chance, 0.5)
@@ -131,7 +131,7 @@ def test_neighbours_that_grew_into_each_other_are_parted() -> None:
 def test_the_size_that_is_looked_at_is_bounded(width: int, height: int) -> None:
     scale = detector.choose_scale(width, height)
     assert 0 < scale <= 1
-    assert width * scale * height * scale <= max(detector.BUDGET * 1.001, detector.TILE**2)
+    assert width * scale * height * scale <= max(detector.MAX_PIXELS * 1.001, detector.TILE**2)
     if max(width, height) <= detector.TILE:
         assert scale == 1
 

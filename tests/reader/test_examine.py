@@ -1,4 +1,4 @@
-"""All that is seen, put together, on screens whose words and places are known."""
+"""Complete readings of screens whose words and boxes are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAMPLES = Path(__file__).parents[2] / "bench" / "samples"
 
 
 def seen(name: str) -> ImageReading:
-    """A kept screen with its words as its lines, in no order."""
+    """Return a kept screen with its words as its lines, in no order."""
     said: dict[str, Any] = json.loads((SAMPLES / f"{name}.json").read_text())
     lines = [TextLine(word["t"], _tight(word["t"], word["i"])) for word in said["words"]]
     random.Random(3).shuffle(lines)
@@ -29,7 +29,7 @@ def seen(name: str) -> ImageReading:
 
 
 def _tight(text: str, edges: list[int]) -> Box:
-    """The box of a word; what stands in a field is kept with the whole field's."""
+    """Return the box of a word; text in a field has the box of the field."""
     left, top, right, bottom = edges
     return (
         Box(left + 13, top + 6, 7 * len(text), 12)
@@ -48,7 +48,7 @@ def test_every_bar_of_the_chart_has_its_value() -> None:
     assert chart.doubts == ""
 
 
-def test_the_parts_of_the_dialog_stand_where_they_were_put() -> None:
+def test_the_parts_of_the_dialog_are_where_they_were_drawn() -> None:
     dialog = seen("dialog")
     buttons = [part for part in dialog.parts if part.kind == "button"]
     assert [part.box for part in buttons] == [Box(450, 404, 100, 32), Box(560, 404, 104, 32), Box(676, 404, 104, 32)]
@@ -94,7 +94,7 @@ def test_noise_is_seen_as_nothing_but_a_picture() -> None:
     assert (whole.parts, whole.charts, whole.tables) == ((), (), ())
 
 
-def test_a_minus_right_before_a_number_that_the_reader_lost_is_found_and_another_dash_is_none() -> None:
+def test_a_lost_minus_sign_is_restored_and_another_dash_is_not() -> None:
     sketch = Sketch()
     for y, dash, gap in ((60, 0, 0), (140, 16, 4), (220, 16, 20), (300, 60, 4)):
         sketch.write(200, y, "7", 48)

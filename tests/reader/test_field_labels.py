@@ -1,20 +1,20 @@
-"""Which line is the label of a field: before it or above it, never what stands in another part."""
+"""Labels of fields: the line before or above a field, never text in another part."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from sightline.model.geometry import Box, Size
-from sightline.reader.interface.field_labels import label_parts
-from sightline.reader.lookup import find_value
+from sightline.reader.field_labels import label_parts
 from sightline.reader.reading import ImageReading, InterfacePart, TextLine
+from sightline.reader.schema_lookup import find_value
 from tests.reader.screens import line
 
 WHITE = (255, 255, 255)
 
 
 def screen(lines: list[TextLine], *parts: InterfacePart) -> ImageReading:
-    """Each part holds the lines within its box."""
+    """Return a reading in which each part has the lines within its box."""
     held = [
         replace(part, lines=tuple(at for at, each in enumerate(lines) if _in(each.box, part.box))) for part in parts
     ]
@@ -34,7 +34,7 @@ def told(seen: ImageReading) -> list[str | None]:
     return [called[part].text if part in called else None for part in seen.parts if part.kind == "field"]
 
 
-def test_labels_before_their_fields_are_theirs_also_where_the_field_above_holds_a_text() -> None:
+def test_labels_before_fields_win_over_text_in_the_field_above() -> None:
     names, held = ["Host name", "Port", "Display name"], ["printer-07", "9100", "Second floor"]
     lines = [line(text, 30, 70 + row * 46) for row, text in enumerate(names)]
     lines += [line(text, 190, 70 + row * 46) for row, text in enumerate(held)]
@@ -45,7 +45,7 @@ def test_labels_before_their_fields_are_theirs_also_where_the_field_above_holds_
     assert value.text == "9100"
 
 
-def test_labels_above_their_fields_are_theirs_beside_a_menu_in_the_rows_of_the_fields() -> None:
+def test_labels_above_fields_win_over_a_menu_beside_them() -> None:
     lines = [line("Name", 200, 40), line("Street", 200, 120), line("City", 200, 200)]
     menu = [line("Overview", 20, 70), line("Account", 20, 230)]
     seen = screen([*lines, *menu], *(field(200, 60 + row * 80) for row in range(3)))
@@ -58,7 +58,7 @@ def test_a_word_about_one_field_is_no_label_of_the_next() -> None:
     assert told(seen) == ["Email", None]
 
 
-def test_the_text_of_a_button_or_of_a_panel_above_is_no_label_but_one_in_the_same_panel_is() -> None:
+def test_only_text_in_the_same_panel_can_be_a_label() -> None:
     button, strip = (
         InterfacePart("button", Box(200, 30, 90, 24), WHITE),
         InterfacePart("panel", Box(20, 130, 600, 30), WHITE),

@@ -1,4 +1,4 @@
-"""The local seer in its own process: whatever the pixels are, it answers or says no."""
+"""The local seer in its own process: whatever the pixels are, it answers or refuses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from sightline.model.asking import Answer, Document, Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
-from sightline.pixels.worker import Workers
+from sightline.model.seer import Attachment, Question, SeerAnswer
+from sightline.pixels.workers import WorkerPool
 from sightline.reader.describe import NOTE
 from sightline.vision.seers import local
-from sightline.vision.seers.local import LocalSeer, local_seer, readers
+from sightline.vision.seers.local import LocalSeer, find_local_seer, start_readers
 from tests.reader.pictures import BAD, ORDERS, many_words, page, saved
 from tests.requirements import requirement
 
@@ -40,14 +40,14 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def seer() -> Iterator[LocalSeer]:
-    with readers() as work:
-        made = local_seer(Path(), work)
+    with start_readers() as work:
+        made = find_local_seer(Path(), work)
         assert isinstance(made, LocalSeer), made
         yield made
 
 
 def key(text: str) -> str:
-    """What is said; whether a space was seen between two letters is the reader's own matter."""
+    """Return the text without its spaces, which the reader may miss."""
     return "".join(text.split())
 
 
@@ -55,26 +55,26 @@ def image_of(data: bytes) -> Image:
     return Image(hashlib.sha256(data).hexdigest(), "image/png", Size(1, 1), data)
 
 
-async def told(seer: LocalSeer, data: bytes, question: str = "") -> Answer | Refusal:
-    return await seer.ask(Question("Describe this image.", (image_of(data),), asked=question))
+async def told(seer: LocalSeer, data: bytes, question: str = "") -> SeerAnswer | Refusal:
+    return await seer.ask(Question("Describe this image.", (image_of(data),), user_question=question))
 
 
 @requirement("seer.local.bad")
 @pytest.mark.parametrize("name", [name for name in BAD if name != "10,000 words"])
 async def test_whatever_the_pixels_are_it_is_described_and_nothing_is_made_up(seer: LocalSeer, name: str) -> None:
     answer = await told(seer, BAD[name]())
-    assert isinstance(answer, Answer), answer
+    assert isinstance(answer, SeerAnswer), answer
     assert answer.text.count(NOTE) == 1
     assert key(SAID.get(name, "No text was found")) in key(answer.text)
     if name not in SAID:
-        assert answer.spots == ()
+        assert answer.boxes == ()
 
 
 @requirement("seer.local.bad")
-async def test_ten_thousand_words_are_read_or_it_is_said_that_they_were_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ten_thousand_words_are_read_or_reported_as_unread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "SECONDS", 8.0)  # what is too much for a minute is so for less
-    with readers() as work:
-        seer = local_seer(Path(), work)
+    with start_readers() as work:
+        seer = find_local_seer(Path(), work)
         assert isinstance(seer, LocalSeer)
         answer = await told(seer, BAD["10,000 words"]())
     if isinstance(answer, Refusal):  # on a machine that has other things to do
@@ -86,22 +86,22 @@ async def test_ten_thousand_words_are_read_or_it_is_said_that_they_were_not(monk
 
 @requirement("seer.local.bad")
 @pytest.mark.parametrize("data", [b"", b"no image", BAD["alpha"]()[:900]], ids=["empty", "words", "cut"])
-async def test_what_is_no_image_is_a_no(seer: LocalSeer, data: bytes) -> None:
+async def test_the_reader_refuses_a_file_that_is_not_an_image(seer: LocalSeer, data: bytes) -> None:
     assert isinstance(await told(seer, data), Refusal)
 
 
 async def test_a_question_of_nothing_or_of_a_file_is_a_no(seer: LocalSeer) -> None:
-    for question in (Question("What?"), Question("What?", documents=(Document("application/pdf", b"%PDF"),))):
+    for question in (Question("What?"), Question("What?", attachments=(Attachment("application/pdf", b"%PDF"),))):
         assert isinstance(await seer.ask(question), Refusal)
 
 
 @requirement("seer.local.bounds")
-async def test_a_question_that_nobody_waits_for_ends_its_process_and_the_next_is_answered() -> None:
-    with readers() as work:
-        seer = local_seer(Path(), work)
+async def test_a_cancelled_question_ends_its_process_and_the_next_is_answered() -> None:
+    with start_readers() as work:
+        seer = find_local_seer(Path(), work)
         assert isinstance(seer, LocalSeer)
-        assert isinstance(await told(seer, saved(page(["Begun"]))), Answer)
-        (worker,) = work._alive
+        assert isinstance(await told(seer, saved(page(["Begun"]))), SeerAnswer)
+        (worker,) = work._workers
         watch = os.pidfd_open(worker._process.pid)
         asked = asyncio.create_task(told(seer, saved(many_words())))
         await asyncio.sleep(0.5)  # the more of it is done the better, but whenever it is dropped it ends
@@ -112,25 +112,25 @@ async def test_a_question_that_nobody_waits_for_ends_its_process_and_the_next_is
         os.close(watch)
         assert ended
         answer = await told(seer, saved(page(["Still here"])))
-    assert isinstance(answer, Answer), answer
+    assert isinstance(answer, SeerAnswer), answer
     assert key(answer.text).startswith("Stillhere")
 
 
 @requirement("seer.local.bounds")
 def test_so_many_read_at_once_and_an_idle_one_leaves() -> None:
-    with readers() as work:
-        assert (work._count, work._leave, work._limits.seconds, work._limits.waiting) == (2, 30.0, 60.0, True)
+    with start_readers() as work:
+        assert (work._count, work._idle_seconds, work._limits.seconds, work._limits.wall_clock) == (2, 30.0, 60.0, True)
 
 
 @requirement("seer.local.bounds")
-def test_what_there_was_no_time_for_is_said_and_looked_for_again() -> None:
+def test_lines_read_too_late_are_reported_and_tried_again() -> None:
     data = saved(page(["Read in the second attempt"]))
     asked = {"question": "", "schema": None, "images": [[image_of(data).sha256, len(data)]], "folder": ""}
-    hurried = local.local_task(data, {**asked, "seconds": 0.0})
+    hurried = local.run_local_task(data, {**asked, "seconds": 0.0})
     assert not isinstance(hurried, Refusal), hurried
     assert hurried[0]["text"].startswith("No text could be read")
     assert "There was no time to search the whole image" in hurried[0]["text"]
-    whole = local.local_task(data, {**asked, "seconds": 60.0})
+    whole = local.run_local_task(data, {**asked, "seconds": 60.0})
     assert not isinstance(whole, Refusal), whole
     assert key(whole[0]["text"]).startswith("Readinthesecondattempt")
 
@@ -140,12 +140,12 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="what a process has i
 
 @requirement("seer.local.bounds")
 @LINUX
-async def test_a_look_at_a_page_of_the_usual_size_needs_no_more_than_600_megabytes() -> None:
-    with readers() as work:
-        seer = local_seer(Path(), work)
+async def test_reading_a_usual_page_needs_at_most_600_megabytes() -> None:
+    with start_readers() as work:
+        seer = find_local_seer(Path(), work)
         assert isinstance(seer, LocalSeer)
-        assert isinstance(await told(seer, saved(page(["A page of the usual size"] * 30, (1920, 1080)))), Answer)
-        (worker,) = work._alive
+        assert isinstance(await told(seer, saved(page(["A page of the usual size"] * 30, (1920, 1080)))), SeerAnswer)
+        (worker,) = work._workers
         status = await asyncio.to_thread(Path(f"/proc/{worker._process.pid}/status").read_text)
     sizes = {row[0]: int(row[1]) / 1024 for row in map(str.split, status.splitlines()) if row[0].startswith("Vm")}
     assert sizes["VmHWM:"] < 600
@@ -154,15 +154,15 @@ async def test_a_look_at_a_page_of_the_usual_size_needs_no_more_than_600_megabyt
 
 @requirement("seer.local.bounds")
 @LINUX
-def test_memory_that_lies_in_pieces_is_given_back() -> None:
-    """Every fortieth of many blocks is still held: the C library would keep them all."""
+def test_fragmented_memory_is_released() -> None:
+    """Every fortieth of many blocks is still in use, so the C library would keep them all."""
     import subprocess
 
     code = (
-        "from sightline.reader.ocr.weights import _resident_bytes, release_memory;"
+        "from sightline.reader.ocr.weights import _measure_memory, release_memory;"
         "held = [bytes(100_000) for _ in range(6000)];"
-        "del held[::2], held[::2], held[::2]; before = _resident_bytes(); release_memory();"
-        "print(before >> 20, _resident_bytes() >> 20)"
+        "del held[::2], held[::2], held[::2]; before = _measure_memory(); release_memory();"
+        "print(before >> 20, _measure_memory() >> 20)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     before, after = map(int, ran.stdout.split())
@@ -171,12 +171,12 @@ def test_memory_that_lies_in_pieces_is_given_back() -> None:
 
 
 @requirement("seer.local.says")
-def test_where_it_is_not_installed_one_sentence_says_what_to_type(
+def test_a_missing_reader_is_refused_with_the_command_to_install_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sightline.reader.ocr.weights.find_pair", lambda name, data: None)
-    with Workers(local.TASKS) as work:
-        no = local_seer(tmp_path, work)
+    with WorkerPool(local.TASKS) as work:
+        no = find_local_seer(tmp_path, work)
     assert isinstance(no, Refusal)
     assert "pip install 'sightline[local]'" in no.remedy
 
@@ -185,8 +185,9 @@ def test_nothing_heavy_is_loaded_to_find_out_whether_it_is_there() -> None:
     import subprocess
 
     code = (
-        "import sys; from pathlib import Path; from sightline.vision.seers.local import local_seer, readers;"
-        "local_seer(Path(), readers()); print(sorted({'numpy', 'onnxruntime', 'pyvips', 'PIL'} & set(sys.modules)))"
+        "import sys; from pathlib import Path; from sightline.vision.seers.local import find_local_seer, start_readers;"
+        "find_local_seer(Path(), start_readers());"
+        "print(sorted({'numpy', 'onnxruntime', 'pyvips', 'PIL'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Reading for real: kept screens with their exact words, and pages that are hard or hopeless."""
+"""Text recognition on kept screens with known words, and on pages that are hard or hopeless."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pixels(image: Image.Image) -> Pixels:
 
 
 def words(name: str) -> Iterator[tuple[str, Box]]:
-    """The words of a kept screen, and the ink of each."""
+    """Return the words of a kept screen, and the ink of each."""
     known = json.loads((SAMPLES / f"{name}.json").read_text("utf-8"))
     for word in known["words"]:
         left, top, right, bottom = word["i"]
@@ -47,7 +47,7 @@ def words(name: str) -> Iterator[tuple[str, Box]]:
 
 
 def missing(name: str, lines: tuple[TextLine, ...]) -> list[str]:
-    """The words of a screen that do not stand in a line at their place."""
+    """Return the words of a screen that are in no line at their place."""
     return [text for text, ink in words(name) if not any(_says(line, text, ink) for line in lines)]
 
 
@@ -109,7 +109,7 @@ def test_lines_come_from_top_to_bottom() -> None:
 @requirement("read.turned")
 @pytest.mark.parametrize(("quarters", "turned"), [(0, 0), (1, 90), (2, 180), (3, 270)])
 def test_a_turned_page_is_read_all_the_same(quarters: int, turned: int) -> None:
-    """Turned against the clock: it has to be turned back by as much."""
+    """Rotated counterclockwise, so it must be rotated clockwise by as much."""
     upright = pixels(page(TEXTS))
     found = read_page(np.ascontiguousarray(np.rot90(upright, quarters)), engine())
     assert [line.text for line in found.lines] == TEXTS
@@ -129,14 +129,14 @@ def test_a_turned_page_is_read_all_the_same(quarters: int, turned: int) -> None:
 
 
 @requirement("read.turned")
-def test_a_page_that_lies_askew_is_read() -> None:
+def test_a_tilted_page_is_read() -> None:
     askew = page([*TEXTS, *TEXTS], (900, 400)).rotate(7, Image.Resampling.BICUBIC, fillcolor="white")
     assert [line.text for line in read_lines(pixels(askew), engine())] == [*TEXTS, *TEXTS]
 
 
 @requirement("read.unknown")
-def test_letters_that_nobody_knows_are_not_invented() -> None:
-    """Mirrored letters stand for those of an alphabet that the readers were not taught."""
+def test_unknown_letters_are_not_invented() -> None:
+    """Mirrored letters take the place of an unknown script."""
     mirrored = ImageOps.mirror(page(TEXTS))
     boxes = [
         Box(900 - line.box.right, line.box.y, *_sides(line.box)) for line in read_lines(pixels(page(TEXTS)), engine())
@@ -148,8 +148,8 @@ def _sides(box: Box) -> tuple[int, int]:
     return box.width, box.height
 
 
-def test_short_words_far_apart_on_a_strip_are_read_where_they_stand() -> None:
-    """The two are found as one wide line: most of it is blank, and nothing of it was passed over."""
+def test_short_words_far_apart_are_read_with_their_boxes() -> None:
+    """Both are found as one wide line, most of which is blank."""
     image = Image.new("RGB", (420, 80), "white")
     pen = ImageDraw.Draw(image)
     for x in (40, 202):
@@ -188,14 +188,14 @@ def test_a_very_long_image_is_read_to_its_end(size: tuple[int, int]) -> None:
 
 
 def test_a_huge_image_costs_no_copy_of_itself() -> None:
-    """It is looked at in parts, at a size that is bounded, and what stands there in large letters is read."""
+    """It is searched in tiles at a bounded size, and large letters are read."""
     image = Image.new("RGB", (9_000, 9_000), "white")
     ImageDraw.Draw(image).text((4_000, 4_500), "In the middle", "black", ImageFont.load_default(120))
     assert [line.text for line in read_lines(pixels(image), engine())] == ["In the middle"]
 
 
 @requirement("read.bounds")
-def test_when_time_is_over_what_was_read_is_given_and_the_rest_is_told() -> None:
+def test_when_time_runs_out_the_unread_lines_are_reported() -> None:
     asked = iter([True, True, True])  # one tile, two lines
     found = read_page(pixels(page(TEXTS)), engine(), lambda: next(asked, False))
     assert [line.text for line in found.lines] == TEXTS[:2]
@@ -206,12 +206,12 @@ def test_when_time_is_over_what_was_read_is_given_and_the_rest_is_told() -> None
 
 
 @requirement("read.bounds")
-def test_without_time_nothing_is_read_and_that_is_told() -> None:
+def test_without_time_nothing_is_read_and_that_is_reported() -> None:
     assert read_page(pixels(page(TEXTS)), engine(), lambda: False) == OcrPage((), searched=False)
 
 
 def test_a_line_in_grain_is_less_certain() -> None:
-    """Grain over small letters: some are hard to tell."""
+    """Draw grain over small letters, so that some are hard to read."""
     image = page(["Fifteen illegible lilies lie still in the mill"], (500, 60), 11)
     grain = np.random.default_rng(5).normal(0, 55, (60, 500, 1))
     lines = read_lines(np.clip(pixels(image) + grain, 0, 255).astype(np.uint8), engine())

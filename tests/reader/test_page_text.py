@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
-from sightline.reader.layout.page_text import lay_out_text, order_lines
-from sightline.reader.layout.tables import find_tables
+from sightline.reader.page_text import lay_out_text, order_lines
 from sightline.reader.reading import TextLine
+from sightline.reader.tables import find_tables
 
 WORD = st.text("abcde ", min_size=1, max_size=30)
 PLACED = st.builds(
@@ -27,7 +27,7 @@ def at(x: int, y: int, text: str, size: int = 12) -> TextLine:
 
 
 def read(lines: list[TextLine], boxes: tuple[Box, ...] = ()) -> list[str]:
-    """In reading order, whatever order they come in."""
+    """Return the lines in reading order."""
     shuffled = list(lines)
     random.Random(7).shuffle(shuffled)
     return [shuffled[place].text for place in order_lines(shuffled, boxes)]
@@ -47,14 +47,14 @@ def test_a_menu_close_above_two_columns_is_read_first() -> None:
     assert read([*menu, *tree, *code]) == [line.text for line in (*menu, *tree, *code)]
 
 
-def test_what_stands_in_a_panel_is_read_as_one() -> None:
+def test_the_text_of_a_panel_is_read_together() -> None:
     lines = [at(20, 20, "one"), at(20, 120, "two"), at(300, 20, "three"), at(300, 120, "four")]
     assert read(lines) == ["one", "three", "two", "four"]
     panels = (Box(0, 0, 200, 200), Box(280, 0, 200, 200))
     assert read(lines, panels) == ["one", "two", "three", "four"]
 
 
-def test_columns_beside_a_panel_are_read_before_it_or_after_as_they_stand() -> None:
+def test_columns_beside_a_panel_are_read_in_their_order() -> None:
     heading = at(220, 20, "A heading over both of the columns below")
     left = [at(220, 60 + row * 18, f"left line {row} with some words of prose") for row in range(5)]
     right = [at(520, 63 + row * 17, f"right line {row} with some words of prose") for row in range(5)]
@@ -65,7 +65,7 @@ def test_columns_beside_a_panel_are_read_before_it_or_after_as_they_stand() -> N
     assert read([heading, *left, *right, *after], (Box(800, 10, 150, 180),)) == [*text, *(line.text for line in tall)]
 
 
-def test_a_list_beside_a_panel_is_not_parted_by_it() -> None:
+def test_a_list_beside_a_panel_is_not_split() -> None:
     rows = [line for y in range(5) for line in (at(20, 20 + y * 30, f"Label {y}"), at(200, 20 + y * 30, f"value {y}"))]
     panel = [at(620, 20 + row * 30, f"panel {row}") for row in range(5)]
     assert read([*rows, *panel], (Box(600, 10, 200, 180),)) == [line.text for line in (*rows, *panel)]
@@ -80,7 +80,7 @@ def test_names_and_their_values_are_read_row_by_row() -> None:
 
 
 @given(st.lists(PLACED, max_size=40), st.lists(st.builds(Box, *[st.integers(0, 900)] * 2, *[st.integers(1, 900)] * 2)))
-def test_every_line_is_read_once_and_stands_in_the_text_as_it_is(lines: list[TextLine], boxes: list[Box]) -> None:
+def test_every_line_is_in_the_text_once(lines: list[TextLine], boxes: list[Box]) -> None:
     places = order_lines(lines, boxes)
     assert sorted(places) == list(range(len(lines)))
     placed = [lines[place] for place in places]

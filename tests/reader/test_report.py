@@ -15,7 +15,7 @@ from sightline.reader.reading import Barcode, ImageReading, InterfacePart, TextL
 from sightline.reader.report import ALL_TEXT, HINT, RELATED, ReadImage, find_related_items, report_images
 from tests.reader import screens
 from tests.reader.screens import RED, line
-from tests.reader.test_lookup import grid, lines_of
+from tests.reader.test_schema_lookup import grid, lines_of
 from tests.requirements import requirement
 
 
@@ -91,7 +91,7 @@ def test_text_in_a_photograph_is_never_refused() -> None:
 
 
 def test_the_related_lines_of_a_rotated_image_say_so() -> None:
-    reading = ImageReading(Size(640, 480), (line("STOP", 40, 40),), turned=90)
+    reading = ImageReading(Size(640, 480), (line("STOP", 40, 40),), rotation=90)
     related, _, _ = report_images("Where is the stop sign?", None, [read(reading)]).text.partition(NOTE)
     assert "rotation of 90 degrees" in related
 

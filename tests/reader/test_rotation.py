@@ -1,4 +1,4 @@
-"""Places in an image that lies on its side, there and back; and all that is seen in one."""
+"""Boxes in a rotated image, there and back, and the reading of one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from PIL import Image
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.reader.examine import examine_image, rotate_pixels
-from sightline.reader.layout.page_text import find_titles
 from sightline.reader.ocr.page import read_page
 from sightline.reader.ocr.weights import open_engine
-from sightline.reader.reading import ImageReading, TextLine
+from sightline.reader.page_text import find_titles
+from sightline.reader.reading import ImageReading, Pixels, TextLine
 from sightline.reader.rectangles import rotate_box
-from sightline.reader.regions import Pixels
-from sightline.vision.seers.local import local_task
+from sightline.vision.seers.local import run_local_task
 from tests.reader.pictures import sample, saved
 from tests.reader.sketch import Sketch
 from tests.requirements import requirement
@@ -28,7 +27,7 @@ QUARTERS = st.sampled_from([0, 90, 180, 270])
 
 
 @given(st.builds(Box, *[st.integers(0, 9)] * 2, *[st.integers(1, 9)] * 2), QUARTERS)
-def test_a_box_stands_where_its_pixels_go_and_comes_back(box: Box, degrees: int) -> None:
+def test_a_box_is_rotated_like_its_pixels_and_back(box: Box, degrees: int) -> None:
     pixels = np.zeros((24, 20, 3), np.uint8)
     pixels[box.y : box.bottom, box.x : box.right] = 255
     turned = rotate_pixels(pixels, degrees)
@@ -41,7 +40,7 @@ def test_a_box_stands_where_its_pixels_go_and_comes_back(box: Box, degrees: int)
 
 @requirement("read.turned")
 @pytest.mark.parametrize("turned", [90, 180, 270])
-def test_a_turned_page_is_seen_as_it_is_upright(turned: int) -> None:
+def test_a_rotated_page_is_read_as_an_upright_one(turned: int) -> None:
     whole = Sketch((700, 400))
     for column in (30, 380):
         for row in range(8):
@@ -54,7 +53,7 @@ def test_a_turned_page_is_seen_as_it_is_upright(turned: int) -> None:
     assert [line.text for line in seen.lines] == [line.text for line in straight.lines]
     assert [line.box for line in seen.lines] == [line.box for line in straight.lines]
     assert seen.size == size
-    assert seen.turned == turned
+    assert seen.rotation == turned
 
 
 @requirement("read.turned")
@@ -69,7 +68,7 @@ def test_the_dialog_on_its_side_has_its_buttons_and_its_text_in_order(turned: in
 
     pixels = np.asarray(sample("dialog"))
     straight, seen = looked(pixels), looked(rotate_pixels(pixels, 360 - turned))
-    assert seen.turned == turned
+    assert seen.rotation == turned
     assert seen.text == straight.text
     buttons = [part.box for part in straight.parts if part.kind == "button"]
     assert [part.box for part in seen.parts if part.kind == "button"] == buttons
@@ -84,7 +83,7 @@ def test_boxes_beside_the_words_are_in_the_pixels_of_the_image_as_it_came(turned
     def asked(pixels: Pixels, question: str) -> tuple[str, dict[str, Box]]:
         data = saved(Image.fromarray(pixels))
         told = {"question": question, "schema": None, "folder": "", "seconds": 60.0}
-        found = local_task(data, {**told, "images": [[hashlib.sha256(data).hexdigest(), len(data)]]})
+        found = run_local_task(data, {**told, "images": [[hashlib.sha256(data).hexdigest(), len(data)]]})
         assert not isinstance(found, Refusal), found
         return found[0]["text"], {label: Box(*box) for label, box, _ in found[0]["spots"]}
 

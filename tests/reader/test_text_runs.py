@@ -1,4 +1,4 @@
-"""Letters and ink put together."""
+"""Text runs: the network's letters combined with the ink."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDTH, HEIGHT = 400, 20
 
 
 def told(text: str, strokes: list[tuple[int, int]]) -> list[TextRun]:
-    """A letter over the middle of each stroke; a space of the text stands where the next letter is."""
+    """Return a letter over the middle of each stroke; a space has the place of the next letter."""
     letters, place = [], 0
     for letter in text:
         if letter == " ":
@@ -48,7 +48,7 @@ def test_a_wide_blank_is_a_space_though_the_network_saw_none() -> None:
 
 
 def test_a_low_line_is_one_only_where_there_is_ink() -> None:
-    """The reader takes the blank between two words of a dark terminal for one."""
+    """The network reads the blank between two words of a dark terminal as an underscore."""
     inked = [(10, 16), (18, 24), (26, 32)]
     assert told("a_b", inked) == [TextRun("a_b", 10, 32, 1.0)]
     blank = [Character("a", 13 / WIDTH, 1.0), Character("_", 22 / WIDTH, 0.97), Character("b", 31 / WIDTH, 1.0)]
@@ -64,7 +64,7 @@ def test_between_the_two_the_network_is_believed() -> None:
     assert [told("a b", strokes)[0].text, told("ab", strokes)[0].text] == ["a b", "ab"]
 
 
-def test_letters_of_the_far_east_stand_wide_apart() -> None:
+def test_cjk_characters_need_a_wider_gap_for_a_space() -> None:
     assert told("トリ", [(10, 20), (30, 40)])[0].text == "トリ"
     assert told("トリ", [(10, 20), (36, 46)])[0].text == "ト リ"
 
@@ -97,41 +97,41 @@ def test_no_letter_is_lost_or_moved(drawn: list[tuple[str, float, float]], data:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
 def test_strips_become_letters(best: list[int]) -> None:
-    """A letter that goes on is one letter; the same letter after a strip with none is another."""
+    """Repeats are one letter; the same letter after an empty strip is another."""
     strips = np.full((len(best), 4), 0.1, np.float32)
     strips[np.arange(len(best)), best] = 0.7
     found = _decode_strips(strips, ("", "a", "b", " "), 1 / len(best))
     wanted = "".join(" ab "[now] for before, now in pairwise([0, *best]) if now and now != before)
     assert "".join(letter.text for letter in found) == wanted
-    assert all(letter.text and 0 < letter.place < 1 and letter.sure == pytest.approx(0.7) for letter in found)
+    assert all(letter.text and 0 < letter.place < 1 and letter.confidence == pytest.approx(0.7) for letter in found)
     assert [letter.place for letter in found] == sorted(letter.place for letter in found)
 
 
 def picture(rows: list[str]) -> NDArray[np.uint8]:
-    """Dots are a blue ground, hashes white."""
+    """Draw dots in blue and hashes in white."""
     dots = np.array([[letter == "#" for letter in row] for row in rows])
     return np.where(dots[:, :, None], np.uint8(255), np.array([0, 90, 190], np.uint8)).astype(np.uint8)
 
 
-def test_ink_is_what_stands_out_from_the_commonest_colour() -> None:
+def test_ink_differs_from_the_most_common_colour() -> None:
     rows = ["........", "..##.#..", "..#..#..", "........"]
-    mask = line_image.ink_mask(picture(rows))
+    mask = line_image.find_ink(picture(rows))
     assert ["".join(".#"[cell] for cell in row) for row in mask.astype(int)] == rows
-    assert line_image.ink_columns(mask, 0, 4) == [(2, 4), (5, 6)]
+    assert line_image.find_ink_columns(mask, 0, 4) == [(2, 4), (5, 6)]
 
 
 def test_the_band_takes_the_dot_of_an_i_and_leaves_the_neighbour() -> None:
     rows = ["#.......", "........", "..#.....", "........", "..#.##..", "..#.#...", "........", "........", "######.."]
-    assert line_image.ink_rows(line_image.ink_mask(picture(rows)), (1, 4, 7, 6)) == (2, 6)
+    assert line_image.find_ink_rows(line_image.find_ink(picture(rows)), (1, 4, 7, 6)) == (2, 6)
     rows[-2:] = [".####...", ".####..."]  # as near as the dot, and cut off by the edge
-    assert line_image.ink_rows(line_image.ink_mask(picture(rows)), (1, 4, 7, 6)) == (2, 6)
+    assert line_image.find_ink_rows(line_image.find_ink(picture(rows)), (1, 4, 7, 6)) == (2, 6)
 
 
 def test_a_rule_under_the_text_is_no_ink_of_it() -> None:
     rows = ["........", "........", "..#.##..", "..#.#...", "########", "........"]
-    assert line_image.ink_rows(line_image.ink_mask(picture(rows)), (0, 2, 8, 3)) == (2, 4)
+    assert line_image.find_ink_rows(line_image.find_ink(picture(rows)), (0, 2, 8, 3)) == (2, 4)
 
 
 def test_a_core_without_ink_has_no_band() -> None:
     mask = np.zeros((10, 10), bool)
-    assert line_image.ink_rows(mask, (2, 2, 8, 8)) == (2, 2)
+    assert line_image.find_ink_rows(mask, (2, 2, 8, 8)) == (2, 2)

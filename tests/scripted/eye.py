@@ -17,7 +17,7 @@ from itertools import groupby, product
 
 from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat
 
-from sightline.pixels.card import ADVANCE, CODE_AT, CODE_LENGTH, COLUMNS, GLYPHS, ROWS
+from sightline.pixels.trial_card import ADVANCE, CODE_AT, CODE_LENGTH, COLUMNS, GLYPHS, ROWS
 
 RGB = tuple[int, int, int]
 Four = tuple[str, str, str, str]

@@ -8,7 +8,7 @@ from itertools import product
 
 from PIL import Image, ImageChops, ImageDraw
 
-from sightline.pixels.card import ADVANCE, CODE_AT, CODE_LENGTH, COLUMNS, GLYPHS, LETTERS, ROWS
+from sightline.pixels.trial_card import ADVANCE, CODE_AT, CODE_LENGTH, COLUMNS, GLYPHS, LETTERS, ROWS
 from tests.scripted.eye import CELL, PALETTE, RGB, draw_text
 
 EIGHT_THOUSAND_AND_ONE = 8001

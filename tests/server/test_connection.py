@@ -1,4 +1,4 @@
-"""A connection from its first byte to its last: what keeps it open, what closes it, and what is still delivered."""
+"""A server connection from its first byte to its last: framing, keep-alive, closing and draining."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sightline.server import LINE, App, Receive, Send, serve_app
+from sightline.server import DIRECT_CONNECTION, App, Receive, Send, serve_app
 from sightline.server.protocol import HttpProtocol
 from tests.dial.upstream import until
 from tests.requirements import requirement
@@ -45,7 +45,7 @@ async def read_to_end(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-async def test_a_response_of_unknown_length_is_chunked_for_http_1_1_alone() -> None:
+async def test_a_response_of_unknown_length_is_chunked_only_for_http_1_1() -> None:
     app = saying(b"one", b"two")
     head, _, body = (await answered(app, CLOSING)).partition(b"\r\n\r\n")
     assert (b"transfer-encoding: chunked" in head, body) == (True, b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n")
@@ -70,7 +70,7 @@ async def test_a_response_that_differs_from_its_length_is_cut(
     assert "content-length" in caplog.text
 
 
-async def test_an_application_that_fails_is_an_error_500_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failing_application_is_500_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         raise ValueError("no such thing")
 
@@ -96,7 +96,7 @@ async def test_a_response_is_read_by_a_client_that_is_still_sending(closing: byt
         writer.close()
 
 
-async def test_a_refusal_is_read_by_a_client_that_is_still_sending() -> None:
+async def test_a_400_is_read_by_a_client_that_is_still_sending() -> None:
     async with served(saying()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"BAD / HTTP/1.1\r\nhost: here\r\n\r\n" + bytes(500_000))
@@ -104,14 +104,14 @@ async def test_a_refusal_is_read_by_a_client_that_is_still_sending() -> None:
         writer.close()
 
 
-async def test_a_body_that_was_never_asked_for_is_not_waited_for() -> None:
+async def test_an_unread_body_is_not_waited_for() -> None:
     """Whether a client that expects 100 Continue sends its body after a final response is up to the client."""
     said = await answered(saying(b"no"), post(9, b"expect: 100-continue"))
     assert said.count(b"HTTP/1.1") == 1
     assert b"connection: close" in said
 
 
-async def test_an_application_is_told_the_address_of_its_client() -> None:
+async def test_the_scope_has_the_address_of_the_client() -> None:
     clients: list[Any] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +126,7 @@ async def test_an_application_is_told_the_address_of_its_client() -> None:
         writer.close()
 
 
-async def test_requests_behind_one_another_on_one_connection_are_all_answered() -> None:
+async def test_requests_on_one_connection_are_all_answered() -> None:
     async with served(saying(b"ok", headers=((b"content-length", b"2"),))) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for _ in range(3):
@@ -135,14 +135,14 @@ async def test_requests_behind_one_another_on_one_connection_are_all_answered() 
         writer.close()
 
 
-async def test_a_connection_at_rest_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_connection_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HttpProtocol, "keep_alive_seconds", 0.05)
     said = await answered(saying(b"ok", headers=((b"content-length", b"2"),)), GET + GET)
     assert said.count(b"HTTP/1.1 200") == 2
 
 
 @requirement("http.pipelined")
-async def test_more_requests_than_anybody_sends_at_once_are_refused() -> None:
+async def test_too_many_pipelined_requests_are_refused() -> None:
     started = 0
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,8 +160,8 @@ async def test_more_requests_than_anybody_sends_at_once_are_refused() -> None:
 async def test_the_end_of_another_request_does_not_count_as_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """A head that begins in the last bytes of one read and ends in the next is not a large head."""
     most = 4096
-    monkeypatch.setattr("sightline.server.runner._SCRATCH", most)
-    monkeypatch.setattr("sightline.server.protocol._LARGEST_HEAD", most)
+    monkeypatch.setattr("sightline.server._READ_BUFFER_BYTES", most)
+    monkeypatch.setattr("sightline.server.protocol._MAX_HEAD_BYTES", most)
     first = post(3000) + bytes(3000)
     padded = CLOSING.replace(b"host", b"x-a: " + b"y" * 2000 + b"\r\nhost")
     long = CLOSING.replace(b"host", b"x-a: " + b"y" * 3 * most + b"\r\nhost")
@@ -180,7 +180,7 @@ def _reading() -> App:
     return app
 
 
-async def test_what_an_application_waits_for_ends_with_its_response() -> None:
+async def test_receive_returns_when_the_response_is_complete() -> None:
     """As ASGI says: whatever still receives learns that the exchange is over."""
     seen: list[str] = []
 
@@ -200,16 +200,16 @@ async def _forward(receive: Receive, seen: list[str]) -> None:
 
 
 @pytest.mark.parametrize("broken", [b"zz\r\n", b"1\r\nxy\r\n"])
-async def test_a_body_that_breaks_after_the_response_has_begun_cuts_it(broken: bytes) -> None:
+async def test_a_bad_body_cuts_a_response_that_has_started(broken: bytes) -> None:
     """No second status would fit into what has begun."""
     left: list[bool] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"begun", "more_body": True})
-        line = scope["extensions"][LINE]
+        line = scope["extensions"][DIRECT_CONNECTION]
         gone = asyncio.Event()
-        line.leaving = gone.set
+        line.on_disconnect = gone.set
         await gone.wait()
         left.append(line.disconnected)
 
@@ -231,7 +231,7 @@ async def _serving_one(app: App, act: Callable[[int, asyncio.Task[None]], Awaita
             await act(sock.getsockname()[1], serving)
 
 
-async def test_a_server_that_stops_finishes_what_it_has_begun() -> None:
+async def test_a_stopping_server_finishes_its_requests() -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -259,8 +259,8 @@ async def test_a_server_that_stops_finishes_what_it_has_begun() -> None:
     await _serving_one(app, act)
 
 
-async def test_a_server_that_stops_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.server.runner._DRAIN_SECONDS", 0.1)
+async def test_a_stopping_server_does_not_wait_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.server._DRAIN_SECONDS", 0.1)
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

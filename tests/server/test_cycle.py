@@ -1,4 +1,4 @@
-"""What an application sends, as its client gets it."""
+"""Responses of an application as the client receives them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.server.serving import answered, served
 _ASKED = b"GET / HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n"
 
 
-async def test_a_head_goes_out_before_there_is_a_body() -> None:
+async def test_a_head_is_sent_before_the_body_exists() -> None:
     seen = asyncio.Event()
     said: list[bytes] = []
 
@@ -38,7 +38,7 @@ async def test_a_head_goes_out_before_there_is_a_body() -> None:
 
 
 @pytest.mark.parametrize("header", [(b"x-one", b"1\r\nx-two: 2"), (b"x one", b"1"), (b"x-one", b"\x00")])
-async def test_a_header_that_would_be_another_is_never_sent(header: tuple[bytes, bytes]) -> None:
+async def test_a_header_with_a_line_break_is_never_sent(header: tuple[bytes, bytes]) -> None:
     async def app(scope, receive, send) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
         await send({"type": "http.response.start", "status": 200, "headers": [header]})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -48,7 +48,7 @@ async def test_a_header_that_would_be_another_is_never_sent(header: tuple[bytes,
     assert b"x one" not in said
 
 
-async def test_an_answer_without_its_end_keeps_its_head_and_is_cut() -> None:
+async def test_an_incomplete_response_keeps_its_head_and_is_cut() -> None:
     async def app(scope, receive, send) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
 

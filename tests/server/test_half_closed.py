@@ -1,4 +1,4 @@
-"""A client that only stops sending gets its answer; one that has left ends the work that was done for it."""
+"""A half-closed client gets its response; a client that has left cancels its request."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxy.raw import plug, until
-from tests.proxy.running import sightline
+from tests.proxy.raw_http import plug, until
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.faults import Hang
 from tests.scripted.provider import Provider
@@ -24,7 +24,7 @@ def post(version: bytes = b"HTTP/1.1", body: bytes = BODY, headers: bytes = b"")
 @pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
 @pytest.mark.parametrize("count", [1, 3])
 @requirement("http.half_closed")
-def test_a_client_that_stops_sending_gets_every_answer(tmp_path: Path, version: bytes, count: int) -> None:
+def test_a_half_closed_client_gets_every_response(tmp_path: Path, version: bytes, count: int) -> None:
     count = count if version == b"HTTP/1.1" else 1
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy, plug(proxy.url) as connection:
         connection.sendall(post(version) * count)
@@ -36,7 +36,7 @@ def test_a_client_that_stops_sending_gets_every_answer(tmp_path: Path, version: 
 
 
 @requirement("http.half_closed")
-def test_a_client_that_stops_sending_waits_for_a_slow_answer(tmp_path: Path) -> None:
+def test_a_half_closed_client_gets_a_slow_response(tmp_path: Path) -> None:
     """It may get interim responses meanwhile: that is how one that left is found out."""
     hang = Hang()
     with Provider(faults=[hang]) as provider, sightline(tmp_path, provider.url) as proxy, plug(proxy.url) as connection:
@@ -51,7 +51,7 @@ def test_a_client_that_stops_sending_waits_for_a_slow_answer(tmp_path: Path) -> 
 
 
 @requirement("http.half_closed")
-def test_a_client_that_stops_sending_amid_its_answer_gets_the_rest(tmp_path: Path) -> None:
+def test_a_half_closed_client_gets_the_rest_of_its_response(tmp_path: Path) -> None:
     hang = Hang(after=2)
     streamed = BODY.replace(b'"m",', b'"m","stream":true,')
     with Provider(faults=[hang]) as provider, sightline(tmp_path, provider.url) as proxy, plug(proxy.url) as connection:
@@ -77,7 +77,7 @@ def unchunk(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("after", [None, 2], ids=["before the answer", "amid the stream"])
 @requirement("fault.leaves")
-def test_a_client_that_read_everything_and_left_ends_the_upstream_request(tmp_path: Path, after: int | None) -> None:
+def test_a_closed_client_cancels_the_upstream_request(tmp_path: Path, after: int | None) -> None:
     """Its kernel has said nothing but that no more bytes will come."""
     hang = Hang(after=after)
     streamed = BODY.replace(b'"m",', b'"m","stream":true,')
@@ -96,7 +96,7 @@ def test_a_client_that_read_everything_and_left_ends_the_upstream_request(tmp_pa
     ids=["in its head", "in its body", "before its body"],
 )
 @requirement("http.half_closed")
-def test_a_request_that_ends_too_soon_is_refused(tmp_path: Path, part: bytes) -> None:
+def test_an_incomplete_request_is_refused(tmp_path: Path, part: bytes) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy, plug(proxy.url) as connection:
         connection.sendall(part)
         connection.shutdown(socket.SHUT_WR)
@@ -107,7 +107,7 @@ def test_a_request_that_ends_too_soon_is_refused(tmp_path: Path, part: bytes) ->
 
 
 @requirement("http.half_closed")
-def test_a_connection_on_which_nothing_is_due_is_closed(tmp_path: Path) -> None:
+def test_a_half_closed_idle_connection_is_closed(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         for sent in (b"", post()):
             with plug(proxy.url) as connection:

@@ -1,4 +1,4 @@
-"""Requests that lie about where they end, connections that never do, and a thousand of them: nothing leaks."""
+"""Hostile requests and connections: false framing, endless or stalled input, and a thousand abandoned connections."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sightline.server.protocol import MOST_QUEUED, HttpProtocol
-from tests.proxy.raw import exchange, plug, until
-from tests.proxy.running import sightline
+from sightline.server.protocol import MAX_QUEUED, HttpProtocol
+from tests.proxy.raw_http import exchange, plug, until
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.faults import Hang
 from tests.scripted.provider import Provider
@@ -47,7 +47,7 @@ SMUGGLED = {
 
 @pytest.mark.parametrize("how", SMUGGLED)
 @requirement("http.smuggling")
-def test_a_request_that_lies_about_where_it_ends_hides_no_other(tmp_path: Path, how: str) -> None:
+def test_a_request_with_false_framing_hides_no_other(tmp_path: Path, how: str) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         with plug(proxy.url) as connection:
             connection.sendall(SMUGGLED[how])
@@ -63,7 +63,7 @@ def test_a_request_that_lies_about_where_it_ends_hides_no_other(tmp_path: Path, 
     "line", [b"x-%d: " + b"y" * 8000 + b"\r\n", b"%d" + b"y" * 8000], ids=["headers", "one header"]
 )
 @requirement("http.head_bound")
-def test_a_head_without_an_end_is_cut_off(tmp_path: Path, line: bytes) -> None:
+def test_an_endless_head_is_cut_off(tmp_path: Path, line: bytes) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         with plug(proxy.url) as connection:
             connection.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nx-first: ")
@@ -78,7 +78,7 @@ def test_a_head_without_an_end_is_cut_off(tmp_path: Path, line: bytes) -> None:
 
 
 @requirement("http.slow")
-def test_a_head_that_does_not_come_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_head_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HttpProtocol, "head_seconds", 0.2)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         for begun in (b"", b"POST /v1/messages HTTP/1.1\r\nhost: 127"):
@@ -90,7 +90,7 @@ def test_a_head_that_does_not_come_ends_the_connection(tmp_path: Path, monkeypat
 
 
 @requirement("http.slow")
-def test_a_body_that_does_not_come_on_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_body_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HttpProtocol, "body_seconds", 0.2)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         long = post(b"content-length: 9000000", body=bytes(1_000_000))
@@ -104,7 +104,7 @@ def test_a_body_that_does_not_come_on_ends_the_connection(tmp_path: Path, monkey
 
 
 @requirement("http.slow")
-def test_a_client_whose_body_is_not_taken_is_not_hurried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_is_not_timed_out_while_its_body_is_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits for an upstream that reads no further, and not the other way round."""
     monkeypatch.setattr(HttpProtocol, "body_seconds", 0.05)
     size = 300 * 1024 * 1024
@@ -123,7 +123,7 @@ def test_a_client_whose_body_is_not_taken_is_not_hurried(tmp_path: Path, monkeyp
 
 
 @requirement("http.announced")
-def test_a_length_that_is_only_announced_takes_no_memory(tmp_path: Path) -> None:
+def test_an_announced_length_takes_no_memory(tmp_path: Path) -> None:
     announced = post(b"content-length: 134217728", body=b"{")
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         exchange(proxy.url, "/v1/messages", BODY)
@@ -141,7 +141,7 @@ def resident() -> int:
 
 
 @requirement("fault.leaves")
-def test_a_client_that_asked_twice_and_left_takes_its_first_request_along(tmp_path: Path) -> None:
+def test_a_disconnect_cancels_the_first_of_two_requests(tmp_path: Path) -> None:
     hang = Hang()
     with Provider(faults=[hang]) as provider, sightline(tmp_path, provider.url) as proxy:
         before = proxy.tasks()
@@ -158,8 +158,8 @@ def test_a_client_that_asked_twice_and_left_takes_its_first_request_along(tmp_pa
 
 
 @requirement("http.pipelined")
-def test_requests_that_do_not_wait_for_answers_are_answered_in_their_order(tmp_path: Path) -> None:
-    many = 2 * MOST_QUEUED
+def test_pipelined_requests_are_answered_in_order(tmp_path: Path) -> None:
+    many = 2 * MAX_QUEUED
     bodies = [BODY.replace(b'"hi"', b'"hi %d"' % number) for number in range(many)]
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy, plug(proxy.url) as connection:
         connection.sendall(b"".join(post(b"content-length: %d" % len(body), body=body) for body in bodies))
@@ -170,7 +170,7 @@ def test_requests_that_do_not_wait_for_answers_are_answered_in_their_order(tmp_p
 
 
 @requirement("http.trailers")
-def test_a_trailer_is_no_header(tmp_path: Path) -> None:
+def test_a_trailer_is_not_a_header(tmp_path: Path) -> None:
     chunks = b"%x\r\n%b\r\n0\r\nauthorization: Bearer other\r\n\r\n" % (len(BODY), BODY)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         with plug(proxy.url) as connection:
@@ -189,7 +189,7 @@ def open_files() -> int:
 
 
 @requirement("http.abandoned")
-async def test_a_thousand_connections_that_are_opened_and_abandoned_leave_nothing_behind(tmp_path: Path) -> None:
+async def test_a_thousand_abandoned_connections_leave_nothing_behind(tmp_path: Path) -> None:
     """At each point of a request: before it, amid its head, amid its body, before and amid its answer."""
     whole = post(LENGTH)
     points = [b"", whole[:30], whole[:-20], whole, whole + whole[:40]]

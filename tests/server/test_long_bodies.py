@@ -1,4 +1,4 @@
-"""Long bodies are read straight into their place: what comes before, behind and instead of them stays what it is."""
+"""Long bodies are read straight into their buffer without affecting what comes before or after."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from sightline.server import LINE
-from sightline.surfaces.proxy.bodies import LARGEST, BufferedBody, read_request_body
-from tests.proxy.raw import exchange, head, plug
-from tests.proxy.running import sightline
+from sightline.server import DIRECT_CONNECTION
+from sightline.surfaces.proxy.request_bodies import MAX_BODY_BYTES, BufferedBody, read_request_body
+from tests.proxy.raw_http import exchange, head, plug
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
 from tests.server.serving import served
@@ -28,7 +28,7 @@ def body(size: int) -> bytes:
 async def echo(scope, receive, send) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     """What came, by its name."""
     length = int(dict(scope["headers"])[b"content-length"])
-    found = await read_request_body(receive, length, LARGEST, scope["extensions"][LINE])
+    found = await read_request_body(receive, length, MAX_BODY_BYTES, scope["extensions"][DIRECT_CONNECTION])
     assert isinstance(found, BufferedBody)
     assert len(found.data) == length
     said = sha256(found.data).hexdigest().encode()
@@ -37,7 +37,7 @@ async def echo(scope, receive, send) -> None:  # type: ignore[no-untyped-def]  #
 
 
 @pytest.mark.parametrize("piece", [1 << 24, 100_000, 7_777])
-async def test_requests_one_behind_the_other_come_out_as_they_are(piece: int) -> None:
+async def test_consecutive_bodies_arrive_unchanged(piece: int) -> None:
     bodies = [body(size) for size in (*SIZES, *SIZES)]
     sent = b"".join(head("/", len(each)) + each for each in bodies)
     async with served(echo) as port:
@@ -56,7 +56,7 @@ async def test_requests_one_behind_the_other_come_out_as_they_are(piece: int) ->
         writer.close()
 
 
-async def test_a_long_body_that_waits_to_be_asked_for_is_asked_for() -> None:
+async def test_a_long_body_gets_100_continue() -> None:
     long = body(300_000)
     async with served(echo) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -69,7 +69,7 @@ async def test_a_long_body_that_waits_to_be_asked_for_is_asked_for() -> None:
 
 
 @requirement("http.smuggling")
-def test_a_request_behind_a_long_body_is_one_of_its_own(tmp_path: Path) -> None:
+def test_a_request_after_a_long_body_is_separate(tmp_path: Path) -> None:
     first, second = body(400_000), body(100)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         with plug(proxy.url) as connection:
@@ -81,7 +81,7 @@ def test_a_request_behind_a_long_body_is_one_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("come", [1000, 200_000, 900_000])
-def test_a_client_that_leaves_amid_a_long_body_leaves_nothing_behind(tmp_path: Path, come: int) -> None:
+def test_a_disconnect_within_a_long_body_leaves_nothing_behind(tmp_path: Path, come: int) -> None:
     long = body(500_000)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         before = proxy.tasks()
@@ -93,7 +93,7 @@ def test_a_client_that_leaves_amid_a_long_body_leaves_nothing_behind(tmp_path: P
         assert {one.body for one in provider.exchanges} == {body(10)}
 
 
-def test_a_long_body_that_nobody_wants_does_not_stop_up_its_connection(tmp_path: Path) -> None:
+def test_an_unread_long_body_does_not_block_its_connection(tmp_path: Path) -> None:
     long, short = body(1_500_000), body(10)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         with plug(proxy.url) as connection:
@@ -106,7 +106,7 @@ def test_a_long_body_that_nobody_wants_does_not_stop_up_its_connection(tmp_path:
         assert [one.body for one in provider.exchanges] == [short]
 
 
-async def test_a_body_whose_last_bytes_come_one_by_one_comes_to_its_end() -> None:
+async def test_a_long_body_that_ends_byte_by_byte_is_complete() -> None:
     long = body(90_000)
     async with served(echo) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

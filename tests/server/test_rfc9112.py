@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from sightline.server import Message, Receive, Send
-from tests.proxy.raw import exchange, plug, until
-from tests.proxy.running import sightline
+from tests.proxy.raw_http import exchange, plug, until
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.server.recorder import recording_upstream
 from tests.server.serving import served
@@ -290,7 +290,7 @@ async def test_a_request_that_the_rfc_forbids_is_refused(case: str, count: int) 
 @pytest.mark.parametrize("count", SEGMENTED.values(), ids=SEGMENTED)
 @pytest.mark.parametrize("case", READ)
 @requirement("http.rfc9112")
-async def test_a_request_that_the_rfc_allows_is_read_as_it_says(case: str, count: int) -> None:
+async def test_a_request_that_the_rfc_allows_is_accepted(case: str, count: int) -> None:
     sent, expected = READ[case]
     app = Recording()
     async with served(app) as port:
@@ -310,7 +310,7 @@ async def test_the_host_of_an_absolute_target_replaces_the_header() -> None:
 
 
 @requirement("http.rfc9112")
-async def test_a_refusal_comes_behind_the_responses_that_are_due() -> None:
+async def test_a_400_follows_the_responses_that_are_due() -> None:
     app = Recording()
     async with served(app) as port:
         said = await converse(port, request() * 3 + request(b"bad header") + HIDDEN, 1)

@@ -1,4 +1,4 @@
-"""An Upgrade that is not accepted is ignored: the request is read to its end, whatever its framing."""
+"""An Upgrade is ignored: the request is read to its end, whatever its framing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxy.raw import plug
-from tests.proxy.running import sightline
+from tests.proxy.raw_http import plug
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.server.recorder import recording_upstream
 
@@ -105,7 +105,7 @@ def test_a_request_without_a_body_that_offers_an_upgrade_is_answered(tmp_path: P
 
 
 @requirement("http.upgrade")
-def test_a_long_body_behind_an_upgrade_arrives_whole(tmp_path: Path) -> None:
+def test_a_long_body_with_an_upgrade_is_complete(tmp_path: Path) -> None:
     """Long enough to be read past the parser."""
     body = b'{"model":"m","messages":[{"role":"user","content":"%b"}]}' % (b"word " * 200_000)
     second = post(b"content-length: %d" % len(SECOND), body=SECOND)

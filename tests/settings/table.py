@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from sightline.settings import KEYS, Key
+from sightline.settings import KEYS, Setting
 
 HEADER = (
     "| key | default | allowed | meaning | environment, the first that is set | command |",
@@ -15,7 +15,7 @@ HEADER = (
 )
 
 
-def row(key: Key) -> str:
+def row(key: Setting) -> str:
     default = "not set" if key.default == "" else f"`{json.dumps(key.default)}`".replace('"', "")
     variables = ", ".join(f"`{name}`" for name in key.variables)
     cells = (f"`{key.name}`", default, key.kind.allowed, key.meaning, variables)

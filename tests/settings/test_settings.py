@@ -1,4 +1,4 @@
-"""Which setting counts, where it came from, and what is never given away."""
+"""The settings: where each value comes from, and which values are secret."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.capability import ImageCapability
-from sightline.model.rules import Retention
-from sightline.model.upstream import Upstream
-from sightline.settings import FILE_NAME, KEYS, Settings, load
+from sightline.model.facts import Retention
+from sightline.model.media_capability import ImageCapability
+from sightline.model.profile import Upstream
+from sightline.settings import FILE_NAME, KEYS, Settings, load_settings
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 
@@ -46,43 +46,46 @@ def mode_of(path: Path) -> int:
 
 
 def test_with_nothing_set_every_key_has_its_default(home: Path) -> None:
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert dict(settings.json_values) == {key.name: key.default for key in KEYS}
     assert set(settings.sources.values()) == {"default"}
     assert settings.warnings == ()
     assert settings.file == home / FILE_NAME
-    assert settings.folder == home / "record"
+    assert settings.record_folder == home / "record"
 
 
 def test_settings_have_a_typed_field_for_each_key(home: Path) -> None:
-    hints, own = get_type_hints(Settings), {"file", "folder", "sources", "warnings", "json_values", "environment"}
+    hints, own = (
+        get_type_hints(Settings),
+        {"file", "record_folder", "sources", "warnings", "json_values", "environment"},
+    )
     assert sorted(key.field for key in KEYS) == sorted(hints.keys() - own)
-    settings = load(env(home, SIGHTLINE_RETENTION="turns:2", SIGHTLINE_RETENTION_PASTED="retire"))
+    settings = load_settings(env(home, SIGHTLINE_RETENTION="turns:2", SIGHTLINE_RETENTION_PASTED="retire"))
     for key in KEYS:
         value, hint = getattr(settings, key.field), hints[key.field]
         if get_origin(hint) is Literal:
             assert value in get_args(hint), key.name
         else:
             assert isinstance(value, get_origin(hint) or hint), key.name
-    assert settings.retention == Retention(2, pasted=True)
+    assert settings.retention == Retention(2, includes_pasted=True)
 
 
 def test_overridden_values_are_typed_and_have_their_source(home: Path) -> None:
-    before = load(env(home))
+    before = load_settings(env(home))
     after = before.override({"network": "on", "fsReach": ["/data"]}, "file")
     assert (after.network, after.fs_reach, after.sources["network"]) == (True, (Path("/data"),), "file")
     assert after.override({"network": "off", "fsReach": []}, "default") == before
 
 
-def test_every_default_is_within_its_own_range() -> None:
-    assert [key.name for key in KEYS if key.kind.fault(key.default)] == []
+def test_every_default_is_valid() -> None:
+    assert [key.name for key in KEYS if key.kind.find_fault(key.default)] == []
 
 
 @requirement("settings.order", "settings.names")
-def test_the_environment_decides_over_the_file_and_our_name_over_the_older_one(home: Path) -> None:
+def test_the_environment_overrides_the_file_and_our_prefix_the_older_one(home: Path) -> None:
     write(home, {"mode": "always", "maxImagesPerTurn": 5, "seer": "off"})
     older = {"PI_VISION_PROXY_MODE": "off", "PI_VISION_PROXY_MAX_IMAGES_PER_TURN": "7"}
-    settings = load(env(home, SIGHTLINE_MAX_IMAGES_PER_TURN="9", **older))
+    settings = load_settings(env(home, SIGHTLINE_MAX_IMAGES_PER_TURN="9", **older))
     assert (settings.mode, settings.sources["mode"]) == ("off", "environment PI_VISION_PROXY_MODE")
     assert settings.max_images_per_turn == 9
     assert settings.sources["maxImagesPerTurn"] == "environment SIGHTLINE_MAX_IMAGES_PER_TURN"
@@ -90,7 +93,7 @@ def test_the_environment_decides_over_the_file_and_our_name_over_the_older_one(h
 
 
 @requirement("settings.old_file")
-def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
+def test_a_file_of_vision_proxy_loads_unchanged(home: Path) -> None:
     held = {
         "mode": "always",
         "provider": "anthropic",
@@ -99,7 +102,7 @@ def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
         "includeContext": False,
     }
     write(home, held)
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert {name: settings.json_values[name] for name in held} == held
     assert settings.named_seer == ("anthropic", "claude-haiku-5-5")
     assert settings.system_prompt == "Look."
@@ -170,11 +173,9 @@ def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
         ("upstreams", {"work": {"baseUrl": "https://example.com", "apiKey": 5}}),
     ],
 )
-def test_what_is_out_of_range_is_ignored_with_a_warning_and_refused_by_a_command(
-    home: Path, name: str, value: object
-) -> None:
+def test_invalid_values_are_ignored_with_a_warning_and_refused_when_set(home: Path, name: str, value: object) -> None:
     write(home, {name: value})
-    settings = load(env(home))
+    settings = load_settings(env(home))
     default = next(key.default for key in KEYS if key.name == name)
     assert (settings.json_values[name], settings.sources[name]) == (default, "default")
     assert [warning.split(" ")[0] for warning in settings.warnings] == [name]
@@ -182,10 +183,10 @@ def test_what_is_out_of_range_is_ignored_with_a_warning_and_refused_by_a_command
         return  # every text is a provider's name
     text = value if isinstance(value, str) else json.dumps(value)
     variable = next(key.variables[0] for key in KEYS if key.name == name)
-    from_environment = load(env(home / "other", **{variable: text}))
+    from_environment = load_settings(env(home / "other", **{variable: text}))
     assert from_environment.json_values[name] == default
     assert [variable in warning for warning in from_environment.warnings] == [True]
-    refusal = load(env(home)).save(name, text)
+    refusal = load_settings(env(home)).save(name, text)
     assert refusal is not None
     assert refusal.code == "invalid_input"
     assert refusal.remedy
@@ -197,15 +198,15 @@ def test_what_is_out_of_range_is_ignored_with_a_warning_and_refused_by_a_command
     ("name", "value", "wrong"),
     [("toolset", ["vision", "view_imgae"], "view_imgae"), ("models", {"zai/glm-5*": {"visoin": False}}, "visoin")],
 )
-def test_what_can_only_be_a_mistake_is_refused_by_a_command_and_told_of_in_a_file(
+def test_likely_mistakes_are_refused_when_set_and_reported_in_a_file(
     home: Path, name: str, value: object, wrong: str
 ) -> None:
-    refusal = load(env(home)).save(name, json.dumps(value))
+    refusal = load_settings(env(home)).save(name, json.dumps(value))
     assert refusal is not None
     assert (refusal.code, f"'{wrong}'" in refusal.what, "vision, " in refusal.what) == ("invalid_input", True, True)
     assert not (home / FILE_NAME).exists()
     write(home, {name: value})
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.json_values[name] == value, "a tool is not offered because another was misspelt"
     (advice,) = settings.advice
     assert advice.startswith(f"{name} (file): ")
@@ -226,20 +227,21 @@ def test_what_can_only_be_a_mistake_is_refused_by_a_command_and_told_of_in_a_fil
         ({"retention": "off", "retention.pasted": "retire"}, "retention", {"retention.pasted": "retire"}),
     ],
 )
-def test_a_setting_is_taken_out_of_the_file_and_nothing_else_is(
-    home: Path, held: dict[str, object], name: str, left: object
-) -> None:
+def test_unsetting_removes_only_that_key(home: Path, held: dict[str, object], name: str, left: object) -> None:
     write(home, held)
-    assert load(env(home)).unset(name) is None
+    assert load_settings(env(home)).unset(name) is None
     assert json.loads((home / FILE_NAME).read_text("utf-8")) == left
-    assert load(env(home)).sources[name] == "default"
+    assert load_settings(env(home)).sources[name] == "default"
 
 
 @requirement("settings.unset")
-def test_what_is_not_there_is_not_written_and_what_the_environment_fixes_stays(home: Path) -> None:
-    assert load(env(home)).unset("mode") is None
+def test_unsetting_an_absent_key_writes_nothing_and_a_locked_key_is_refused(home: Path) -> None:
+    assert load_settings(env(home)).unset("mode") is None
     assert not (home / FILE_NAME).exists()
-    for settings, name in ((load(env(home, SIGHTLINE_MODE="off")), "mode"), (load(env(home)), "mood")):
+    for settings, name in (
+        (load_settings(env(home, SIGHTLINE_MODE="off")), "mode"),
+        (load_settings(env(home)), "mood"),
+    ):
         assert settings.unset(name) is not None
 
 
@@ -248,12 +250,12 @@ def test_what_is_not_there_is_not_written_and_what_the_environment_fixes_stays(h
     "text",
     ["{", "[]", '"text"', "\x00", '{"mode": "off"', "null", "\ud800".encode("utf-16", "surrogatepass")],
 )
-def test_a_file_that_cannot_be_read_is_ignored_and_never_written_over(home: Path, text: str | bytes) -> None:
+def test_an_unreadable_file_is_ignored_and_never_overwritten(home: Path, text: str | bytes) -> None:
     home.mkdir()
     path = home / FILE_NAME
     raw = text if isinstance(text, bytes) else text.encode()
     path.write_bytes(raw)
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.mode == "fallback"
     assert len(settings.warnings) == 1
     assert str(path) in settings.warnings[0]
@@ -261,25 +263,25 @@ def test_a_file_that_cannot_be_read_is_ignored_and_never_written_over(home: Path
     assert path.read_bytes() == raw
 
 
-def test_a_folder_in_the_files_place_is_a_warning(home: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_a_warning(home: Path) -> None:
     (home / FILE_NAME).mkdir(parents=True)
-    assert len(load(env(home)).warnings) == 1
-    assert load(env(home)).save("mode", "off") is not None
+    assert len(load_settings(env(home)).warnings) == 1
+    assert load_settings(env(home)).save("mode", "off") is not None
 
 
 def test_null_means_not_set(home: Path) -> None:
     write(home, {"mode": None, "modelId": None})
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert (settings.mode, settings.warnings) == ("fallback", ())
 
 
 @requirement("settings.unknown_kept")
-def test_what_is_saved_is_there_the_next_time_and_unknown_keys_stay(home: Path) -> None:
+def test_saved_values_are_loaded_and_unknown_keys_stay(home: Path) -> None:
     write(home, {"groundingThings": [{"model": "x"}], "mode": "off"})
-    assert load(env(home)).save("mode", "always") is None
-    assert load(env(home)).save("maxImagesPerTurn", "0") is None
-    assert load(env(home)).save("includeContext", "off") is None
-    assert load(env(home)).save("models", '{"zai/glm-*": {"vision": false}}') is None
+    assert load_settings(env(home)).save("mode", "always") is None
+    assert load_settings(env(home)).save("maxImagesPerTurn", "0") is None
+    assert load_settings(env(home)).save("includeContext", "off") is None
+    assert load_settings(env(home)).save("models", '{"zai/glm-*": {"vision": false}}') is None
     assert json.loads((home / FILE_NAME).read_text("utf-8")) == {
         "groundingThings": [{"model": "x"}],
         "mode": "always",
@@ -287,16 +289,16 @@ def test_what_is_saved_is_there_the_next_time_and_unknown_keys_stay(home: Path) 
         "includeContext": False,
         "models": {"zai/glm-*": {"vision": False}},
     }
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.max_images_per_turn == 0
     assert settings.models == {"zai/glm-*": {"vision": False}}
     assert settings.warnings == ()
     assert [path.name for path in home.iterdir()] == [FILE_NAME]
 
 
-def test_the_first_setting_makes_folder_and_file(home: Path) -> None:
-    assert load(env(home / "deeper")).save("mode", "off") is None
-    assert load(env(home / "deeper")).mode == "off"
+def test_the_first_setting_creates_the_folder_and_the_file(home: Path) -> None:
+    assert load_settings(env(home / "deeper")).save("mode", "off") is None
+    assert load_settings(env(home / "deeper")).mode == "off"
 
 
 def test_a_file_that_is_a_link_stays_one(home: Path, tmp_path: Path) -> None:
@@ -304,7 +306,7 @@ def test_a_file_that_is_a_link_stays_one(home: Path, tmp_path: Path) -> None:
     real.write_text("{}")
     home.mkdir()
     (home / FILE_NAME).symlink_to(real)
-    assert load(env(home)).save("mode", "off") is None
+    assert load_settings(env(home)).save("mode", "off") is None
     assert (home / FILE_NAME).is_symlink()
     assert json.loads(real.read_text("utf-8")) == {"mode": "off"}
 
@@ -314,9 +316,9 @@ def test_a_file_that_is_a_link_stays_one(home: Path, tmp_path: Path) -> None:
     ("name", "text"),
     [("systemPrompt", "\udcff"), ("models", '{"glm": {"\\ud800": 1}}'), ("models", '{"a": {"x": 1e999}}')],
 )
-def test_what_cannot_be_written_is_refused_and_leaves_nothing_behind(home: Path, name: str, text: str) -> None:
+def test_a_failed_write_is_refused_and_leaves_no_files(home: Path, name: str, text: str) -> None:
     path = write(home, {"mode": "off"})
-    refusal = load(env(home)).save(name, text)
+    refusal = load_settings(env(home)).save(name, text)
     assert refusal is not None
     assert (refusal.code, refusal.what.split(":")[0]) == ("invalid_input", name)
     assert json.loads(path.read_text("utf-8")) == {"mode": "off"}
@@ -324,7 +326,7 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing_behind(home: Path,
 
 
 @requirement("settings.whole")
-def test_a_setting_is_on_the_disk_before_the_file_has_its_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_is_synced_before_the_file_is_renamed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(home, {})
     before, synced, fsync = path.stat().st_ino, list[tuple[int, int]](), os.fsync
 
@@ -333,17 +335,17 @@ def test_a_setting_is_on_the_disk_before_the_file_has_its_name(home: Path, monke
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", noted)
-    assert load(env(home)).save("mode", "off") is None
+    assert load_settings(env(home)).save("mode", "off") is None
     after = path.stat().st_ino
     assert synced == [(after, before), (home.stat().st_ino, after)]
 
 
 @requirement("settings.together")
-def test_two_who_change_the_settings_at_once_lose_nothing(home: Path) -> None:
+def test_concurrent_changes_lose_nothing(home: Path) -> None:
     home.mkdir()
     code = (
-        "import sys; from sightline.settings import load\n"
-        "for number in range(1, 21): assert load().save(sys.argv[1], str(number)) is None"
+        "import sys; from sightline.settings import load_settings\n"
+        "for number in range(1, 21): assert load_settings().save(sys.argv[1], str(number)) is None"
     )
     names = ("maxImagesPerCall", "cacheSize", "maxImagesPerTurn", "maxToolCallsPerTurn")
     run_env = {**os.environ, **env(home)}
@@ -355,41 +357,41 @@ def test_two_who_change_the_settings_at_once_lose_nothing(home: Path) -> None:
 
 @requirement("settings.auxiliary")
 @pytest.mark.parametrize("held", [{"retention": {"pasted": "retire"}}, {"retention.pasted": "retire"}])
-def test_a_key_below_another_may_be_nested_too_and_outlives_a_change_of_that(home: Path, held: object) -> None:
+def test_a_nested_key_survives_a_change_of_its_parent(home: Path, held: object) -> None:
     write(home, held)
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert (settings.json_values["retention"], settings.json_values["retention.pasted"]) == ("auto", "retire")
     assert settings.warnings == ()
     assert settings.save("retention", "off") is None
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert (settings.json_values["retention"], settings.json_values["retention.pasted"]) == ("off", "retire")
     assert settings.save("retention.pasted", "keep") is None
-    assert load(env(home)).json_values["retention.pasted"] == "keep"
+    assert load_settings(env(home)).json_values["retention.pasted"] == "keep"
 
 
 @requirement("settings.broken_file")
-def test_a_pipe_in_the_files_place_holds_nobody_up(home: Path) -> None:
+def test_a_pipe_in_place_of_the_file_does_not_block(home: Path) -> None:
     home.mkdir()
     os.mkfifo(home / FILE_NAME)
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert [str(home / FILE_NAME) in warning for warning in settings.warnings] == [True]
     assert settings.save("mode", "off") is not None
     assert stat.S_ISFIFO((home / FILE_NAME).stat().st_mode)
 
 
 @requirement("settings.locked")
-def test_what_the_environment_fixes_cannot_be_saved(home: Path) -> None:
-    refusal = load(env(home, PI_VISION_PROXY_MODE="off")).save("mode", "always")
+def test_a_key_set_by_the_environment_cannot_be_saved(home: Path) -> None:
+    refusal = load_settings(env(home, PI_VISION_PROXY_MODE="off")).save("mode", "always")
     assert_refusal(refusal, "not_permitted", "mode ", "unset PI_VISION_PROXY_MODE")
     for name in ("provider", "modelId", "model"):
-        refusal = load(env(home, SIGHTLINE_MODEL="zai/glm-5.3-flash")).save(name, "x")
+        refusal = load_settings(env(home, SIGHTLINE_MODEL="zai/glm-5.3-flash")).save(name, "x")
         assert refusal is not None
         assert "SIGHTLINE_MODEL" in refusal.remedy
     assert not (home / FILE_NAME).exists()
 
 
 def test_an_unknown_key_cannot_be_saved(home: Path) -> None:
-    refusal = load(env(home)).save("mood", "always")
+    refusal = load_settings(env(home)).save("mood", "always")
     assert_refusal(refusal, "not_found", "'mood'", " mode")
 
 
@@ -409,14 +411,14 @@ def test_an_unknown_key_cannot_be_saved(home: Path) -> None:
         ({}, {"SIGHTLINE_PROVIDER": "xai", "SIGHTLINE_MODEL": "c"}, ("xai", "c")),
     ],
 )
-def test_the_seer_is_named_by_the_environment_then_by_provider_and_model_id_then_by_model(
+def test_the_order_of_settings_that_name_the_vision_model(
     home: Path, held: dict[str, str], variables: dict[str, str], expected: tuple[str, str] | None
 ) -> None:
     write(home, held)
-    assert load(env(home, **variables)).named_seer == expected
+    assert load_settings(env(home, **variables)).named_seer == expected
 
 
-def test_upstreams_are_read_as_they_are_written(home: Path) -> None:
+def test_upstreams_are_converted(home: Path) -> None:
     bases = {"anthropic": "https://a.example.com", "openai_chat": "https://b.example.com/v1"}
     write(
         home,
@@ -428,7 +430,7 @@ def test_upstreams_are_read_as_they_are_written(home: Path) -> None:
             }
         },
     )
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.upstreams == {
         "two": Upstream("two", {"anthropic": bases["anthropic"], "openai_chat": bases["openai_chat"]}, api_key=KEY),
         "known": Upstream("known", {}, "deepseek"),
@@ -442,15 +444,15 @@ SECRETS = {"apiKey": KEY, "upstreams": {"work": {"baseUrl": "https://example.com
 @requirement("settings.hidden")
 def test_a_key_is_never_shown(home: Path) -> None:
     write(home, SECRETS)
-    settings = load(env(home, OPENAI_API_KEY=KEY, SIGHTLINE_MODE="nonsense"))
+    settings = load_settings(env(home, OPENAI_API_KEY=KEY, SIGHTLINE_MODE="nonsense"))
     assert settings.api_key == KEY
     assert settings.upstreams["work"].api_key == KEY
-    assert settings.variable(["NOT_SET", "OPENAI_API_KEY"]) == KEY
-    assert settings.shown("apiKey") == "set"
-    assert settings.shown("upstreams") == {"work": {"baseUrl": "https://example.com", "apiKey": "set"}}
-    shown = [settings.shown(key.name) for key in KEYS]
+    assert settings.find_variable(["NOT_SET", "OPENAI_API_KEY"]) == KEY
+    assert settings.mask_value("apiKey") == "set"
+    assert settings.mask_value("upstreams") == {"work": {"baseUrl": "https://example.com", "apiKey": "set"}}
+    shown = [settings.mask_value(key.name) for key in KEYS]
     assert KEY not in repr([settings, str(settings), settings.upstreams, settings.warnings, shown])
-    assert load(env(home / "empty")).shown("apiKey") == ""
+    assert load_settings(env(home / "empty")).mask_value("apiKey") == ""
 
 
 @requirement("settings.private")
@@ -458,38 +460,38 @@ def test_a_key_is_never_shown(home: Path) -> None:
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
 def test_a_key_that_others_can_read_is_ignored(home: Path, held: dict[str, object], mode: int) -> None:
     path = write(home, {"mode": "off", **held}, mode)
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.api_key == ""
     assert [upstream.api_key for upstream in settings.upstreams.values()] in ([], [""])
     assert settings.mode == "off"
     assert len(settings.warnings) == 1
     assert f"chmod 600 {path}" in settings.warnings[0]
     path.chmod(0o600)
-    assert load(env(home)).warnings == ()
+    assert load_settings(env(home)).warnings == ()
 
 
 def test_a_file_without_a_key_may_be_read_by_others(home: Path) -> None:
     write(home, {"mode": "off"}, 0o644)
-    assert (load(env(home)).mode, load(env(home)).warnings) == ("off", ())
+    assert (load_settings(env(home)).mode, load_settings(env(home)).warnings) == ("off", ())
 
 
 @requirement("settings.private")
-def test_a_file_that_gets_a_key_is_closed_to_others(home: Path) -> None:
+def test_a_file_that_gets_a_key_is_only_readable_by_its_owner(home: Path) -> None:
     path = write(home, {"mode": "off"}, 0o644)
-    assert load(env(home)).save("apiKey", KEY) is None
+    assert load_settings(env(home)).save("apiKey", KEY) is None
     assert mode_of(path) == 0o600
-    assert load(env(home)).api_key == KEY
+    assert load_settings(env(home)).api_key == KEY
 
 
 @requirement("settings.places")
-def test_a_named_file_counts_before_the_one_at_home(home: Path, tmp_path: Path) -> None:
+def test_a_file_named_by_the_environment_comes_first(home: Path, tmp_path: Path) -> None:
     write(home, {"mode": "off"})
     other = tmp_path / "other.json"
     other.write_text('{"mode": "always"}')
-    assert load(env(home, SIGHTLINE_CONFIG=str(other))).mode == "always"
-    assert load(env(home), other).mode == "always"
-    assert load(env(home, SIGHTLINE_CONFIG=str(home / FILE_NAME)), other).mode == "always"
-    assert load(env(home), other).folder == home / "record"
+    assert load_settings(env(home, SIGHTLINE_CONFIG=str(other))).mode == "always"
+    assert load_settings(env(home), other).mode == "always"
+    assert load_settings(env(home, SIGHTLINE_CONFIG=str(home / FILE_NAME)), other).mode == "always"
+    assert load_settings(env(home), other).record_folder == home / "record"
 
 
 @requirement("settings.project")
@@ -500,15 +502,15 @@ def test_a_settings_file_in_a_projects_folder_is_never_read(
     for folder in (tmp_path, tmp_path / ".sightline", tmp_path / ".config" / "sightline"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / FILE_NAME).write_text('{"baseUrl": "https://evil.example.com", "mode": "always", "network": "on"}')
-    assert load(env(home)).json_values == load(env(home / "empty")).json_values
-    relative = load(env(home, SIGHTLINE_CONFIG=FILE_NAME))
+    assert load_settings(env(home)).json_values == load_settings(env(home / "empty")).json_values
+    relative = load_settings(env(home, SIGHTLINE_CONFIG=FILE_NAME))
     assert relative.base_url == ""
     assert [warning.split()[0] for warning in relative.warnings] == ["SIGHTLINE_CONFIG"]
 
 
 @requirement("settings.places")
-def test_without_a_home_the_platforms_own_folders_are_used(tmp_path: Path) -> None:
-    code = "from sightline.settings import load; s = load(); print(s.file); print(s.folder)"
+def test_the_platform_folders_are_the_default(tmp_path: Path) -> None:
+    code = "from sightline.settings import load_settings; s = load_settings(); print(s.file); print(s.record_folder)"
     places = {
         "XDG_CONFIG_HOME": str(tmp_path / "c"),
         "XDG_DATA_HOME": str(tmp_path / "d"),
@@ -524,10 +526,10 @@ def test_without_a_home_the_platforms_own_folders_are_used(tmp_path: Path) -> No
 
 
 @given(st.dictionaries(st.sampled_from([v for key in KEYS for v in key.variables]), st.text()))
-def test_no_environment_is_an_error(variables: dict[str, str]) -> None:
-    settings = load({"SIGHTLINE_HOME": "/nowhere", **variables})
+def test_any_environment_can_be_loaded(variables: dict[str, str]) -> None:
+    settings = load_settings({"SIGHTLINE_HOME": "/nowhere", **variables})
     assert isinstance(settings, Settings)
-    assert [key.name for key in KEYS if key.kind.fault(settings.json_values[key.name])] == []
+    assert [key.name for key in KEYS if key.kind.find_fault(settings.json_values[key.name])] == []
     assert settings.upstreams is not None
 
 
@@ -553,9 +555,9 @@ PROXY_1_4 = {
 
 
 @requirement("settings.old_file", "settings.unknown_kept", "settings.groundingModels")
-def test_a_file_of_the_newer_version_of_the_older_program_loads_unchanged_and_stays_whole(home: Path) -> None:
+def test_a_file_of_vision_proxy_1_4_loads_unchanged_and_is_kept(home: Path) -> None:
     path = write(home, PROXY_1_4)
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.warnings == ()
     held = {name: value for name, value in PROXY_1_4.items() if name in settings.json_values and value is not None}
     assert {name: settings.json_values[name] for name in held} == held
@@ -601,11 +603,11 @@ def test_a_file_of_the_newer_version_of_the_older_program_loads_unchanged_and_st
 def test_each_key_has_its_default_and_is_set_by_its_variable_and_by_a_command(
     home: Path, name: str, default: object, variable: str, text: str, value: object
 ) -> None:
-    assert load(env(home)).json_values[name] == default
-    fixed = load(env(home, **{variable: text}))
+    assert load_settings(env(home)).json_values[name] == default
+    fixed = load_settings(env(home, **{variable: text}))
     assert (fixed.json_values[name], fixed.sources[name]) == (value, f"environment {variable}")
-    assert load(env(home)).save(name, text) is None
-    assert (load(env(home)).json_values[name], load(env(home)).sources[name]) == (value, "file")
+    assert load_settings(env(home)).save(name, text) is None
+    assert (load_settings(env(home)).json_values[name], load_settings(env(home)).sources[name]) == (value, "file")
 
 
 DOTTED = {"auxiliary.vision.model": "claude-haiku-5-5", "auxiliary.vision.provider": "anthropic"}
@@ -615,23 +617,21 @@ MIXED = {"auxiliary": {"vision.model": "claude-haiku-5-5"}, "auxiliary.vision": 
 
 @requirement("settings.auxiliary")
 @pytest.mark.parametrize("held", [DOTTED, NESTED, MIXED])
-def test_the_auxiliary_model_may_be_dotted_or_nested_and_looks_before_every_other(
-    home: Path, held: dict[str, object]
-) -> None:
+def test_the_auxiliary_model_may_be_dotted_or_nested_and_comes_first(home: Path, held: dict[str, object]) -> None:
     path = write(home, {**held, "provider": "zai", "modelId": "glm-5v"})
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.named_seer == ("anthropic", "claude-haiku-5-5")
     assert settings.warnings == ()
     assert settings.save("auxiliary.vision.model", "claude-opus-5") is None
-    assert load(env(home)).named_seer == ("anthropic", "claude-opus-5")
+    assert load_settings(env(home)).named_seer == ("anthropic", "claude-opus-5")
     written = json.dumps(held).replace("claude-haiku-5-5", "claude-opus-5")
     assert json.loads(path.read_text("utf-8")) == {**json.loads(written), "provider": "zai", "modelId": "glm-5v"}
 
 
 @requirement("settings.auxiliary")
-def test_a_dotted_key_joins_the_object_that_stands_there_already(home: Path) -> None:
+def test_a_dotted_key_is_added_to_an_existing_object(home: Path) -> None:
     path = write(home, {"auxiliary": {"compression": {"model": "x"}}})
-    assert load(env(home)).save("auxiliary.vision.model", "y") is None
+    assert load_settings(env(home)).save("auxiliary.vision.model", "y") is None
     expected = {"auxiliary": {"compression": {"model": "x"}, "vision": {"model": "y"}}}
     assert json.loads(path.read_text("utf-8")) == expected
 
@@ -650,12 +650,12 @@ def test_a_dotted_key_joins_the_object_that_stands_there_already(home: Path) -> 
         ({"auxiliary.vision.apiKey": "own"}, ("zai", "main"), KEY, "https://a.example.com"),
     ],
 )  # fmt: skip
-def test_what_the_auxiliary_model_lacks_comes_from_the_general_one_but_no_key_goes_elsewhere(
+def test_the_auxiliary_model_inherits_settings_but_no_key_of_another_provider(
     home: Path, held: dict[str, str], seer: tuple[str, str], key: str, address: str
 ) -> None:
     general = {"provider": "zai", "modelId": "main", "apiKey": KEY, "baseUrl": "https://a.example.com"}
     write(home, {**general, **held})
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert (settings.named_seer, settings.api_key, settings.base_url) == (seer, key, address)
 
 
@@ -663,12 +663,12 @@ def test_what_the_auxiliary_model_lacks_comes_from_the_general_one_but_no_key_go
 @pytest.mark.parametrize("held", [{"auxiliary.vision.apiKey": KEY}, {"auxiliary": {"vision": {"apiKey": KEY}}}])
 def test_the_auxiliary_key_is_as_secret_as_any_other(home: Path, held: dict[str, object]) -> None:
     write(home, {"auxiliary.vision.model": "v", **held})
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.api_key == KEY
-    assert settings.shown("auxiliary.vision.apiKey") == "set"
-    assert KEY not in repr([settings, [settings.shown(key.name) for key in KEYS]])
+    assert settings.mask_value("auxiliary.vision.apiKey") == "set"
+    assert KEY not in repr([settings, [settings.mask_value(key.name) for key in KEYS]])
     write(home, {"auxiliary.vision.model": "v", **held}, 0o644)
-    exposed = load(env(home))
+    exposed = load_settings(env(home))
     assert exposed.api_key == ""
     assert len(exposed.warnings) == 1
 
@@ -676,15 +676,15 @@ def test_the_auxiliary_key_is_as_secret_as_any_other(home: Path, held: dict[str,
 @requirement("settings.fsReach")
 def test_folders_that_may_be_read_are_absolute_or_below_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/somebody")
-    settings = load(env(home, SIGHTLINE_FS_REACH=os.pathsep.join(["/data/shots", "~/Pictures"])))
+    settings = load_settings(env(home, SIGHTLINE_FS_REACH=os.pathsep.join(["/data/shots", "~/Pictures"])))
     assert settings.fs_reach == (Path("/data/shots"), Path("/home/somebody/Pictures"))
-    assert load(env(home)).fs_reach == ()
+    assert load_settings(env(home)).fs_reach == ()
 
 
 @requirement("settings.rest", "capability.defaults")
-def test_what_is_said_of_the_image_capability_stands_over_its_defaults(home: Path) -> None:
-    assert load(env(home)).image_capability == ImageCapability(5_242_880, 8000, 524_288)
+def test_the_image_capability_overrides_its_defaults(home: Path) -> None:
+    assert load_settings(env(home)).image_capability == ImageCapability(5_242_880, 8000, 524_288)
     write(home, {"imageCapability": {"maxBytes": 1_000_000, "autoHandlesOversized": True, "colour": "blue"}})
-    settings = load(env(home))
+    settings = load_settings(env(home))
     assert settings.image_capability == ImageCapability(1_000_000, 8000, 524_288, auto_handles_oversized=True)
     assert settings.warnings == ()

@@ -1,4 +1,4 @@
-"""The documentation of the settings is the settings."""
+"""The documentation of the settings matches the settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 @requirement("settings.table")
-def test_the_documented_table_is_the_one_that_is_in_force() -> None:
+def test_the_documented_table_matches_the_settings() -> None:
     text = DOCUMENT.read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert "\n".join(rows) == table(), "run: python -m tests.settings.table, and paste it into docs/settings.md"

@@ -1,4 +1,4 @@
-"""References as models and people write them."""
+"""References to images, as models and people write them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
-from sightline.sources.reference import Address, Named, Stored, only, parse
+from sightline.sources.reference import PathReference, RecordReference, UrlReference, choose_image, parse_reference
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 
@@ -19,25 +19,25 @@ SHA = "0123456789abcdef" * 4
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        (f"sha256:{SHA}", Stored(SHA)),
-        (f"SHA256:{SHA.upper()}", Stored(SHA)),
-        (f"  sha256:{SHA}\n", Stored(SHA)),
-        ("sha256:0123456789ab", Stored("0123456789ab")),
-        (f"sha256:{SHA}#crop:1,2,30,40", Stored(SHA, Box(1, 2, 30, 40))),
-        ("sha256:0123456789AB#CROP:0,0,1,1", Stored("0123456789ab", Box(0, 0, 1, 1))),
-        ("https://example.com/a.png", Address("https://example.com/a.png")),
-        (" HTTP://example.com/ ", Address("HTTP://example.com/")),
-        ("file:///etc/passwd", Address("file:///etc/passwd")),
-        ("image.png", Named("image.png")),
-        ("/a b/image.png ", Named("/a b/image.png ")),
-        ("C:\\image.png", Named("C:\\image.png")),
-        ("sha256/of/images.png", Named("sha256/of/images.png")),
-        ("image.png#crop:1,2,3,4", Named("image.png#crop:1,2,3,4")),
-        (SHA, Named(SHA)),
+        (f"sha256:{SHA}", RecordReference(SHA)),
+        (f"SHA256:{SHA.upper()}", RecordReference(SHA)),
+        (f"  sha256:{SHA}\n", RecordReference(SHA)),
+        ("sha256:0123456789ab", RecordReference("0123456789ab")),
+        (f"sha256:{SHA}#crop:1,2,30,40", RecordReference(SHA, Box(1, 2, 30, 40))),
+        ("sha256:0123456789AB#CROP:0,0,1,1", RecordReference("0123456789ab", Box(0, 0, 1, 1))),
+        ("https://example.com/a.png", UrlReference("https://example.com/a.png")),
+        (" HTTP://example.com/ ", UrlReference("HTTP://example.com/")),
+        ("file:///etc/passwd", UrlReference("file:///etc/passwd")),
+        ("image.png", PathReference("image.png")),
+        ("/a b/image.png ", PathReference("/a b/image.png ")),
+        ("C:\\image.png", PathReference("C:\\image.png")),
+        ("sha256/of/images.png", PathReference("sha256/of/images.png")),
+        ("image.png#crop:1,2,3,4", PathReference("image.png#crop:1,2,3,4")),
+        (SHA, PathReference(SHA)),
     ],
 )
-def test_a_reference_is_read_as_it_was_meant(text: str, meant: object) -> None:
-    assert parse(text) == meant
+def test_references_are_parsed(text: str, meant: object) -> None:
+    assert parse_reference(text) == meant
 
 
 @requirement("reference.none")
@@ -56,31 +56,31 @@ def test_a_reference_is_read_as_it_was_meant(text: str, meant: object) -> None:
         *("DATA:image/png,x", "x" * 9000),
     ],
 )
-def test_what_is_no_reference_is_invalid_input_with_a_remedy(text: str) -> None:
-    found = parse(text)
+def test_an_invalid_reference_is_invalid_input_with_a_remedy(text: str) -> None:
+    found = parse_reference(text)
     assert isinstance(found, Refusal)
     assert (found.code, bool(found.remedy)) == ("invalid_input", True)
 
 
 @given(st.text() | st.text("sha256:#crop,0123456789abcdef").map("sha256:".__add__))
 def test_any_text_is_a_reference_or_a_refusal(text: str) -> None:
-    found = parse(text)
-    assert isinstance(found, Stored | Named | Address | Refusal)
-    if isinstance(found, Stored):
-        assert parse(f"sha256:{found.sha256}" + (f"#crop:{found.crop}" if found.crop else "")) == found
+    found = parse_reference(text)
+    assert isinstance(found, RecordReference | PathReference | UrlReference | Refusal)
+    if isinstance(found, RecordReference):
+        assert parse_reference(f"sha256:{found.sha256}" + (f"#crop:{found.crop}" if found.crop else "")) == found
 
 
-def test_a_whole_hash_is_known_to_be_one() -> None:
-    assert Stored(SHA).exact
-    assert not Stored(SHA[:63]).exact
+def test_a_complete_hash_is_exact() -> None:
+    assert RecordReference(SHA).is_exact
+    assert not RecordReference(SHA[:63]).is_exact
 
 
 @requirement("reference.prefix")
-def test_a_prefix_means_an_image_only_when_it_fits_just_one() -> None:
-    prefix, other = Stored(SHA[:12]), SHA[:63] + "0"
-    assert only(prefix, [SHA]) == SHA
-    assert only(prefix, [SHA, SHA]) == SHA
-    none, several = only(prefix, []), only(prefix, [SHA, other])
+def test_a_prefix_must_match_exactly_one_image() -> None:
+    prefix, other = RecordReference(SHA[:12]), SHA[:63] + "0"
+    assert choose_image(prefix, [SHA]) == SHA
+    assert choose_image(prefix, [SHA, SHA]) == SHA
+    none, several = choose_image(prefix, []), choose_image(prefix, [SHA, other])
     assert isinstance(none, Refusal)
     assert none.code == "not_found"
     assert_refusal(several, "invalid_input", f"sha256:{SHA[:12]} ", "2 images")

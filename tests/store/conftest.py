@@ -1,4 +1,4 @@
-"""A record of each kind."""
+"""Fixtures: a record of each kind."""
 
 from __future__ import annotations
 

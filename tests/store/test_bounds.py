@@ -1,4 +1,4 @@
-"""The record stays as small and as young as it was told to."""
+"""A record stays within its limits of size and age."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def kept(record: Store, numbers: range) -> list[int]:
 
 
 @requirement("record.days")
-def test_what_was_not_used_for_so_many_days_goes(tmp_path: Path) -> None:
+def test_rows_expire_after_the_configured_days_without_use(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     old, new = image_of("cat", 0), image_of("cat", 1)
@@ -60,7 +60,7 @@ def test_what_was_not_used_for_so_many_days_goes(tmp_path: Path) -> None:
 
 
 @requirement("record.defaults")
-def test_unless_something_else_is_said_the_bounds_are_two_gibibytes_and_thirty_days(tmp_path: Path) -> None:
+def test_the_default_bounds_are_two_gibibytes_and_thirty_days(tmp_path: Path) -> None:
     assert inspect.signature(open_record).parameters["bytes_limit"].default == 2 * 1024**3
     clock = Clock()
     record = open_record(tmp_path, now=clock)
@@ -74,7 +74,7 @@ def test_unless_something_else_is_said_the_bounds_are_two_gibibytes_and_thirty_d
 
 
 @requirement("record.lru")
-def test_reading_is_using(tmp_path: Path) -> None:
+def test_reading_counts_as_use(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     record.images.keep("scope", image_of("cat", 0))
@@ -91,7 +91,7 @@ def test_reading_is_using(tmp_path: Path) -> None:
 
 
 @requirement("record.lru", "record.bytes")
-def test_the_least_recently_used_goes_first_and_the_limit_holds_all_the_time(tmp_path: Path) -> None:
+def test_the_least_recently_used_is_deleted_first_and_the_limit_always_holds(tmp_path: Path) -> None:
     clock = Clock()
     size = len(image_of("cat", 10).data)
     record = open_record(tmp_path, bytes_limit=10 * size, now=clock)
@@ -130,7 +130,7 @@ def test_descriptions_count_against_the_limit(tmp_path: Path) -> None:
     record.close()
 
 
-def test_bytes_that_two_scopes_share_stay_as_long_as_one_of_them_uses_them(tmp_path: Path) -> None:
+def test_bytes_shared_by_two_scopes_stay_while_one_uses_them(tmp_path: Path) -> None:
     clock = Clock()
     image = image_of("cat", 0)
     record = open_record(tmp_path, days=30, now=clock)
@@ -146,7 +146,7 @@ def test_bytes_that_two_scopes_share_stay_as_long_as_one_of_them_uses_them(tmp_p
 
 
 @requirement("record.crash_debris")
-def test_what_a_crash_left_behind_is_cleared_away(tmp_path: Path) -> None:
+def test_leftovers_of_a_crash_are_deleted_or_moved_aside(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     record.images.keep("scope", image_of("cat", 0))
     record.close()
@@ -159,12 +159,15 @@ def test_what_a_crash_left_behind_is_cleared_away(tmp_path: Path) -> None:
     os.utime(abandoned, (0, 0))
     open_record(tmp_path, now=lambda: time.time() + 7200).close()
     assert not nameless.exists()
+    (aside,) = tmp_path.glob("record.sqlite.damaged-*-blobs")
+    assert (aside / nameless.name).read_bytes() == b"half", "it may be an image that the database should know"
     assert {path.name for path in folder.iterdir()} == {image_of("cat", 0).sha256, "fresh.part"}
 
 
 @requirement("record.crash_debris")
-def test_images_of_which_an_older_database_knows_nothing_are_set_aside(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("count", [1, 8, 20])
+def test_images_unknown_to_an_older_database_are_moved_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, count: int
 ) -> None:
     folder = tmp_path / "record"
     record = open_record(folder)
@@ -172,7 +175,7 @@ def test_images_of_which_an_older_database_knows_nothing_are_set_aside(
     record.close()
     backup = (folder / "record.sqlite").read_bytes()
     record = open_record(folder)
-    newer = {image_of("dog", number).sha256: image_of("dog", number) for number in range(20)}
+    newer = {image_of("dog", number).sha256: image_of("dog", number) for number in range(count)}
     assert all(record.images.keep("scope", image) for image in newer.values())
     record.close()
     (folder / "record.sqlite").write_bytes(backup)
@@ -190,7 +193,7 @@ def test_images_of_which_an_older_database_knows_nothing_are_set_aside(
 
 
 @requirement("record.crash_debris")
-def test_what_lies_there_is_gone_through_once_an_hour_and_not_with_every_command(tmp_path: Path) -> None:
+def test_the_whole_record_is_swept_once_an_hour_and_not_with_every_command(tmp_path: Path) -> None:
     clock = Clock()
     open_record(tmp_path, now=clock).close()
     nameless = tmp_path / "blobs" / "ff" / "ff" / ("f" * 64)
@@ -202,7 +205,7 @@ def test_what_lies_there_is_gone_through_once_an_hour_and_not_with_every_command
         assert nameless.exists() is there
 
 
-def test_a_clock_that_was_put_back_does_not_keep_the_record_from_being_swept(tmp_path: Path) -> None:
+def test_a_clock_that_was_set_back_does_not_prevent_sweeps(tmp_path: Path) -> None:
     clock = Clock()
     open_record(tmp_path, now=clock).close()
     nameless = tmp_path / "blobs" / "ff" / "ff" / ("f" * 64)
@@ -214,7 +217,7 @@ def test_a_clock_that_was_put_back_does_not_keep_the_record_from_being_swept(tmp
 
 
 @requirement("record.forget.traces")
-def test_nothing_of_what_has_gone_with_its_days_is_left_on_the_disk(tmp_path: Path) -> None:
+def test_expired_content_is_overwritten_on_the_disk(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     record.descriptions.keep("scope", description_of("cat", 1), "v1")

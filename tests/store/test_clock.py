@@ -1,4 +1,4 @@
-"""Record time: a clock that jumps, forwards or backwards, expires nothing at once, and real time does."""
+"""Record time: a clock that jumps expires nothing at once, and real time does."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from sightline.model.ports import Lease, Store
 from sightline.model.profile import Lesson
 from sightline.store import open_record
-from sightline.store.migrations import migrate
 from sightline.store.retention import DAY, RecordTime
+from sightline.store.sqlite_migrations import migrate
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, kept, use_daily
-from tests.store.test_entries import CALL
+from tests.store.test_ledger_entries import CALL
 from tests.store.writer import description_of, image_of
 
 IMAGE = image_of("cat", 0)
@@ -60,7 +60,7 @@ def test_one_use_under_a_wrong_clock_expires_nothing(tmp_path: Path, days: float
 
 @requirement("record.clock.jump")
 @pytest.mark.parametrize("days", [0.9, 1, 2, 40, 4000])
-def test_a_clock_that_jumps_to_and_fro_many_times_expires_nothing(tmp_path: Path, days: float) -> None:
+def test_a_clock_that_jumps_back_and_forth_expires_nothing(tmp_path: Path, days: float) -> None:
     clock = Clock()
     fill(tmp_path, clock)
     for _ in range(40):
@@ -72,7 +72,7 @@ def test_a_clock_that_jumps_to_and_fro_many_times_expires_nothing(tmp_path: Path
 
 @requirement("record.clock.jump")
 @pytest.mark.parametrize("first", [0.0, 400_000.0])
-def test_a_record_that_was_begun_under_an_impossible_clock_keeps_its_days(tmp_path: Path, first: float) -> None:
+def test_a_record_created_under_an_impossible_clock_expires_normally(tmp_path: Path, first: float) -> None:
     """A machine without a battery for its clock begins in 1970, until it has asked for the time."""
     clock = Clock()
     clock.days = first
@@ -102,7 +102,7 @@ def test_record_time_is_never_later_than_the_latest_clock(steps: list[float]) ->
 
 
 @requirement("record.clock.jump")
-def test_a_laptop_that_was_off_for_weeks_loses_nothing_when_it_is_switched_on(tmp_path: Path) -> None:
+def test_a_laptop_that_was_off_for_weeks_loses_nothing(tmp_path: Path) -> None:
     clock = Clock()
     fill(tmp_path, clock)
     clock.days += 40
@@ -113,7 +113,7 @@ def test_a_laptop_that_was_off_for_weeks_loses_nothing_when_it_is_switched_on(tm
 
 @requirement("record.clock.real", "record.days")
 @pytest.mark.parametrize("pause", [1, 7])
-def test_what_is_not_used_goes_once_real_use_shows_that_the_days_have_passed(tmp_path: Path, pause: int) -> None:
+def test_unused_rows_expire_once_use_shows_that_the_days_have_passed(tmp_path: Path, pause: int) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     record.images.keep("scope", IMAGE)
@@ -129,7 +129,7 @@ def test_what_is_not_used_goes_once_real_use_shows_that_the_days_have_passed(tmp
 
 
 @requirement("record.clock.real")
-def test_after_a_holiday_the_days_are_caught_up_with_in_the_days_after_it(tmp_path: Path) -> None:
+def test_record_time_catches_up_in_the_days_after_a_holiday(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     record.images.keep("scope", IMAGE)
@@ -147,7 +147,7 @@ def test_after_a_holiday_the_days_are_caught_up_with_in_the_days_after_it(tmp_pa
 
 @requirement("record.clock.jump", "record.flights")
 @pytest.mark.parametrize("days", [40, -40])
-def test_a_lease_lasts_its_seconds_whatever_the_clock_has_done(tmp_path: Path, days: float) -> None:
+def test_a_lease_lasts_its_seconds_after_any_clock_change(tmp_path: Path, days: float) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
     record.ledger.add_entry("scope", CALL)
@@ -162,7 +162,7 @@ def test_a_lease_lasts_its_seconds_whatever_the_clock_has_done(tmp_path: Path, d
 
 
 @requirement("record.clock.jump", "record.flights")
-def test_a_lease_ends_though_the_clock_was_put_back_by_weeks(tmp_path: Path) -> None:
+def test_a_lease_ends_although_the_clock_was_set_back_by_weeks(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
     assert record.descriptions.claim_lease(FLIGHT, clock(), 6) is None
@@ -176,7 +176,7 @@ def test_a_lease_ends_though_the_clock_was_put_back_by_weeks(tmp_path: Path) -> 
 
 
 @requirement("record.clock.jump", "retain.cold")
-def test_a_conversation_goes_cold_after_its_pause_whatever_the_clock_did_before(tmp_path: Path) -> None:
+def test_a_conversation_turns_cold_after_a_pause_after_any_clock_change(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
 
@@ -199,7 +199,7 @@ def test_a_conversation_goes_cold_after_its_pause_whatever_the_clock_did_before(
 
 
 @requirement("record.clock.jump", "ask.usage")
-def test_usage_is_by_the_day_that_the_clock_showed(tmp_path: Path) -> None:
+def test_usage_is_grouped_by_the_day_of_the_wall_clock(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
     days = []
@@ -215,7 +215,7 @@ def test_usage_is_by_the_day_that_the_clock_showed(tmp_path: Path) -> None:
 
 
 @requirement("record.clock.jump", "record.processes")
-def test_a_process_that_was_idle_for_weeks_does_not_turn_the_time_back(tmp_path: Path) -> None:
+def test_a_process_that_was_idle_for_weeks_does_not_set_time_back(tmp_path: Path) -> None:
     clock = Clock()
     idle = open_record(tmp_path, days=30, now=clock)
     idle.ledger.add_entry("scope", CALL)
@@ -239,7 +239,7 @@ def test_record_time_never_goes_back_and_never_jumps(steps: list[float]) -> None
 
 
 @given(st.floats(0, 30 * DAY), st.lists(st.floats(0, DAY), min_size=1, max_size=60))
-def test_where_time_has_really_passed_record_time_catches_up(away: float, steps: list[float]) -> None:
+def test_record_time_catches_up_when_time_has_really_passed(away: float, steps: list[float]) -> None:
     now = RecordTime(1e9, 1e9).advance(1e9 + away)
     for step in steps:
         now = now.advance(now.wall + step)
@@ -249,10 +249,10 @@ def test_where_time_has_really_passed_record_time_catches_up(away: float, steps:
 
 @requirement("record.clock.jump")
 @pytest.mark.parametrize("ahead", [0.0, 4000.0])
-def test_a_record_of_an_earlier_version_is_migrated_without_a_loss(tmp_path: Path, ahead: float) -> None:
+def test_a_record_of_an_earlier_version_is_migrated_without_loss(tmp_path: Path, ahead: float) -> None:
     """Also one in which a row was used under a clock that was far ahead, or that was not used for years."""
     database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
-    migrate(database, upto=11)  # the last one without a clock
+    migrate(database, target=11)  # the last one without a clock
     used = 1e9
     for number, at in enumerate((used - 20 * DAY, used, used + ahead * 1e6)):
         row = ("scope", image_of("cat", number).sha256, "image/png", 1, 7, 1, at)

@@ -1,4 +1,4 @@
-"""A damaged record is found to be so when it is opened, and by `check_health`; nothing is sent on its consents."""
+"""Damage is found when a record is opened and by `check_health`, and damaged consents are not valid."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from sightline.store import open_on_disk, open_record
-from sightline.store.migrations import STEPS
+from sightline.store import open_record, open_record_or_refuse
+from sightline.store.sqlite_migrations import MIGRATIONS
 from sightline.store.storage import check_health
 from tests.privileges import as_nobody
 from tests.requirements import requirement
-from tests.store.damaging import DAMAGES, IMAGES, begin_read, damage_root, fill, overwrite
+from tests.store.damaged_records import DAMAGES, IMAGES, begin_read, damage_root, fill, overwrite
 from tests.store.writer import image_of
 
 Damage = Callable[[Path], None]
@@ -35,24 +35,24 @@ def folder(whole_record: Path, tmp_path: Path) -> Path:
 
 
 @requirement("record.damage.found")
-def test_a_record_that_is_whole_is_said_to_be(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sound_record_is_healthy(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     health = check_health(folder, 60)
-    assert (health.trouble, health.missing, health.complete) == (None, 0, True)
+    assert (health.refusal, health.missing_images, health.is_complete) == (None, 0, True)
     record = open_record(folder)
     assert record.policy.read_consents() == {"openai": True, "zai": False}
     record.close()
     assert caplog.records == []
-    assert check_health(folder.with_name("none"), 60).trouble is None
+    assert check_health(folder.with_name("none"), 60).refusal is None
 
 
 @requirement("record.damage.found", "record.trouble")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damage_is_said_once_in_a_line_that_names_the_repair(
+def test_damage_is_logged_once_with_the_repair_command(
     folder: Path, damage: Damage, caplog: pytest.LogCaptureFixture
 ) -> None:
     damage(folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    trouble = check_health(folder, 60).trouble
+    trouble = check_health(folder, 60).refusal
     assert trouble is not None
     assert trouble.code == "corrupt"
     assert "sightline store repair" in trouble.remedy
@@ -67,7 +67,7 @@ def test_damage_is_said_once_in_a_line_that_names_the_repair(
     assert str(folder) in line.message
     assert "sightline store repair" in line.message
     record.close()
-    refusal = open_on_disk(folder)
+    refusal = open_record_or_refuse(folder)
     assert getattr(refusal, "code", "") == "corrupt"
     left = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     assert {name: left[name] for name in before if "shm" not in name} == {
@@ -81,7 +81,7 @@ def test_damage_is_said_once_in_a_line_that_names_the_repair(
     [name for name in DAMAGES if "log" in name or "consents" in name]
     + ["header zeroed", "schema damaged", "a text file", "zero bytes", "database deleted", "only images left"],
 )
-def test_no_consent_counts_that_cannot_be_read(folder: Path, name: str) -> None:
+def test_a_consent_that_cannot_be_read_is_not_valid(folder: Path, name: str) -> None:
     DAMAGES[name](folder)
     record = open_record(folder)
     assert record.policy.read_consents().get("openai") is not True
@@ -105,9 +105,7 @@ def flip_last_frame(log: Path) -> None:
     ],
     ids=["deleted", "a bit of the last frame", "truncated", "zeroed"],
 )
-def test_a_withdrawn_consent_is_never_in_the_log_alone(
-    folder: Path, tmp_path: Path, damage: Callable[[Path], None]
-) -> None:
+def test_a_withdrawal_is_never_only_in_the_log(folder: Path, tmp_path: Path, damage: Callable[[Path], None]) -> None:
     record = open_record(folder)
     assert record.policy.set_consent("openai", given=False) is None
     copy = tmp_path / "after the crash"
@@ -121,7 +119,7 @@ def test_a_withdrawn_consent_is_never_in_the_log_alone(
 
 
 @requirement("record.damage.consents")
-def test_a_log_that_a_reader_keeps_is_emptied_with_the_next_write(folder: Path) -> None:
+def test_a_log_kept_by_a_reader_is_emptied_with_the_next_write(folder: Path) -> None:
     record, log = open_record(folder), folder / "record.sqlite-wal"
     reader = begin_read(folder / "record.sqlite")
     assert record.policy.set_consent("openai", given=False) is None
@@ -133,7 +131,7 @@ def test_a_log_that_a_reader_keeps_is_emptied_with_the_next_write(folder: Path) 
 
 
 @requirement("record.damage.found")
-def test_no_image_is_removed_that_only_a_damaged_log_names(folder: Path) -> None:
+def test_images_named_only_by_a_damaged_log_are_kept(folder: Path) -> None:
     record = open_record(folder)
     reader = begin_read(folder / "record.sqlite")
     assert record.images.keep("scope", image_of("dog", 7))
@@ -150,7 +148,7 @@ def test_no_image_is_removed_that_only_a_damaged_log_names(folder: Path) -> None
 
 
 @requirement("record.damage.consents", "record.damage.found")
-def test_what_can_be_read_of_a_damaged_record_is_read(folder: Path) -> None:
+def test_the_readable_part_of_a_damaged_record_is_read(folder: Path) -> None:
     damage_root("entries")(folder)
     record = open_record(folder)
     assert record.images.read("scope", image_of("cat", 5).sha256) == image_of("cat", 5)
@@ -160,7 +158,7 @@ def test_what_can_be_read_of_a_damaged_record_is_read(folder: Path) -> None:
 
 
 @requirement("record.damage.found")
-def test_damage_that_comes_later_is_noticed_where_it_is_met(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_later_damage_is_noticed_where_it_is_read(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     record = open_record(folder)
     damage_root("descriptions")(folder)
     other = sqlite3.connect(folder / "record.sqlite", isolation_level=None)
@@ -174,22 +172,22 @@ def test_damage_that_comes_later_is_noticed_where_it_is_met(folder: Path, caplog
 
 
 @requirement("record.damage.found")
-def test_a_record_that_cannot_be_read_by_us_is_said_not_to_be(folder: Path, tmp_path: Path) -> None:
+def test_a_record_without_read_permission_is_reported(folder: Path, tmp_path: Path) -> None:
     for path in (tmp_path, *tmp_path.parents):
         path.chmod(path.stat().st_mode | 0o011) if path.stat().st_uid == os.geteuid() else None
     (folder / "record.sqlite").chmod(0)
     with as_nobody():
-        trouble = check_health(folder, 60).trouble
+        trouble = check_health(folder, 60).refusal
     assert trouble is not None
     assert trouble.code == "unavailable"
 
 
 @requirement("record.damage.found")
-def test_a_version_of_the_future_is_no_damage_and_is_said(folder: Path) -> None:
+def test_a_future_version_is_reported_and_is_not_damage(folder: Path) -> None:
     database = sqlite3.connect(folder / "record.sqlite")
-    database.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+    database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     database.close()
-    trouble = check_health(folder, 60).trouble
+    trouble = check_health(folder, 60).refusal
     assert trouble is not None
     assert "newer version" in trouble.what
     assert "repair" not in trouble.remedy
@@ -199,10 +197,10 @@ def test_a_version_of_the_future_is_no_damage_and_is_said(folder: Path) -> None:
 def test_images_whose_bytes_are_missing_are_counted(folder: Path) -> None:
     for number in range(3):
         next(folder.rglob(image_of("cat", number).sha256)).unlink()
-    assert check_health(folder, 60).missing == 3
+    assert check_health(folder, 60).missing_images == 3
 
 
 @requirement("record.damage.found")
-def test_a_check_ends_when_its_time_is_up(folder: Path) -> None:
+def test_a_check_stops_at_its_deadline(folder: Path) -> None:
     health = check_health(folder, -1.0)
-    assert (health.trouble, health.complete) == (None, False)
+    assert (health.refusal, health.is_complete) == (None, False)

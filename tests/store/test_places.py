@@ -1,11 +1,11 @@
-"""Where images were found: named by folder, the newest first, and gone with the images."""
+"""The paths where images were found: listed by folder, newest first, deleted with the images."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sightline.model.geometry import Size
-from sightline.model.image import Kept
+from sightline.model.image import ImageSummary
 from sightline.model.ports import Store
 from sightline.store import open_record
 from tests.requirements import requirement
@@ -20,7 +20,7 @@ def paths(record: Store, scope: str | None, *folders: str) -> list[str]:
 
 
 @requirement("record.places")
-def test_images_are_named_by_the_folder_in_which_they_were_found(record: Store) -> None:
+def test_images_are_listed_by_the_folder_where_they_were_found(record: Store) -> None:
     for image, path in ((CAT, "/projects/cat.png"), (DOG, "/projects/deep/dog.png"), (COW, "/projects-old/cow.png")):
         record.images.keep("a", image)
         record.images.note_place("a", image.sha256, path)
@@ -31,12 +31,12 @@ def test_images_are_named_by_the_folder_in_which_they_were_found(record: Store) 
     assert paths(record, "a", "/projects%") == paths(record, "a") == paths(record, "b", "/projects") == []
     assert len(paths(record, None, "/projects", "/projects-old", "/")) == 3
     first = record.images.list_newest("a", ["/projects/deep"], 9)
-    assert first == (Kept(DOG.sha256, "image/png", Size(2, 7), len(DOG.data), "/projects/deep/dog.png"),)
+    assert first == (ImageSummary(DOG.sha256, "image/png", Size(2, 7), len(DOG.data), "/projects/deep/dog.png"),)
     assert len(record.images.list_newest(None, ["/"], 2)) == 2
 
 
 @requirement("record.places")
-def test_the_newest_comes_first_and_an_image_is_named_once(tmp_path: Path) -> None:
+def test_the_newest_image_is_listed_first_and_each_only_once(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path / "record", now=clock)
     for image, path in ((CAT, "/a/1"), (DOG, "/a/2"), (CAT, "/a/3"), (CAT, "/b/4")):
@@ -58,7 +58,7 @@ def test_the_newest_comes_first_and_an_image_is_named_once(tmp_path: Path) -> No
 
 
 @requirement("record.places")
-def test_places_go_with_their_images_and_stay_with_them(record: Store) -> None:
+def test_paths_are_deleted_with_their_images(record: Store) -> None:
     record.images.note_place("a", CAT.sha256, "/projects/cat.png")
     assert paths(record, None, "/projects") == [], "nothing is named that is not there"
     record.images.keep("a", CAT)

@@ -1,4 +1,4 @@
-"""The record among processes: killed ones lose nothing they were told is safe, living ones do not disturb."""
+"""A record shared by processes: a killed process loses nothing that was acknowledged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def assert_holds(record: Store, name: str, numbers: range) -> None:
 
 
 @requirement("record.acknowledged", "law.10")
-def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
     for round_number in range(5):
         name = f"round {round_number}"
         with writer(tmp_path, name, 10**9) as process:
@@ -42,7 +42,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
 
 
 @requirement("record.acknowledged", "record.forget")
-def test_a_process_that_is_killed_while_it_forgets_leaves_nothing_half_there(tmp_path: Path) -> None:
+def test_a_process_killed_while_forgetting_leaves_a_consistent_record(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from sightline.store import open_record\n"
         "from tests.store.writer import image_of\n"
@@ -70,7 +70,7 @@ def test_a_process_that_is_killed_while_it_forgets_leaves_nothing_half_there(tmp
 
 
 @requirement("record.processes")
-def test_processes_may_use_one_record_at_the_same_time(tmp_path: Path) -> None:
+def test_processes_can_share_one_record(tmp_path: Path) -> None:
     names = [f"process {number}" for number in range(4)]
     processes = [writer(tmp_path, name, 25) for name in names]
     outputs = [process.communicate()[0].split() for process in processes]
@@ -82,10 +82,10 @@ def test_processes_may_use_one_record_at_the_same_time(tmp_path: Path) -> None:
     record.close()
 
 
-def test_processes_that_come_first_together_agree_on_one_key(tmp_path: Path) -> None:
+def test_processes_that_create_a_record_together_agree_on_its_key(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from sightline.store import open_record\n"
-        "record = open_record(Path(sys.argv[1])); print(record.scope_of('credential')); record.close()"
+        "record = open_record(Path(sys.argv[1])); print(record.compute_scope('credential')); record.close()"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]

@@ -1,4 +1,4 @@
-"""Receipts are kept without a wait, within bounds, and are there after a crash."""
+"""Receipts are written in the background, bounded, and survive a crash."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 
 from sightline.model.ports import Store
-from sightline.model.receipt import Filed, Line, Omission, Receipt
-from sightline.store import ledger, open_record
-from sightline.store.retention import TABLES
+from sightline.model.records import FiledReceipt, Omission, Receipt, ReceiptLine
+from sightline.store import open_record, sqlite_history
+from sightline.store.retention import BOUNDED_TABLES
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, use_daily
 
 LINES = (
-    Line("/messages/0/content/1", "told", "by zai/glm-5.3-flash", 1334, 250),
-    Line("/messages/2/content/0", "shown", "", None, None),
+    ReceiptLine("/messages/0/content/1", "told", "by zai/glm-5.3-flash", 1334, 250),
+    ReceiptLine("/messages/2/content/0", "shown", "", None, None),
 )
-FILED = Filed(Receipt("zai", "glm-5.3", LINES, ("sent again",)), "anthropic", (("session-id", "one"),))
+FILED = FiledReceipt(Receipt("zai", "glm-5.3", LINES, ("sent again",)), "anthropic", (("session-id", "one"),))
 
 
-def numbered(number: int) -> Filed:
-    return Filed(Receipt("zai", f"model-{number}"), "openai_chat")
+def numbered(number: int) -> FiledReceipt:
+    return FiledReceipt(Receipt("zai", f"model-{number}"), "openai_chat")
 
 
 def models(record: Store) -> list[str]:
@@ -35,7 +35,7 @@ def models(record: Store) -> list[str]:
 
 
 @requirement("record.decisions")
-def test_a_receipt_comes_back_whole_and_the_newest_first(record: Store) -> None:
+def test_receipts_are_read_back_unchanged_newest_first(record: Store) -> None:
     record.ledger.file_receipt("scope", FILED)
     record.ledger.file_receipt("other", numbered(1))
     newest, oldest = record.ledger.list_receipts(2)
@@ -45,7 +45,7 @@ def test_a_receipt_comes_back_whole_and_the_newest_first(record: Store) -> None:
 
 
 @requirement("record.decisions")
-def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_receipts_survive_a_restart(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     for number in range(3):
         record.ledger.file_receipt("scope", numbered(number))
@@ -57,7 +57,7 @@ def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
 
 @requirement("record.decisions")
 def test_receipts_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "MOST_RECEIPTS", 5)
+    monkeypatch.setattr(sqlite_history, "MAX_RECEIPTS", 5)
     record = open_record(tmp_path)
     for number in range(12):
         record.ledger.file_receipt("scope", numbered(number))
@@ -68,7 +68,7 @@ def test_receipts_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.Monk
 
 @requirement("record.decisions", "record.days")
 def test_receipts_are_bounded_in_age(tmp_path: Path) -> None:
-    assert {"receipts", "omissions"} <= {*TABLES}
+    assert {"receipts", "omissions"} <= {*BOUNDED_TABLES}
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     record.ledger.file_receipt("scope", numbered(1))
@@ -87,7 +87,7 @@ def test_receipts_are_bounded_in_age(tmp_path: Path) -> None:
 
 
 @requirement("record.decisions")
-def test_nobody_waits_for_a_receipt_while_another_program_writes(tmp_path: Path) -> None:
+def test_filing_a_receipt_does_not_wait_for_another_writer(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     other = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -118,7 +118,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @requirement("record.decisions")
-def test_a_receipt_is_written_behind_its_request_and_survives_a_crash(tmp_path: Path) -> None:
+def test_a_receipt_is_written_soon_and_survives_a_crash(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", _CRASHES, tmp_path], timeout=60, check=False)
     assert ended.returncode == -signal.SIGKILL
     record = open_record(tmp_path)
@@ -126,7 +126,7 @@ def test_a_receipt_is_written_behind_its_request_and_survives_a_crash(tmp_path: 
     record.close()
 
 
-def test_what_many_threads_file_is_written_to_the_last(tmp_path: Path) -> None:
+def test_receipts_of_many_threads_are_all_written(tmp_path: Path) -> None:
     record = open_record(tmp_path)
 
     def work(first: int) -> None:
@@ -147,7 +147,7 @@ def test_what_many_threads_file_is_written_to_the_last(tmp_path: Path) -> None:
 
 
 @requirement("record.trouble")
-def test_a_disk_that_takes_no_receipt_costs_no_request(tmp_path: Path) -> None:
+def test_a_failing_disk_does_not_fail_a_request(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     with sqlite3.connect(tmp_path / "record.sqlite") as other:
         other.execute("DROP TABLE receipts")
@@ -157,7 +157,7 @@ def test_a_disk_that_takes_no_receipt_costs_no_request(tmp_path: Path) -> None:
     record.close()
 
 
-def test_a_client_that_leaves_images_out_is_remembered_once_for_each_model(record: Store) -> None:
+def test_an_omission_is_stored_once_for_each_client_and_model(record: Store) -> None:
     for omission in (Omission("pi", "glm"), Omission("codex", "gpt"), Omission("pi", "glm"), Omission("pi", "other")):
         record.conversations.note_omission(omission)
     assert [(one.client, one.model) for one in record.conversations.list_omissions()] == [
@@ -169,7 +169,7 @@ def test_a_client_that_leaves_images_out_is_remembered_once_for_each_model(recor
 
 
 @requirement("record.forget.all")
-def test_with_all_images_every_receipt_goes_also_one_that_is_not_written_yet(record: Store) -> None:
+def test_forgetting_all_images_deletes_receipts_that_are_not_yet_written(record: Store) -> None:
     record.ledger.file_receipt("scope", FILED)
     assert record.ledger.list_receipts(1)
     record.ledger.file_receipt("scope", FILED)

@@ -1,4 +1,4 @@
-"""What the record keeps, for whom, and what it answers for what it does not have."""
+"""What a record stores, for which scope, and what it returns for unknown things."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Store
-from sightline.model.profile import Lesson, Limits, ToolImages, WireName
+from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.store import open_record
-from sightline.store.migrations import STEPS
+from sightline.store.sqlite_migrations import MIGRATIONS
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, use_daily
 from tests.store.writer import description_of, image_of
@@ -30,7 +30,7 @@ WORDS = description_of("cat", 1)
 
 
 @requirement("record.images")
-def test_an_image_comes_back_byte_for_byte(record: Store) -> None:
+def test_an_image_is_read_back_byte_for_byte(record: Store) -> None:
     record.images.keep("scope", IMAGE)
     found = record.images.read("scope", IMAGE.sha256)
     assert found == IMAGE
@@ -38,21 +38,21 @@ def test_an_image_comes_back_byte_for_byte(record: Store) -> None:
     assert found.data == IMAGE.data
 
 
-def test_an_image_kept_twice_is_kept_once(record: Store) -> None:
+def test_an_image_stored_twice_is_stored_once(record: Store) -> None:
     record.images.keep("scope", IMAGE)
     record.images.keep("scope", IMAGE)
     assert record.images.read("scope", IMAGE.sha256) == IMAGE
 
 
 @requirement("record.scope.images")
-def test_an_image_of_one_scope_is_not_there_for_another(record: Store) -> None:
+def test_an_image_is_private_to_its_scope(record: Store) -> None:
     record.images.keep("mine", IMAGE)
     assert record.images.read("yours", IMAGE.sha256) is None
     record.images.keep("yours", IMAGE)
     assert record.images.read("yours", IMAGE.sha256) == IMAGE
 
 
-def test_what_was_never_kept_is_not_there(record: Store) -> None:
+def test_unknown_things_are_not_found(record: Store) -> None:
     assert record.images.read("scope", "0" * 64) is None
     assert record.images.read("scope", "../../etc/passwd") is None
     assert record.descriptions.read("scope", IMAGE.sha256, "a/b", "v1") is None
@@ -62,16 +62,18 @@ def test_what_was_never_kept_is_not_there(record: Store) -> None:
 
 
 @requirement("record.reference_alive")
-def test_it_says_which_of_many_images_it_holds_for_whom(record: Store) -> None:
+def test_kept_images_are_found_for_their_scope(record: Store) -> None:
     record.images.keep("scope", IMAGE)
     others = [f"{number:064x}" for number in range(40_000)]
-    assert record.images.find_kept("scope", [*others, IMAGE.sha256]) == {IMAGE.sha256}
-    assert record.images.find_kept("other", [IMAGE.sha256]) == record.images.find_kept("scope", []) == set()
+    assert record.images.find_kept_images("scope", [*others, IMAGE.sha256]) == {IMAGE.sha256}
+    assert (
+        record.images.find_kept_images("other", [IMAGE.sha256]) == record.images.find_kept_images("scope", []) == set()
+    )
 
 
 @pytest.mark.parametrize("sent", [None, Size(1316, 728)])
-def test_a_description_comes_back_as_remembered(record: Store, sent: Size | None) -> None:
-    for words in (WORDS, replace(WORDS, form="qwen_pixels", sent=sent)):
+def test_a_description_is_read_back_unchanged(record: Store, sent: Size | None) -> None:
+    for words in (WORDS, replace(WORDS, coordinate_format="qwen_pixels", sent_size=sent)):
         record.descriptions.keep("scope", words, "v1")
         assert record.descriptions.read("scope", words.sha256, words.seer, "v1") == words
 
@@ -86,49 +88,51 @@ def test_a_description_comes_back_as_remembered(record: Store, sent: Size | None
         ("scope", WORDS.sha256, WORDS.seer, "v2"),
     ],
 )
-def test_a_description_answers_only_for_its_scope_image_seer_and_prompt(
+def test_a_description_is_found_only_by_its_scope_image_seer_and_prompt(
     record: Store, scope: str, sha256: str, seer: str, prompt: str
 ) -> None:
     record.descriptions.keep("scope", WORDS, "v1")
     assert record.descriptions.read(scope, sha256, seer, prompt) is None
 
 
-def test_a_later_description_stands_in_the_place_of_the_earlier(record: Store) -> None:
+def test_a_later_description_replaces_the_earlier_one(record: Store) -> None:
     record.descriptions.keep("scope", WORDS, "v1")
     better = replace(WORDS, text="Zwölf Boxkämpfer 🥊 " * 1000)
     record.descriptions.keep("scope", better, "v1")
     assert record.descriptions.read("scope", WORDS.sha256, WORDS.seer, "v1") == better
 
 
-def test_lessons_about_the_same_model_add_up(record: Store) -> None:
-    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=8000, encoded_bytes=500), why="too wide"), days=7)
-    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide again"), days=7)
+def test_lessons_about_the_same_model_are_merged(record: Store) -> None:
+    record.policy.keep_lesson(
+        "zai", "glm", Lesson(limits=ImageLimits(edge=8000, encoded_bytes=500), why="too wide"), days=7
+    )
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=ImageLimits(edge=2000), why="too wide again"), days=7)
     assert record.policy.read_lesson("zai", "glm") == Lesson(
-        limits=Limits(edge=2000, encoded_bytes=500), why="too wide again"
+        limits=ImageLimits(edge=2000, encoded_bytes=500), why="too wide again"
     )
     record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
-    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(count=5), why="too many"), days=7)
-    both = Lesson(blind=True, limits=Limits(edge=2000, encoded_bytes=500, count=5), why="it said so")
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=ImageLimits(count=5), why="too many"), days=7)
+    both = Lesson(blind=True, limits=ImageLimits(edge=2000, encoded_bytes=500, count=5), why="it said so")
     assert record.policy.read_lesson("zai", "glm") == both
     assert record.policy.list_lessons() == (("zai", "glm", both),)
 
 
-def test_what_a_trial_taught_stands_beside_what_rejections_taught_and_the_last_word_counts(record: Store) -> None:
-    record.policy.keep_lesson("zai", "glm", Lesson(blind=True, limits=Limits(count=5), why="it said so"), days=7)
+def test_lessons_of_trials_and_rejections_are_merged_and_the_last_wins(record: Store) -> None:
+    record.policy.keep_lesson("zai", "glm", Lesson(blind=True, limits=ImageLimits(count=5), why="it said so"), days=7)
     record.policy.keep_lesson(
         "zai", "glm", Lesson(blind=False, why="tried", tool_images={"openai_chat": "hoist"}), days=30
     )
     record.policy.keep_lesson("zai", "glm", Lesson(why="tried again", tool_images={"anthropic": "native"}), days=30)
-    placed: dict[WireName, ToolImages] = {"openai_chat": "hoist", "anthropic": "native"}
-    assert record.policy.read_lesson("zai", "glm") == Lesson(False, Limits(count=5), "tried", placed)
+    placed: dict[WireName, ToolImagePlacement] = {"openai_chat": "hoist", "anthropic": "native"}
+    assert record.policy.read_lesson("zai", "glm") == Lesson(False, ImageLimits(count=5), "tried", placed)
     record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it refused"), days=7)
-    assert record.policy.read_lesson("zai", "glm") == Lesson(True, Limits(count=5), "it refused", placed)
+    assert record.policy.read_lesson("zai", "glm") == Lesson(True, ImageLimits(count=5), "it refused", placed)
     record.policy.keep_lesson("zai", "other", Lesson(why="nothing"), days=7)
     assert record.policy.read_lesson("zai", "other") is None
 
 
 @requirement("recover.one_model")
-def test_a_lesson_counts_for_its_model_at_its_upstream_only(record: Store) -> None:
+def test_a_lesson_applies_only_to_its_model_and_upstream(record: Store) -> None:
     record.policy.keep_lesson("deepseek", "claude-opus-x", Lesson(blind=True, why="it said so"), days=7)
     assert record.policy.read_lesson("anthropic", "claude-opus-x") is None
     assert record.policy.read_lesson("deepseek", "claude-haiku-x") is None
@@ -136,30 +140,30 @@ def test_a_lesson_counts_for_its_model_at_its_upstream_only(record: Store) -> No
 
 def test_a_lesson_can_be_forgotten_once(record: Store) -> None:
     record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
-    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(count=5)), days=7)
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=ImageLimits(count=5)), days=7)
     assert record.policy.forget_lesson("zai", "glm") is True
     assert record.policy.read_lesson("zai", "glm") is None
     assert record.policy.forget_lesson("zai", "glm") is False
 
 
 @requirement("recover.kept")
-def test_a_lesson_expires_on_its_own_day_and_no_other_prolongs_it(tmp_path: Path) -> None:
+def test_each_lesson_expires_on_its_own_day(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
     record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
-    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide"), days=20)
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=ImageLimits(edge=2000), why="too wide"), days=20)
     use_daily(tmp_path, clock, 6.9)
-    assert record.policy.read_lesson("zai", "glm") == Lesson(True, Limits(edge=2000), "it said so")
+    assert record.policy.read_lesson("zai", "glm") == Lesson(True, ImageLimits(edge=2000), "it said so")
     use_daily(tmp_path, clock, 0.2)
-    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=Limits(edge=2000), why="too wide")
+    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=ImageLimits(edge=2000), why="too wide")
     use_daily(tmp_path, clock, 13)
     assert record.policy.read_lesson("zai", "glm") is None
-    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=4000), why="wider"), days=1)
-    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=Limits(edge=4000), why="wider")
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=ImageLimits(edge=4000), why="wider"), days=1)
+    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=ImageLimits(edge=4000), why="wider")
     record.close()
 
 
-def test_consent_is_remembered_for_exactly_that_provider(record: Store) -> None:
+def test_a_consent_is_stored_for_exactly_one_provider(record: Store) -> None:
     record.policy.set_consent("openai", given=True)
     record.policy.set_consent("zai", given=False)
     assert record.policy.read_consents() == {"openai": True, "zai": False}
@@ -168,15 +172,15 @@ def test_consent_is_remembered_for_exactly_that_provider(record: Store) -> None:
 
 
 @requirement("record.scope.keyed")
-def test_a_scope_hides_the_credential_and_is_the_same_after_a_restart(tmp_path: Path) -> None:
+def test_a_scope_hides_the_credential_and_survives_a_restart(tmp_path: Path) -> None:
     first = open_record(tmp_path / "a")
-    scope = first.scope_of("sk-secret")
+    scope = first.compute_scope("sk-secret")
     first.close()
     again = open_record(tmp_path / "a")
     elsewhere = open_record(tmp_path / "b")
-    assert again.scope_of("sk-secret") == scope
-    assert again.scope_of("sk-other") != scope
-    assert elsewhere.scope_of("sk-secret") != scope
+    assert again.compute_scope("sk-secret") == scope
+    assert again.compute_scope("sk-other") != scope
+    assert elsewhere.compute_scope("sk-secret") != scope
     assert len(scope) == 32
     assert "secret" not in scope
     again.close()
@@ -184,7 +188,7 @@ def test_a_scope_hides_the_credential_and_is_the_same_after_a_restart(tmp_path: 
 
 
 @requirement("record.restart", "recover.kept")
-def test_everything_is_still_there_after_a_restart(tmp_path: Path) -> None:
+def test_everything_survives_a_restart(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     record.images.keep("scope", IMAGE)
     record.descriptions.keep("scope", WORDS, "v1")
@@ -208,7 +212,7 @@ def test_a_record_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 @requirement("record.private")
-def test_nobody_else_can_look_into_the_record(tmp_path: Path) -> None:
+def test_only_the_owner_can_access_the_record(tmp_path: Path) -> None:
     folder = tmp_path / "record"
     folder.mkdir(mode=0o755)
     record = open_record(folder)
@@ -222,7 +226,7 @@ def test_nobody_else_can_look_into_the_record(tmp_path: Path) -> None:
 
 
 @requirement("record.damaged_file")
-def test_a_file_whose_bytes_were_changed_is_not_given_out_and_can_be_kept_again(tmp_path: Path) -> None:
+def test_a_changed_file_is_not_returned_and_can_be_stored_again(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     record.images.keep("scope", IMAGE)
     next(tmp_path.rglob(IMAGE.sha256)).write_bytes(b"something else")
@@ -232,10 +236,10 @@ def test_a_file_whose_bytes_were_changed_is_not_given_out_and_can_be_kept_again(
     record.close()
 
 
-def test_a_new_file_takes_every_migration(tmp_path: Path) -> None:
+def test_a_new_file_gets_every_migration(tmp_path: Path) -> None:
     open_record(tmp_path).close()
     database = sqlite3.connect(tmp_path / "record.sqlite")
-    assert database.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
+    assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     for table in ("images", "descriptions"):
         assert "scope" in [column[1] for column in database.execute(f"PRAGMA table_info({table})")]
@@ -261,19 +265,19 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path, caplog: pytest.
 
 @requirement("record.trouble")
 @pytest.mark.parametrize("name", ["record.sqlite", "scope.key"])
-def test_a_damaged_file_is_not_the_end(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_file_does_not_stop_the_program(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / name).write_bytes(b"neither a database nor a key" * 100)
     assert_in_memory_with_one_warning(open_record(tmp_path), caplog)
 
 
 @requirement("record.trouble")
-def test_a_folder_that_cannot_be_made_is_not_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_that_cannot_be_created_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
     assert_in_memory_with_one_warning(open_record(tmp_path / "file" / "record"), caplog)
 
 
 @requirement("record.trouble")
-def test_a_disk_that_fails_later_costs_the_memory_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_disk_that_fails_later_loses_only_new_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     record = open_record(tmp_path)
     record.descriptions.keep("scope", WORDS, "v1")
     database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
@@ -286,19 +290,19 @@ def test_a_disk_that_fails_later_costs_the_memory_only(tmp_path: Path, caplog: p
     record.close()
 
 
-def test_limits_of_another_version_are_read_as_far_as_they_are_known(tmp_path: Path) -> None:
+def test_known_fields_of_limits_of_another_version_are_read(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=9)), days=7)
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=ImageLimits(edge=9)), days=7)
     database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
     text = json.dumps({"formats": ["image/png"], "edge": 9, "colours": 3})
     database.execute("UPDATE lessons SET said = ?", [text])
     database.close()
-    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=Limits(formats=("image/png",), edge=9))
+    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=ImageLimits(formats=("image/png",), edge=9))
     record.close()
 
 
 @requirement("record.processes")
-def test_threads_may_use_one_record_at_the_same_time(record: Store) -> None:
+def test_threads_can_share_one_record(record: Store) -> None:
     start = threading.Barrier(8)
 
     def work(number: int) -> bool:

@@ -1,4 +1,4 @@
-"""A damaged record is repaired: what can be read is in the new one, and what was damaged is kept aside."""
+"""Repairs: every readable row is in the new database, and the damaged one is kept aside."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from sightline.model.profile import Limits
+from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
-from sightline.store import open_on_disk, open_record
-from sightline.store.home import lock_folder
-from sightline.store.migrations import STEPS, migrate
-from sightline.store.repair import Repaired, repair
-from sightline.store.retention import TABLES
-from sightline.store.sqlite_files import Pages
+from sightline.store import open_record, open_record_or_refuse
+from sightline.store.record_folder import lock_for_repair
+from sightline.store.retention import BOUNDED_TABLES
+from sightline.store.sqlite_files import DatabasePages
+from sightline.store.sqlite_migrations import MIGRATIONS, migrate
+from sightline.store.sqlite_repair import RepairResult, repair_record
 from sightline.store.storage import check_health
 from tests.requirements import requirement
-from tests.store.damaging import (
+from tests.store.damaged_records import (
     DAMAGES,
     EVERY,
     PAGE,
@@ -37,7 +37,7 @@ from tests.store.damaging import (
     root_of,
 )
 from tests.store.test_bounds import Clock, use_daily
-from tests.store.test_entries import CALL
+from tests.store.test_ledger_entries import CALL
 from tests.store.writer import image_of, perception_of
 
 Damage = Callable[[Path], None]
@@ -57,9 +57,9 @@ def folder(filled: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(filled, tmp_path / "record"))
 
 
-def repaired(folder: Path) -> Repaired:
-    result = repair(folder)
-    assert isinstance(result, Repaired)
+def repaired(folder: Path) -> RepairResult:
+    result = repair_record(folder)
+    assert isinstance(result, RepairResult)
     return result
 
 
@@ -80,13 +80,13 @@ def readable(database: Path) -> dict[str, set[tuple[object, ...]]]:
 
 @requirement("store.repair")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_after_a_repair_the_record_is_whole_and_can_be_written(folder: Path, damage: Damage) -> None:
+def test_a_repaired_record_is_sound_and_writable(folder: Path, damage: Damage) -> None:
     damage(folder)
     result = repaired(folder)
     assert result.damage
     health = check_health(folder, 60)
-    assert (health.trouble, health.missing, health.complete) == (None, 0, True)
-    record = open_on_disk(folder)
+    assert (health.refusal, health.missing_images, health.is_complete) == (None, 0, True)
+    record = open_record_or_refuse(folder)
     assert not isinstance(record, Refusal)
     assert record.images.keep("scope", image_of("dog", 1)) is True
     assert record.policy.set_consent("openai", given=True) is None
@@ -99,7 +99,7 @@ def test_after_a_repair_the_record_is_whole_and_can_be_written(folder: Path, dam
 
 @requirement("store.repair.rows")
 @pytest.mark.parametrize("name", [name for name in DAMAGES if name not in NO_ROWS])
-def test_no_row_is_lost_that_can_be_read(folder: Path, filled: Path, name: str) -> None:
+def test_every_readable_row_is_kept(folder: Path, filled: Path, name: str) -> None:
     whole = dump(filled / "record.sqlite")
     DAMAGES[name](folder)
     expected = (
@@ -116,23 +116,23 @@ def test_no_row_is_lost_that_can_be_read(folder: Path, filled: Path, name: str) 
 
 @requirement("store.repair.rows")
 @pytest.mark.parametrize("table", ["descriptions", "tellings", "entries", "receipts", "legs", "images"])
-def test_where_only_the_root_of_a_large_table_is_damaged_every_row_is_kept(
-    folder: Path, filled: Path, table: str
-) -> None:
+def test_a_damaged_root_of_a_large_table_loses_no_row(folder: Path, filled: Path, table: str) -> None:
     with (filled / "record.sqlite").open("rb") as file:
-        assert Pages(file, b"").rows(root_of(filled / "record.sqlite", table)) == [], "its rows are on other pages"
+        assert DatabasePages(file, b"").read_rows(root_of(filled / "record.sqlite", table)) == [], (
+            "its rows are on other pages"
+        )
     damage_root(table)(folder)
     repaired(folder)
     assert dump(folder / "record.sqlite") == dump(filled / "record.sqlite")
 
 
 @requirement("store.repair.rows")
-def test_a_page_of_rows_that_is_damaged_costs_these_rows_alone(folder: Path, filled: Path) -> None:
+def test_a_damaged_leaf_loses_only_its_own_rows(folder: Path, filled: Path) -> None:
     whole = dump(filled / "record.sqlite")["entries"]
     with (folder / "record.sqlite").open("rb") as file:
-        pages = Pages(file, b"")
-        leaf = list(pages.leaves(root_of(filled / "record.sqlite", "entries")))[1]
-        lost = len(pages.rows(leaf))
+        pages = DatabasePages(file, b"")
+        leaf = list(pages.find_leaves(root_of(filled / "record.sqlite", "entries")))[1]
+        lost = len(pages.read_rows(leaf))
     overwrite(folder / "record.sqlite", (leaf - 1) * PAGE, b"\x00\x01" * (PAGE // 2))
     repaired(folder)
     assert lost
@@ -145,7 +145,7 @@ def test_a_page_of_rows_that_is_damaged_costs_these_rows_alone(folder: Path, fil
 
 @requirement("store.repair.consents", "record.damage.consents")
 @pytest.mark.parametrize("name", ["garbage in the log", "header zeroed"])
-def test_a_consent_that_cannot_be_relied_on_has_to_be_given_again_and_a_no_stays(folder: Path, name: str) -> None:
+def test_an_unreliable_consent_is_withdrawn_and_a_withdrawal_is_kept(folder: Path, name: str) -> None:
     DAMAGES[name](folder)
     assert repaired(folder).withdrawn == ("openai",)
     record = open_record(folder)
@@ -154,7 +154,7 @@ def test_a_consent_that_cannot_be_relied_on_has_to_be_given_again_and_a_no_stays
 
 
 @requirement("store.repair.consents")
-def test_a_consent_stays_where_nothing_is_wrong_with_the_consents(folder: Path) -> None:
+def test_consents_are_kept_if_their_table_is_sound(folder: Path) -> None:
     damage_root("entries")(folder)
     assert repaired(folder).withdrawn == ()
     record = open_record(folder)
@@ -163,7 +163,7 @@ def test_a_consent_stays_where_nothing_is_wrong_with_the_consents(folder: Path) 
 
 
 @requirement("store.repair.images")
-def test_images_whose_bytes_are_missing_or_wrong_are_left_out_and_counted(folder: Path) -> None:
+def test_images_with_missing_or_wrong_bytes_are_deleted_and_counted(folder: Path) -> None:
     missing, wrong = image_of("cat", 1), image_of("cat", 2)
     next(folder.rglob(missing.sha256)).unlink()
     next(folder.rglob(wrong.sha256)).write_bytes(b"other bytes")
@@ -200,7 +200,7 @@ HOSTILE = {
 
 @requirement("store.repair.values")
 @pytest.mark.parametrize("statement", HOSTILE.values(), ids=HOSTILE)
-def test_a_value_that_cannot_be_harms_no_other_row_after_a_repair(folder: Path, statement: str) -> None:
+def test_an_impossible_value_harms_no_other_row_after_a_repair(folder: Path, statement: str) -> None:
     database = sqlite3.connect(folder / "record.sqlite", isolation_level=None)
     database.execute(statement)
     database.close()
@@ -219,7 +219,7 @@ def test_a_value_that_cannot_be_harms_no_other_row_after_a_repair(folder: Path, 
     last = database.execute("SELECT latency FROM entries ORDER BY rowid DESC LIMIT 1").fetchone()
     assert last == (CALL.latency_ms,), "entries are read in the order in which they were written"
     (now,) = database.execute("SELECT steady + added FROM clock").fetchone()
-    for table in TABLES:
+    for table in BOUNDED_TABLES:
         most, largest, least = database.execute(f"SELECT MAX(used), MAX(bytes), MIN(bytes) FROM {table}").fetchone()
         assert most is None or (most <= now + 60 and 0 <= least <= largest < 100_000), table
     database.close()
@@ -227,22 +227,22 @@ def test_a_value_that_cannot_be_harms_no_other_row_after_a_repair(folder: Path, 
 
 @requirement("store.repair.images")
 @pytest.mark.parametrize("damage", [damage_root("images"), delete_database, leave_only_images])
-def test_images_without_rows_become_the_owners(tmp_path: Path, damage: Damage) -> None:
+def test_images_without_rows_are_assigned_to_the_owner(tmp_path: Path, damage: Damage) -> None:
     folder = tmp_path / "record"
     fill(folder, 2)
     damage(folder)
     known = {image.sha256: image for image in (image_of("cat", 0), image_of("cat", 1))}
-    result = repair(folder, identify=lambda sha256, _: known.get(sha256))
-    assert isinstance(result, Repaired)
+    result = repair_record(folder, identify=lambda sha256, _: known.get(sha256))
+    assert isinstance(result, RepairResult)
     assert result.adopted == 2
     record = open_record(folder)
     for image in known.values():
-        assert record.images.read(record.scope_of(""), image.sha256) == image
+        assert record.images.read(record.compute_scope(""), image.sha256) == image
     record.close()
 
 
 @requirement("store.repair.images", "record.forget.traces")
-def test_bytes_that_are_no_image_are_set_aside_until_something_is_forgotten(tmp_path: Path) -> None:
+def test_blobs_that_are_no_images_are_moved_aside_until_a_forget(tmp_path: Path) -> None:
     folder = tmp_path / "record"
     fill(folder, 2)
     images = {path.name: path.read_bytes() for path in (folder / "blobs").glob("??/??/*")}
@@ -258,7 +258,7 @@ def test_bytes_that_are_no_image_are_set_aside_until_something_is_forgotten(tmp_
 
 @requirement("record.damage.found", "record.crash_debris")
 @pytest.mark.parametrize("damage", [delete_database, leave_only_images])
-def test_opening_a_record_without_its_database_removes_no_image(tmp_path: Path, damage: Damage) -> None:
+def test_opening_a_record_without_its_database_deletes_no_image(tmp_path: Path, damage: Damage) -> None:
     folder = tmp_path / "record"
     fill(folder, 2)
     (folder / "swept").unlink()
@@ -272,11 +272,11 @@ def test_opening_a_record_without_its_database_removes_no_image(tmp_path: Path, 
 @requirement("store.repair")
 def test_a_record_of_an_earlier_version_is_repaired_and_migrated(tmp_path: Path) -> None:
     database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
-    migrate(database, upto=3)
+    migrate(database, target=3)
     for number in range(50):
         row = ("scope", f"{number:064x}", "up/eye", "v1", 1, 1, "words " * 100, 600, 1e9)
         database.execute("INSERT INTO descriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    limits = json.dumps(asdict(Limits()))
+    limits = json.dumps(asdict(ImageLimits()))
     database.execute("INSERT INTO lessons VALUES ('', 'zai', 'glm', 1, ?, 'it said so', 2e9)", (limits,))
     database.close()
     damage_root("descriptions")(tmp_path)
@@ -291,17 +291,17 @@ def test_a_record_of_an_earlier_version_is_repaired_and_migrated(tmp_path: Path)
 @requirement("store.repair")
 def test_a_record_of_a_later_version_is_left_alone(folder: Path) -> None:
     database = sqlite3.connect(folder / "record.sqlite")
-    database.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+    database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     database.close()
     before = (folder / "record.sqlite").read_bytes()
-    refusal = repair(folder)
+    refusal = repair_record(folder)
     assert isinstance(refusal, Refusal)
     assert "newer version" in refusal.what
     assert (folder / "record.sqlite").read_bytes() == before
 
 
 @requirement("store.repair", "record.damage.found")
-@pytest.mark.parametrize("version", [0, 1, len(STEPS) - 1])
+@pytest.mark.parametrize("version", [0, 1, len(MIGRATIONS) - 1])
 def test_a_database_of_another_program_is_refused_and_left_alone(folder: Path, version: int) -> None:
     for path in folder.glob("record.sqlite*"):
         path.unlink()
@@ -311,27 +311,27 @@ def test_a_database_of_another_program_is_refused_and_left_alone(folder: Path, v
     database.commit()
     database.close()
     before = (folder / "record.sqlite").read_bytes()
-    refusal, trouble = repair(folder), check_health(folder, 60).trouble
+    refusal, trouble = repair_record(folder), check_health(folder, 60).refusal
     record = open_record(folder)
     for each in (refusal, trouble, record.find_trouble()):
         assert isinstance(each, Refusal)
-        assert each.code == "corrupt"
+        assert each.code == "unavailable", "`forget --all` deletes what is corrupt"
         assert "another program" in each.what
-        assert "move record.sqlite away" in each.remedy
+        assert "move record.sqlite to another folder" in each.remedy
     record.close()
     assert (folder / "record.sqlite").read_bytes() == before
 
 
 @requirement("store.repair")
-def test_where_there_is_no_record_there_is_nothing_to_repair(tmp_path: Path) -> None:
-    refusal = repair(tmp_path / "none")
+def test_repairing_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    refusal = repair_record(tmp_path / "none")
     assert isinstance(refusal, Refusal)
     assert refusal.code == "not_found"
     assert not (tmp_path / "none").exists()
 
 
 @requirement("store.repair.running", "record.replaced")
-def test_who_has_the_record_open_goes_on_with_the_repaired_one(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_programs_with_the_record_open_use_the_repaired_one(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     noticed, unnoticed = open_record(folder), open_record(folder, check=False)
     damage_root("entries")(folder)
     late = open_record(folder)
@@ -352,8 +352,8 @@ def test_who_has_the_record_open_goes_on_with_the_repaired_one(folder: Path, cap
 
 
 @requirement("store.repair.running")
-def test_who_writes_at_this_moment_is_waited_for_and_not_longer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.store.repair._PATIENCE", 0.0)
+def test_a_repair_waits_for_a_writer_but_not_too_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.store.sqlite_repair._LOCK_SECONDS", 0.0)
     damage_root("entries")(folder)
     code = (
         "import sys, sqlite3; writer = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
@@ -363,7 +363,7 @@ def test_who_writes_at_this_moment_is_waited_for_and_not_longer(folder: Path, mo
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "writing\n"
-        refusal = repair(folder)
+        refusal = repair_record(folder)
         assert isinstance(refusal, Refusal)
         assert refusal.code == "unavailable"
         writer.communicate("")
@@ -372,7 +372,7 @@ def test_who_writes_at_this_moment_is_waited_for_and_not_longer(folder: Path, mo
 
 @requirement("store.repair.aside", "record.forget.traces")
 @pytest.mark.parametrize("chosen", [image_of("cat", 1).sha256, None])
-def test_what_was_kept_aside_goes_with_the_first_thing_that_is_forgotten(folder: Path, chosen: str | None) -> None:
+def test_damaged_files_are_deleted_by_the_first_forget(folder: Path, chosen: str | None) -> None:
     damage_root("entries")(folder)
     aside = Path(repaired(folder).aside)
     assert image_of("cat", 1).sha256.encode() in aside.read_bytes()
@@ -385,7 +385,7 @@ def test_what_was_kept_aside_goes_with_the_first_thing_that_is_forgotten(folder:
 
 @requirement("store.repair.aside", "record.forget.traces")
 @pytest.mark.parametrize("end", ["forget", "forget all", "repair", "sweep"])
-def test_the_new_database_of_a_killed_repair_is_removed(folder: Path, end: str) -> None:
+def test_the_new_database_of_a_killed_repair_is_deleted(folder: Path, end: str) -> None:
     left = [folder / f"record.sqlite.new-4711{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
     for path in left:
         shutil.copy(folder / "record.sqlite", path)
@@ -404,7 +404,7 @@ def test_the_new_database_of_a_killed_repair_is_removed(folder: Path, end: str) 
 def test_the_new_database_of_a_running_repair_is_left_alone(folder: Path) -> None:
     new = folder / "record.sqlite.new-4711"
     new.write_bytes(b"being written")
-    with lock_folder(folder):
+    with lock_for_repair(folder):
         record = open_record(folder)
         assert isinstance(record.forget(image_of("cat", 1).sha256), int)
         record.close()
@@ -412,7 +412,7 @@ def test_the_new_database_of_a_running_repair_is_left_alone(folder: Path) -> Non
 
 
 @requirement("store.repair.aside", "record.days")
-def test_what_was_kept_aside_goes_by_its_age(tmp_path: Path) -> None:
+def test_damaged_files_expire(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "record"
     record = open_record(folder, now=clock)
     record.images.keep("scope", image_of("cat", 1))
@@ -429,6 +429,6 @@ def test_what_was_kept_aside_goes_by_its_age(tmp_path: Path) -> None:
 def test_progress_is_reported(folder: Path) -> None:
     damage_root("entries")(folder)
     said: list[tuple[str, int, int]] = []
-    repair(folder, lambda *each: said.append(each))
+    repair_record(folder, lambda *each: said.append(each))
     assert {what for what, _, _ in said} == {"reading", "checking images"}
     assert all(0 <= done <= total for _, done, total in said)

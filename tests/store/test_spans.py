@@ -1,4 +1,4 @@
-"""Entries as spans: with OpenTelemetry set up, and for nobody else."""
+"""Entries of the ledger as OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as names
 from opentelemetry.trace import SpanKind, StatusCode
 
-from sightline.model.asking import Usage
 from sightline.model.ports import Store
-from sightline.model.records import Entry
-from sightline.store.ledger import shorten
+from sightline.model.records import LedgerEntry
+from sightline.model.seer import Usage
+from sightline.store.sqlite_history import shorten
 from tests.requirements import requirement
-from tests.store.test_entries import CALL, CAT, DOG, OTHERS
+from tests.store.test_ledger_entries import CALL, CAT, DOG, OTHERS
 
 _EXPORTER = InMemorySpanExporter()
 _PROVIDER = TracerProvider()
@@ -63,7 +63,7 @@ def test_a_call_is_a_span_with_the_names_of_the_conventions(record: Store, watch
 
 
 @requirement("telemetry.spans")
-def test_what_asked_nobody_and_what_failed_are_spans_too(record: Store, watched: InMemorySpanExporter) -> None:
+def test_cached_and_failed_calls_are_spans_too(record: Store, watched: InMemorySpanExporter) -> None:
     for entry in (*OTHERS, replace(CALL, cache_hit=True, usage=Usage())):
         record.ledger.add_entry("scope", entry)
     joint, command, skip, failed, hit = watched.get_finished_spans()
@@ -78,9 +78,9 @@ def test_what_asked_nobody_and_what_failed_are_spans_too(record: Store, watched:
 
 
 @requirement("telemetry.short")
-def test_free_text_is_short_in_a_span_and_whole_in_the_record(record: Store, watched: InMemorySpanExporter) -> None:
+def test_text_is_shortened_in_a_span_and_complete_in_the_record(record: Store, watched: InMemorySpanExporter) -> None:
     question = "what\n\x1b[31m is\x00 it? " * 100
-    entry = Entry(
+    entry = LedgerEntry(
         "vision_proxy.tool_call", (CAT,), f"here/{'m' * 500}\n", about={"question": question, "l": [question]}
     )
     record.ledger.add_entry("scope", entry)
@@ -94,7 +94,7 @@ def test_free_text_is_short_in_a_span_and_whole_in_the_record(record: Store, wat
 
 @requirement("telemetry.short")
 @given(st.text())
-def test_no_text_is_too_strange(text: str) -> None:
+def test_any_text_can_be_shortened(text: str) -> None:
     assert len(shorten(text)) <= 200
     assert shorten(text).isprintable()
     if text.isprintable() and len(text) <= 200:
@@ -102,7 +102,7 @@ def test_no_text_is_too_strange(text: str) -> None:
 
 
 @requirement("telemetry.spans")
-def test_whoever_watches_does_not_disturb(record: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_tracer_does_not_fail_the_call(record: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         def get_tracer(self, *_: object) -> None:
             raise RuntimeError("no")
@@ -113,11 +113,11 @@ def test_whoever_watches_does_not_disturb(record: Store, monkeypatch: pytest.Mon
 
 
 @requirement("telemetry.spans")
-def test_nobody_else_pays_for_it() -> None:
+def test_opentelemetry_is_not_imported_without_need() -> None:
     code = (
         "import sys; from pathlib import Path; from sightline.store import open_record\n"
-        "from sightline.model.records import Entry\n"
-        "open_record(Path('unused'), kind='memory').ledger.add_entry('', Entry('vision_proxy.command'))\n"
+        "from sightline.model.records import LedgerEntry\n"
+        "open_record(Path('unused'), kind='memory').ledger.add_entry('', LedgerEntry('vision_proxy.command'))\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

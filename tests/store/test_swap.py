@@ -1,4 +1,4 @@
-"""A repair that is killed at any moment revives no consent, loses no row, and can be repeated."""
+"""A repair that is killed at any step revives no consent, loses no row, and can be repeated."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from sightline.store import open_record
-from sightline.store.repair import Repaired, repair
+from sightline.store.sqlite_repair import RepairResult, repair_record
 from sightline.store.storage import check_health
 from tests.requirements import requirement
-from tests.store.damaging import DAMAGES, PAGE, delete_database, dump, fill, overwrite, root_of, withdraw_in_log
+from tests.store.damaged_records import DAMAGES, PAGE, delete_database, dump, fill, overwrite, root_of, withdraw_in_log
 
 Damage = Callable[[Path], None]
 IMAGES = 2
@@ -46,7 +46,7 @@ CASES: Mapping[str, tuple[Damage, Mapping[str, bool], int]] = {
 
 @requirement("store.repair.killed", "record.damage.consents")
 @pytest.mark.parametrize(("damage", "consents", "images"), CASES.values(), ids=CASES)
-def test_a_repair_can_be_killed_at_any_moment(
+def test_a_repair_can_be_killed_at_any_step(
     tmp_path: Path, damage: Damage, consents: Mapping[str, bool], images: int
 ) -> None:
     damaged = tmp_path / "damaged" / "record"
@@ -54,7 +54,7 @@ def test_a_repair_can_be_killed_at_any_moment(
     damage(damaged)
     for step in range(100):
         folder = Path(shutil.copytree(damaged, tmp_path / str(step) / "record"))
-        command = [sys.executable, "-m", "tests.store.killed", str(folder), str(step)]
+        command = [sys.executable, "-m", "tests.store.killed_repair", str(folder), str(step)]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode == 0:
             break
@@ -62,8 +62,8 @@ def test_a_repair_can_be_killed_at_any_moment(
         record = open_record(folder, check=False)
         assert record.policy.read_consents().get("openai") is not True or consents.get("openai")
         record.close()
-        assert isinstance(repair(folder), Repaired)
-        assert check_health(folder, 60).trouble is None
+        assert isinstance(repair_record(folder), RepairResult)
+        assert check_health(folder, 60).refusal is None
         record = open_record(folder)
         assert record.policy.read_consents() == consents
         record.close()
@@ -77,14 +77,14 @@ def test_a_repair_can_be_killed_at_any_moment(
 def test_a_record_whose_repair_was_killed_is_damaged(tmp_path: Path) -> None:
     fill(tmp_path, IMAGES)
     (tmp_path / "record.sqlite.repairing").write_text("{}")
-    trouble = check_health(tmp_path, 60).trouble
+    trouble = check_health(tmp_path, 60).refusal
     assert trouble is not None
     assert trouble.code == "corrupt"
     record = open_record(tmp_path, check=False)
     assert record.policy.read_consents() == {}
     record.close()
-    result = repair(tmp_path)
-    assert isinstance(result, Repaired)
+    result = repair_record(tmp_path)
+    assert isinstance(result, RepairResult)
     assert result.consents_lost, "what the marker says cannot be read, so nobody knows whether the log is the right one"
     record = open_record(tmp_path)
     assert record.policy.read_consents() == {"zai": False}

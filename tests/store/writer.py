@@ -15,7 +15,7 @@ from pathlib import Path
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.records import Perception
+from sightline.model.records import StoredView
 from sightline.store import open_record
 
 
@@ -29,10 +29,10 @@ def description_of(name: str, number: int) -> Description:
     return Description(image.sha256, image.size, f"{name} sees {number}", "ollama/llava")
 
 
-def perception_of(name: str, number: int) -> Perception:
+def perception_of(name: str, number: int) -> StoredView:
     whole, part = image_of(name, number), image_of(f"part of {name}", number)
     result = {"image": f"sha256:{whole.sha256}", "ok": True, "source": f"{name}-{number}.png"}
-    return Perception(json.dumps(result, sort_keys=True), whole.sha256, part, f"{number} columns")
+    return StoredView(json.dumps(result, sort_keys=True), whole.sha256, part, f"{number} columns")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Who looks: named before sibling before loopback, and nobody whom the user has not agreed to."""
+"""Which seer is chosen: the named model, the sibling, loopback models, the reader; never without consent."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from sightline.model.ports import Reply, Seer
-from sightline.model.profile import Limits, Profile, WireName
+from sightline.model.ports import HttpReply
+from sightline.model.profile import ImageLimits, Profile, RequestOrigin, Upstream, WireName
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream, Visitor
+from sightline.model.seer import Seer
 from sightline.vision.chooser import Caller, Chooser
-from sightline.vision.providers import Named
-from sightline.vision.seers.chat_completions import ChatSeer
+from sightline.vision.providers import VisionModel
 from sightline.vision.seers.messages import MessagesSeer
+from sightline.vision.seers.openai import ChatSeer
 from tests.engine.parts import ScriptedSeer
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
@@ -22,28 +22,28 @@ from tests.vision.http import Asked, ScriptedHttp, reply
 
 UP = Upstream("up", {"anthropic": "https://up.example/anthropic", "openai_chat": "https://up.example/v1"})
 HEADERS = (("x-api-key", "client-key"), ("user-agent", "agent/1"))
-REMOTE = Named(
+REMOTE = VisionModel(
     "acme", "eye-1", Upstream("acme", {"openai_chat": "https://acme.example/v1"}, key_variables=("ACME_KEY",)),
     api_key="acme-key",
 )  # fmt: skip
-LOCAL = Named("here", "eye-2", Upstream("here", {"openai_chat": "http://127.0.0.1:9999/v1"}))
+LOCAL = VisionModel("here", "eye-2", Upstream("here", {"openai_chat": "http://127.0.0.1:9999/v1"}))
 LOOPBACK = {"ollama": "http://localhost:11434/v1"}
 
 
-def visitor(wire: WireName = "anthropic") -> Visitor:
-    return Visitor(UP, wire, "scope", HEADERS)
+def visitor(wire: WireName = "anthropic") -> RequestOrigin:
+    return RequestOrigin(UP, wire, "scope", HEADERS)
 
 
 def profile(sibling: str | None = "eye-0", wire: WireName = "anthropic") -> Profile:
     return Profile("up", wire, "blind-1", False, sibling=sibling)
 
 
-def nobody_home(asked: Asked) -> Reply | Refusal:
+def nobody_home(asked: Asked) -> HttpReply | Refusal:
     return Refusal("unavailable", "nothing listens there")
 
 
-def machine(asked: Asked) -> Reply | Refusal:
-    """An Ollama with two models that see and one that does not."""
+def machine(asked: Asked) -> HttpReply | Refusal:
+    """Answer like an Ollama with two vision models and one text model."""
     if asked.url == "http://localhost:11434/api/tags":
         return reply(body={"models": [{"name": "qwen3-vl"}, {"name": "gpt-oss"}, {"name": "gemma4"}, {}, None]})
     assert asked.url == "http://localhost:11434/api/show"
@@ -51,13 +51,18 @@ def machine(asked: Asked) -> Reply | Refusal:
     return reply(body={"capabilities": ["completion", *(["vision"] if sees else [])]})
 
 
-def seers(named: Named | None = None, local: Seer | Refusal | None = None, **parts: Any) -> Chooser:
-    given = {"http": ScriptedHttp(by_url=machine), "consented": lambda provider: False, "loopback": LOOPBACK, **parts}
-    return Chooser(**given, find=lambda model, check: named, local=lambda: local)
+def seers(named: VisionModel | None = None, local: Seer | Refusal | None = None, **parts: Any) -> Chooser:
+    given = {
+        "http": ScriptedHttp(by_url=machine),
+        "read_consent": lambda provider: False,
+        "loopback": LOOPBACK,
+        **parts,
+    }
+    return Chooser(**given, find_model=lambda model, check: named, find_local=lambda: local)
 
 
-async def seers_of(chooser: Chooser, visitor: Visitor, profile: Profile) -> list[Seer | Refusal]:
-    return [each.seer for each in await chooser.choose(Caller(visitor, profile))]
+async def seers_of(chooser: Chooser, visitor: RequestOrigin, profile: Profile) -> list[Seer | Refusal]:
+    return [each.seer async for each in await chooser.choose(Caller(visitor, profile))]
 
 
 def names(found: list[Seer | Refusal]) -> list[str]:
@@ -66,7 +71,7 @@ def names(found: list[Seer | Refusal]) -> list[str]:
 
 @requirement("seer.settings")
 async def test_a_named_model_comes_before_all_others() -> None:
-    chosen = seers(named=REMOTE, consented=lambda provider: provider == "acme")
+    chosen = seers(named=REMOTE, read_consent=lambda provider: provider == "acme")
     (seer,) = await seers_of(chosen, visitor(), profile())
     assert isinstance(seer, ChatSeer)
     assert (seer.name, seer.model, seer.url) == ("acme/eye-1", "eye-1", "https://acme.example/v1/chat/completions")
@@ -74,7 +79,7 @@ async def test_a_named_model_comes_before_all_others() -> None:
 
 
 @requirement("tell.sibling", "seer.credential")
-async def test_without_a_named_one_the_upstream_s_sibling_looks_with_the_client_s_own_credential() -> None:
+async def test_the_sibling_is_asked_with_the_clients_own_credential() -> None:
     seer, *others = await seers_of(seers(), visitor(), profile())
     assert others, "the models of this machine come after it, for when it fails"
     assert isinstance(seer, MessagesSeer)
@@ -105,17 +110,19 @@ GOOGLE = (("x-goog-api-key", "client-key"), ("user-agent", "agent/1"))
          {"user-agent": "agent/1"}),
     ],
 )  # fmt: skip
-async def test_on_other_wires_the_sibling_is_asked_where_the_upstream_serves_one(
+async def test_the_sibling_is_asked_on_a_wire_that_the_upstream_serves(
     wire: WireName, bases: dict[WireName, str], headers: tuple[tuple[str, str], ...], url: str, lent: dict[str, str]
 ) -> None:
-    asking = Visitor(Upstream("up", bases), wire, "scope", headers)
+    asking = RequestOrigin(Upstream("up", bases), wire, "scope", headers)
     seer, *_ = await seers_of(seers(), asking, profile(wire=wire))
     assert isinstance(seer, ChatSeer | MessagesSeer)
     assert (seer.url, dict(seer.headers)) == (url, lent)
 
 
-async def test_an_upstream_that_serves_neither_has_no_sibling() -> None:
-    alone = Visitor(Upstream("up", {"openai_responses": "https://up.example"}), "openai_responses", "scope", HEADERS)
+async def test_an_upstream_without_a_suitable_wire_has_no_sibling() -> None:
+    alone = RequestOrigin(
+        Upstream("up", {"openai_responses": "https://up.example"}), "openai_responses", "scope", HEADERS
+    )
     assert names(await seers_of(seers(), alone, profile(wire="openai_responses"))) == [
         "ollama/qwen3-vl",
         "ollama/gemma4",
@@ -124,7 +131,7 @@ async def test_an_upstream_that_serves_neither_has_no_sibling() -> None:
 
 @requirement("seer.loopback")
 @pytest.mark.parametrize("sibling", [None, "blind-1"])
-async def test_without_a_sibling_the_models_of_this_machine_look_without_any_credential(sibling: str | None) -> None:
+async def test_loopback_models_are_asked_without_credentials(sibling: str | None) -> None:
     http = ScriptedHttp(by_url=machine)
     found = await seers_of(seers(http=http), visitor(), profile(sibling))
     assert names(found) == ["ollama/qwen3-vl", "ollama/gemma4"]
@@ -132,17 +139,17 @@ async def test_without_a_sibling_the_models_of_this_machine_look_without_any_cre
     assert all("client-key" not in str(each) for each in http.asked)
 
 
-async def test_nobody_is_asked_when_the_user_wants_nobody() -> None:
+async def test_no_seer_is_searched_for_if_the_user_wants_none() -> None:
     http = ScriptedHttp()
     assert await seers_of(seers(http=http, auto=False), visitor(), profile()) == []
     assert http.asked == []
 
 
 @requirement("seer.consent")
-async def test_a_named_remote_model_looks_only_with_the_user_s_consent() -> None:
+async def test_a_named_remote_model_needs_the_users_consent() -> None:
     given: set[str] = set()
     http = ScriptedHttp()
-    chosen = seers(http=http, named=REMOTE, consented=given.__contains__)
+    chosen = seers(http=http, named=REMOTE, read_consent=given.__contains__)
     (no,) = await seers_of(chosen, visitor(), profile())
     assert_refusal(no, "no_consent", "acme/eye-1", " sightline consent yes acme)")
     given.add("other")
@@ -160,22 +167,22 @@ async def test_a_model_on_this_machine_needs_neither_consent_nor_key() -> None:
 
 
 async def test_a_named_model_without_a_key_says_which_one_is_missing() -> None:
-    keyless = Named("acme", "eye-1", REMOTE.upstream)
-    (no,) = await seers_of(seers(named=keyless, consented=lambda provider: True), visitor(), profile())
+    keyless = VisionModel("acme", "eye-1", REMOTE.upstream)
+    (no,) = await seers_of(seers(named=keyless, read_consent=lambda provider: True), visitor(), profile())
     assert_refusal(no, "unavailable", "acme/eye-1", "ACME_KEY")
 
 
 async def test_a_seer_knows_the_limits_of_its_model() -> None:
     anthropic = Upstream("mine", {"anthropic": "https://api.anthropic.com"}, preset="anthropic")
-    seer, *_ = await seers_of(seers(), Visitor(anthropic, "anthropic", "scope"), profile("claude-haiku-5"))
+    seer, *_ = await seers_of(seers(), RequestOrigin(anthropic, "anthropic", "scope"), profile("claude-haiku-5"))
     assert not isinstance(seer, Refusal)
     assert seer.limits.edge == 8000
     unknown, *_ = await seers_of(seers(), visitor(), profile())
     assert not isinstance(unknown, Refusal)
-    assert unknown.limits == Limits()
+    assert unknown.limits == ImageLimits()
 
 
-async def test_what_was_found_on_this_machine_is_remembered_and_what_was_not_is_asked_for_again() -> None:
+async def test_found_loopback_models_are_cached_and_a_vain_search_is_repeated() -> None:
     http = ScriptedHttp(by_url=nobody_home)
     chosen = seers(http=http)
     for _ in range(2):
@@ -187,7 +194,7 @@ async def test_what_was_found_on_this_machine_is_remembered_and_what_was_not_is_
     assert len(http.asked) == 2 + 4
 
 
-async def test_requests_at_the_same_time_search_this_machine_once() -> None:
+async def test_concurrent_requests_share_one_loopback_search() -> None:
     http = ScriptedHttp(by_url=machine)
     chosen = seers(http=http)
     await asyncio.gather(*(seers_of(chosen, visitor(), profile(None)) for _ in range(5)))
@@ -202,7 +209,7 @@ SERVERS = {
 }
 
 
-def everybody(asked: Asked) -> Reply | Refusal:
+def everybody(asked: Asked) -> HttpReply | Refusal:
     match asked.url:
         case "http://localhost:1234/api/v1/models":
             sees, blind = {"vision": True}, {"vision": False}
@@ -215,7 +222,7 @@ def everybody(asked: Asked) -> Reply | Refusal:
 
 
 @requirement("seer.loopback.kinds")
-async def test_every_kind_of_server_is_asked_in_its_own_way_and_in_the_order_given() -> None:
+async def test_each_kind_of_server_is_searched_in_the_given_order() -> None:
     chosen = seers(http=ScriptedHttp(by_url=everybody), loopback=SERVERS)
     found = await seers_of(chosen, visitor(), profile(None))
     assert names(found) == ["lmstudio/a", "llamacpp/gemma", "ollama/qwen3-vl", "ollama/gemma4"]
@@ -226,19 +233,22 @@ async def test_every_kind_of_server_is_asked_in_its_own_way_and_in_the_order_giv
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", None, [], {}, {"models": None}, {"modalities": None}, {"models": [3]}]
 )
-async def test_a_server_that_says_something_odd_has_no_model_that_sees(body: Any) -> None:
+async def test_a_server_with_an_odd_response_has_no_vision_models(body: Any) -> None:
     chosen = seers(http=ScriptedHttp(by_url=lambda asked: reply(body=body)), loopback=SERVERS)
     assert await seers_of(chosen, visitor(), profile(None)) == []
 
 
 @requirement("seer.loopback.cloud", "seer.consent.local")
-async def test_until_the_user_agrees_what_reads_here_looks_for_a_named_one_that_is_passed_on() -> None:
+async def test_the_reader_answers_until_the_user_consents_to_ollamas_cloud() -> None:
     given: set[str] = set()
     upstream = Upstream("ollama", {"openai_chat": "http://localhost:11434/v1"}, preset="ollama")
     passed_on = ScriptedHttp(by_url=lambda asked: reply(body={"remote_host": "https://ollama.com"}))
     local = ScriptedSeer(name="local")
     chosen = seers(
-        http=passed_on, named=Named("ollama", "mine", upstream, "ollama"), consented=given.__contains__, local=local
+        http=passed_on,
+        named=VisionModel("ollama", "mine", upstream, "ollama"),
+        read_consent=given.__contains__,
+        local=local,
     )
     assert names(await seers_of(chosen, visitor(), profile())) == ["no_consent", "local"]
     given.add("ollama-cloud")
@@ -246,10 +256,30 @@ async def test_until_the_user_agrees_what_reads_here_looks_for_a_named_one_that_
 
 
 @requirement("seer.loopback.cloud")
-async def test_no_model_is_found_here_of_which_its_server_says_only_later_that_it_is_elsewhere() -> None:
-    def alias(asked: Asked) -> Reply | Refusal:
+async def test_a_model_whose_details_say_it_is_remote_is_not_found() -> None:
+    def alias(asked: Asked) -> HttpReply | Refusal:
         models = {"models": [{"name": "mine"}]}
         shown = {"capabilities": ["vision"], "remote_host": "https://ollama.com"}
         return reply(body=models if asked.url.endswith("/tags") else shown)
 
     assert await seers_of(seers(http=ScriptedHttp(by_url=alias)), visitor(), profile(None)) == []
+
+
+@requirement("tell.sibling")
+async def test_loopback_and_reader_are_searched_for_only_after_the_sibling() -> None:
+    http, searches = ScriptedHttp(by_url=machine), list[str]()
+
+    def find_local() -> Seer:
+        searches.append("local")
+        return ScriptedSeer(name="local")
+
+    chooser = Chooser(http, lambda provider: False, loopback=LOOPBACK, find_local=find_local)
+    candidates = await chooser.choose(Caller(visitor(), profile()))
+    first = await candidates.find_first()
+    assert first is not None
+    assert (first.name, candidates.has_fallbacks, http.asked, searches) == ("up/eye-0", True, [], [])
+    found = [each.name async for each in candidates]
+    assert found == ["up/eye-0", "ollama/qwen3-vl", "ollama/gemma4", "local"]
+    assert searches == ["local"]
+    assert [each.name async for each in candidates] == found, "a second iteration searches for nothing again"
+    assert searches == ["local"]

@@ -1,21 +1,21 @@
-"""Callers take turns: nobody waits behind all that another one has asked for."""
+"""Callers take turns: a caller with many requests doesn't block another."""
 
 from __future__ import annotations
 
 import asyncio
 from hashlib import sha256
 
-from sightline.vision.fairness import FairSemaphore
+from sightline.vision.concurrency import FairSemaphore
 from tests.engine.parts import ScriptedSeer, Stage, a_while, asking, picture, turns, visitor
 from tests.requirements import requirement
 
 
 @requirement("load.turns")
-async def test_a_caller_with_many_wishes_does_not_keep_another_waiting() -> None:
+async def test_a_caller_with_many_requests_does_not_block_another() -> None:
     semaphore, order = FairSemaphore(1), list[str]()
 
     async def work(caller: str) -> None:
-        async with semaphore.turn(caller):
+        async with semaphore.take_turn(caller):
             order.append(caller)
             await asyncio.sleep(0)
 
@@ -25,11 +25,11 @@ async def test_a_caller_with_many_wishes_does_not_keep_another_waiting() -> None
 
 
 @requirement("load.turns")
-async def test_a_turn_that_is_given_up_goes_to_the_next() -> None:
+async def test_a_cancelled_turn_goes_to_the_next_caller() -> None:
     semaphore, order = FairSemaphore(1), list[int]()
 
     async def work(number: int) -> None:
-        async with semaphore.turn("one"):
+        async with semaphore.take_turn("one"):
             order.append(number)
             await asyncio.sleep(0)
 
@@ -41,12 +41,12 @@ async def test_a_turn_that_is_given_up_goes_to_the_next() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
     assert order[0] == 0
     assert order[-1] == 3
-    async with semaphore.turn("one"):
+    async with semaphore.take_turn("one"):
         pass
 
 
 @requirement("load.turns")
-async def test_looks_of_one_caller_do_not_keep_those_of_another_waiting() -> None:
+async def test_questions_of_one_caller_do_not_block_those_of_another() -> None:
     seer = ScriptedSeer()
     seer.gate.clear()
     stage = Stage(seer)

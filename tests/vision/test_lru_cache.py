@@ -1,11 +1,11 @@
-"""The memory of the process is bounded by weight, and forgets first what was not asked for longest."""
+"""The LRU cache is bounded by weight, and evicts what was not used for longest."""
 
 from __future__ import annotations
 
-from sightline.vision.lru_cache import LruCache
+from sightline.vision.concurrency import LruCache
 
 
-def test_what_was_put_is_there() -> None:
+def test_a_value_can_be_read_back() -> None:
     shelf: LruCache[str] = LruCache(2)
     assert shelf.put("a", "1") == "1"
     assert (shelf.get("a"), shelf.get("b")) == ("1", None)
@@ -13,7 +13,7 @@ def test_what_was_put_is_there() -> None:
     assert "b" not in shelf
 
 
-def test_the_longest_unused_goes_first() -> None:
+def test_the_least_recently_used_value_is_evicted() -> None:
     shelf: LruCache[int] = LruCache(2)
     for key in "ab":
         shelf.put(key, 1)
@@ -22,7 +22,7 @@ def test_the_longest_unused_goes_first() -> None:
     assert [key in shelf for key in "abc"] == [True, False, True]
 
 
-def test_the_heavy_makes_room_for_itself() -> None:
+def test_a_heavy_value_evicts_several() -> None:
     shelf: LruCache[int] = LruCache(10)
     for key in "abc":
         shelf.put(key, 1, weight=3)
@@ -30,7 +30,7 @@ def test_the_heavy_makes_room_for_itself() -> None:
     assert [key in shelf for key in "abcd"] == [False, False, True, True]
 
 
-def test_what_is_put_again_weighs_once() -> None:
+def test_a_replaced_value_counts_once() -> None:
     shelf: LruCache[int] = LruCache(10)
     shelf.put("a", 1, weight=4)
     for weight in (6, 5, 6):
@@ -39,7 +39,7 @@ def test_what_is_put_again_weighs_once() -> None:
     assert len(shelf) == 2
 
 
-def test_what_is_too_heavy_for_the_whole_shelf_is_not_kept() -> None:
+def test_a_value_heavier_than_the_capacity_is_not_kept() -> None:
     shelf: LruCache[int] = LruCache(10)
     assert shelf.put("a", 7, weight=11) == 7
     assert "a" not in shelf

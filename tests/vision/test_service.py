@@ -1,4 +1,4 @@
-"""The pipeline of every question to a seer, with a real record and scripted seers."""
+"""The steps of the vision service, with a real record and scripted seers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from sightline.model.asking import Usage
+from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.ports import Seer, Store
+from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
+from sightline.model.seer import Question, Seer, SeerAnswer, Usage
 from sightline.store import open_record
-from sightline.vision.chooser import Candidate
+from sightline.vision.chooser import Candidate, Candidates
 from sightline.vision.prompts import Prompt
-from sightline.vision.results import CacheRule, Quota, VisionImage, VisionRequest, VisionResult
-from sightline.vision.service import VisionService
+from sightline.vision.service import SEER_ACTIVITY, SeerActivity, VisionService
+from sightline.vision.vision_request import CacheRule, Quota, VisionImage, VisionRequest, VisionResult
 from tests.engine.parts import ScriptedSeer, turns
 
 IMAGE = Image("1" * 64, "image/png", Size(4, 3), b"the file's bytes")
@@ -36,10 +37,10 @@ def record() -> Iterator[Store]:
 
 
 def service(record: Store, *seers: Seer | Refusal) -> VisionService:
-    async def choose(*_: object) -> Sequence[Candidate]:
-        return [Candidate(each) for each in seers]
+    async def choose(*_: object) -> Candidates:
+        return Candidates([Candidate(each) for each in seers])
 
-    return VisionService(record, choose, price=lambda candidate, usage: 0.5, cache_size=8)
+    return VisionService(record.descriptions, record.ledger, choose, price=lambda candidate, usage: 0.5, cache_size=8)
 
 
 def request(**more: Any) -> VisionRequest:
@@ -51,8 +52,8 @@ def request(**more: Any) -> VisionRequest:
         "prompt": Prompt("look", "what?"),
         "fit": fit,
         "identity": ["test"],
-        "entries": lambda attempt: [attempt.as_entry("vision_proxy.tool_call", (IMAGE.sha256,), {})],
-        "nobody": NOBODY,
+        "make_entries": lambda attempt: [attempt.make_entry("vision_proxy.tool_call", (IMAGE.sha256,), {})],
+        "no_candidate": NOBODY,
         "images": (VisionImage(IMAGE),),
         "sha256s": (IMAGE.sha256,),
         "cache": CacheRule(in_memory=True),
@@ -74,7 +75,7 @@ async def test_a_known_answer_is_free_and_takes_no_quota(record: Store) -> None:
 
 async def test_a_caller_without_quota_is_refused_and_the_ledger_says_why(record: Store) -> None:
     seer, no = ScriptedSeer(), Refusal("unavailable", "too often")
-    assert await service(record, seer).look(request(quota=Quota(lambda: no, about={"question": "what?"}))) is no
+    assert await service(record, seer).look(request(quota=Quota(lambda: no, entry_details={"question": "what?"}))) is no
     assert seer.asked == []
     (entry,) = record.ledger.list_entries()
     assert (entry.kind, entry.about) == ("vision_proxy.skip", {"question": "what?", "reason": str(no)})
@@ -94,7 +95,7 @@ async def test_the_same_question_at_the_same_time_is_asked_once_and_counted_once
     assert (len(seer.asked), len(taken), len(given_back)) == (1, 3, 2)
 
 
-async def test_a_request_that_joins_another_saves_the_answer_as_it_was_asked_to(record: Store) -> None:
+async def test_a_request_that_joins_another_still_saves_the_answer(record: Store) -> None:
     seer, saved = ScriptedSeer(["words"]), list[tuple[str, str]]()
     seer.gate.clear()
     vision = service(record, seer)
@@ -103,7 +104,7 @@ async def test_a_request_that_joins_another_saves_the_answer_as_it_was_asked_to(
         saved.append((result.answer.text, prompt))
         return None
 
-    rule = CacheRule(version=lambda form: f"v {form}", save=save, refresh=True)
+    rule = CacheRule(hash_prompt=lambda form: f"v {form}", save=save, refresh=True)
     first = asyncio.ensure_future(vision.look(request()))
     await turns(lambda: seer.asked)
     second = asyncio.ensure_future(vision.look(request(cache=rule)))
@@ -132,25 +133,80 @@ async def test_candidates_are_asked_in_turn(
     if isinstance(made, Refusal):
         assert made == expected
     else:
-        assert (made.answer.text, made.instead) == (text, UNAGREED if UNAGREED in lines else None)
+        assert (made.answer.text, made.fallback_reason) == (text, UNAGREED if UNAGREED in lines else None)
 
 
-async def test_only_the_first_candidate_is_asked_where_a_request_wants_it_so(record: Store) -> None:
+async def test_a_request_can_ask_only_the_first_candidate(record: Store) -> None:
     one, two = ScriptedSeer([FAILED], name="up/one"), ScriptedSeer(["two"], name="up/two")
     made = await service(record, one, two).look(request(first_only=True))
     assert isinstance(made, Refusal)
     assert (made.code, made.stage, two.asked) == ("unavailable", "provider", [])
     read = await service(record, UNAGREED, two).look(request(first_only=True))
     assert isinstance(read, VisionResult)
-    assert (read.seer, read.instead) == ("up/two", UNAGREED)
+    assert (read.seer, read.fallback_reason) == ("up/two", UNAGREED)
 
 
 async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(record: Store) -> None:
     seer = ScriptedSeer(["no", "yes"], usage=Usage(10, 1))
-    made = await service(record, seer).look(request(fault=lambda text: "" if text == "yes" else "it is not yes"))
+    made = await service(record, seer).look(request(find_fault=lambda text: "" if text == "yes" else "it is not yes"))
     assert isinstance(made, VisionResult)
     assert (made.answer.text, made.answer.usage, len(seer.asked)) == ("yes", Usage(20, 2), 2)
     assert [each.usage for each in record.ledger.list_entries()] == [Usage(20, 2)]
-    never = await service(record, ScriptedSeer(["no"])).look(request(identity=["other"], fault=lambda text: "never"))
+    never = await service(record, ScriptedSeer(["no"])).look(
+        request(identity=["other"], find_fault=lambda text: "never")
+    )
     assert isinstance(never, Refusal)
     assert never.stage == "answer"
+
+
+async def test_the_activity_of_a_request_has_its_questions_and_their_costs(record: Store) -> None:
+    waiting: list[bool] = []
+    activity = SeerActivity(lambda: waiting.append(activity.is_waiting))
+    SEER_ACTIVITY.set(activity)
+    seer = ScriptedSeer(["words"], usage=Usage(9, 1))
+    vision = service(record, FAILED, seer)
+    for _ in range(2):
+        await asyncio.create_task(vision.look(request()))
+    assert (activity.seers, activity.costs) == ([seer.name], [0.5]), "a known answer asks no one"
+    assert (waiting, activity.is_waiting) == ([True], False)
+
+
+async def test_a_question_that_is_cancelled_does_not_stay_in_the_activity(record: Store) -> None:
+    asked, activity = asyncio.Event(), SeerActivity()
+    SEER_ACTIVITY.set(activity)
+
+    class Slow(ScriptedSeer):
+        async def ask(self, question: Question) -> SeerAnswer | Refusal:
+            asked.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    task = asyncio.create_task(service(record, Slow()).look(request(cache=CacheRule(join_others=False))))
+    await asked.wait()
+    assert activity.is_waiting
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert (activity.is_waiting, activity.costs) == (False, [0.0])
+
+
+async def test_a_known_description_is_found_without_needless_searches(record: Store) -> None:
+    searches = list[int]()
+
+    async def search(found: Sequence[Candidate]) -> Sequence[Candidate]:
+        searches.append(len(found))
+        return [Candidate(ScriptedSeer(name="up/two"))]
+
+    def candidates() -> Candidates:
+        return Candidates([Candidate(ScriptedSeer(name="up/one"))], [search])
+
+    vision, rule = service(record), CacheRule(hash_prompt=lambda form: "prompt")
+    assert await vision.find_description("scope", IMAGE.sha256, candidates(), rule) is None
+    assert searches == [], "nothing is known about the image"
+    known = Description(IMAGE.sha256, IMAGE.size, "words", "up/two")
+    record.descriptions.keep("scope", known, "prompt")
+    assert await vision.find_description("scope", IMAGE.sha256, candidates(), rule) == known
+    assert await vision.find_description("other", IMAGE.sha256, candidates(), rule) is None
+    record.descriptions.keep("scope", replace(known, seer="up/one"), "prompt")
+    found = await vision.find_description("scope", IMAGE.sha256, candidates(), rule)
+    assert found is not None
+    assert (found.seer, searches) == ("up/one", [1]), "the best candidate has described it"

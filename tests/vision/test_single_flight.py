@@ -1,4 +1,4 @@
-"""Single flight through the record: who waits is answered, who has waited long enough asks, who fails is not shared."""
+"""Single flight in a process and among processes: shared answers, bounded waiting, no shared failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from sightline.model.ports import Lease, Store
 from sightline.store import open_record
-from sightline.vision.single_flight import SharedFlight, SingleFlight, flight_name
+from sightline.vision.concurrency import CrossProcessFlight, SingleFlight, hash_question
 from tests.requirements import requirement
 
 
@@ -27,7 +27,7 @@ def said(word: str) -> str | None:
 
 
 class Work:
-    """Gives its words one after the other, each when it is let."""
+    """Returns its answers one after the other, each when the test allows it."""
 
     def __init__(self, *words: str) -> None:
         self.words, self.begun, self.under_way = list(words), 0, 0
@@ -46,11 +46,13 @@ class Work:
 
 
 def flight(record: Store, work: Callable[[], Awaitable[str]], **more: float) -> asyncio.Task[str]:
-    return asyncio.ensure_future(SharedFlight(record, **more).run("scope", "look", work, said, time.time()))
+    return asyncio.ensure_future(
+        CrossProcessFlight(record.descriptions, **more).run("scope", "look", work, said, time.time())
+    )
 
 
 @requirement("record.flights")
-async def test_all_who_ask_meanwhile_hear_the_same(record: Store) -> None:
+async def test_concurrent_callers_get_the_same_answer(record: Store) -> None:
     work = Work("one", "two")
     flights = [flight(record, work) for _ in range(5)]
     await work.came.acquire()
@@ -68,7 +70,7 @@ async def test_a_failure_is_not_shared(record: Store) -> None:
 
 
 @requirement("record.flights")
-async def test_whoever_leaves_holds_up_nobody(record: Store) -> None:
+async def test_a_cancelled_owner_does_not_block_the_others(record: Store) -> None:
     work = Work("one", "two")
     first = flight(record, work)
     await work.came.acquire()
@@ -80,7 +82,7 @@ async def test_whoever_leaves_holds_up_nobody(record: Store) -> None:
 
 
 @requirement("record.flights")
-async def test_nobody_waits_for_ever(record: Store) -> None:
+async def test_waiting_for_another_process_is_bounded(record: Store) -> None:
     assert record.descriptions.claim_lease(Lease("scope", "look", "somebody who never lands"), 0, 600) is None
     work = Work("one")
     work.free.set()
@@ -88,9 +90,9 @@ async def test_nobody_waits_for_ever(record: Store) -> None:
 
 
 @requirement("record.flights")
-async def test_a_look_that_takes_its_time_is_kept(record: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.vision.single_flight._LEASE", 0.4)
-    monkeypatch.setattr("sightline.vision.single_flight._RENEWED", 0.1)
+async def test_a_long_running_owner_keeps_its_lease(record: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.vision.concurrency._LEASE_SECONDS", 0.4)
+    monkeypatch.setattr("sightline.vision.concurrency._RENEW_SECONDS", 0.1)
     work = Work("one", "two")
     first, second = flight(record, work), flight(record, work)
     await asyncio.sleep(1)
@@ -99,8 +101,8 @@ async def test_a_look_that_takes_its_time_is_kept(record: Store, monkeypatch: py
 
 
 async def waits(here: SingleFlight[str], work: Work, patience: float | None = None) -> bool:
-    """Whether it came in time."""
-    with here.joined("look", work) as shared:
+    """Return whether it finished in time."""
+    with here.join("look", work) as shared:
         done, _ = await asyncio.wait({shared}, timeout=patience)
         return bool(done)
 
@@ -112,7 +114,7 @@ async def cancelled(*tasks: asyncio.Task[bool]) -> None:
 
 
 @requirement("engine.given_up")
-async def test_what_the_last_one_gives_up_is_ended_and_begun_anew_for_whoever_comes_next() -> None:
+async def test_work_that_every_caller_cancelled_starts_again_for_the_next() -> None:
     here, work = SingleFlight[str](), Work("one", "two")
     first, last = (asyncio.ensure_future(waits(here, work)) for _ in range(2))
     await work.came.acquire()
@@ -128,7 +130,7 @@ async def test_what_the_last_one_gives_up_is_ended_and_begun_anew_for_whoever_co
 
 
 @requirement("engine.given_up")
-async def test_what_somebody_left_for_later_goes_on_whoever_gives_it_up_then() -> None:
+async def test_work_left_for_later_goes_on_after_a_cancellation() -> None:
     here, work = SingleFlight[str](), Work("one", "two")
     asked = asyncio.ensure_future(waits(here, work))
     await work.came.acquire()
@@ -139,6 +141,6 @@ async def test_what_somebody_left_for_later_goes_on_whoever_gives_it_up_then() -
     assert await here.run("look", work) == "one"
 
 
-def test_a_name_tells_looks_apart() -> None:
-    assert flight_name("a", ["b"]) == flight_name("a", ["b"])
-    assert len({flight_name("a", "b"), flight_name("ab"), flight_name("b", "a"), flight_name("a", ["b"])}) == 4
+def test_different_questions_have_different_names() -> None:
+    assert hash_question("a", ["b"]) == hash_question("a", ["b"])
+    assert len({hash_question("a", "b"), hash_question("ab"), hash_question("b", "a"), hash_question("a", ["b"])}) == 4

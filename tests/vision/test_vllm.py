@@ -1,4 +1,4 @@
-"""vLLM, which says of no model that it sees; and models of this machine that come and go."""
+"""vLLM, which doesn't say which models see; and loopback models that come and go."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sightline.model.ports import Reply
+from sightline.model.ports import HttpReply
 from sightline.model.refusal import Refusal
 from sightline.vision.chooser import Chooser
-from sightline.vision.seers.chat_completions import ChatSeer
+from sightline.vision.seers.openai import ChatSeer
 from tests.requirements import requirement
 from tests.vision.http import Asked, ScriptedHttp, reply
 from tests.vision.test_chooser import names, profile, seers_of, visitor
@@ -18,7 +18,7 @@ HERE = {"vllm": "http://localhost:8000/v1"}
 
 
 def server(*models: Any) -> ScriptedHttp:
-    def answers(asked: Asked) -> Reply | Refusal:
+    def answers(asked: Asked) -> HttpReply | Refusal:
         assert asked.url == "http://localhost:8000/v1/models"
         return reply(body={"object": "list", "data": list(models)})
 
@@ -30,7 +30,7 @@ def model(name: str, root: str = "", owner: str = "vllm") -> dict[str, Any]:
 
 
 async def found(*models: Any) -> list[str]:
-    chosen = Chooser(server(*models), consented=lambda provider: False, loopback=HERE)
+    chosen = Chooser(server(*models), read_consent=lambda provider: False, loopback=HERE)
     return names(await seers_of(chosen, visitor(), profile(None)))
 
 
@@ -43,7 +43,7 @@ async def found(*models: Any) -> list[str]:
     meta-llama/Llama-4-Scout-17B-16E-Instruct allenai/Molmo2-8B openbmb/MiniCPM-V-4_5 zai-org/GLM-4.5V
     moonshotai/Kimi-VL-A3B-Instruct deepseek-ai/deepseek-vl2 microsoft/Phi-4-multimodal-instruct""".split(),
 )
-async def test_a_model_whose_name_is_known_to_see_looks(name: str) -> None:
+async def test_a_model_with_the_name_of_a_vision_model_is_used(name: str) -> None:
     assert await found(model(name)) == [f"vllm/{name}"]
 
 
@@ -55,14 +55,14 @@ async def test_a_model_whose_name_is_known_to_see_looks(name: str) -> None:
     deepseek-ai/DeepSeek-V3 moonshotai/Kimi-K2-Instruct microsoft/phi-4 meta-llama/Llama-Guard-4-12B
     jinaai/jina-reranker-m0-vl""".split(),
 )
-async def test_one_that_is_not_is_not_asked(name: str) -> None:
+async def test_a_model_with_another_name_is_not_used(name: str) -> None:
     assert await found(model(name)) == []
 
 
 @requirement("seer.loopback.vllm")
-async def test_a_model_under_a_name_of_its_own_is_known_by_its_weights_and_asked_by_that_name() -> None:
+async def test_a_renamed_model_is_recognized_by_its_weights() -> None:
     chosen = Chooser(server(model("eye", "Qwen/Qwen3-VL-8B-Instruct"), model("ear", "/models/whisper")),
-                   consented=lambda provider: False, loopback=HERE)  # fmt: skip
+                   read_consent=lambda provider: False, loopback=HERE)  # fmt: skip
     (seer,) = await seers_of(chosen, visitor(), profile(None))
     assert isinstance(seer, ChatSeer)
     assert (seer.name, seer.model, seer.url) == ("vllm/eye", "eye", "http://localhost:8000/v1/chat/completions")
@@ -70,7 +70,7 @@ async def test_a_model_under_a_name_of_its_own_is_known_by_its_weights_and_asked
 
 
 @requirement("seer.loopback.vllm")
-async def test_another_program_on_its_port_is_not_taken_for_it() -> None:
+async def test_another_server_on_the_port_is_not_mistaken_for_vllm() -> None:
     seeing = "Qwen/Qwen3-VL-8B-Instruct"
     odd: tuple[Any, ...] = (
         model(seeing, owner="openai"),
@@ -85,11 +85,11 @@ async def test_another_program_on_its_port_is_not_taken_for_it() -> None:
 
 
 @requirement("seer.loopback.again")
-async def test_models_of_this_machine_are_looked_for_again_after_a_while() -> None:
+async def test_the_loopback_search_is_repeated_after_a_while() -> None:
     now = 1000.0
     served = ["Qwen/Qwen3-VL-8B-Instruct"]
     http = ScriptedHttp(by_url=lambda asked: reply(body={"data": [model(name) for name in served]}))
-    chosen = Chooser(http, consented=lambda provider: False, loopback=HERE, clock=lambda: now)
+    chosen = Chooser(http, read_consent=lambda provider: False, loopback=HERE, clock=lambda: now)
     before = names(await seers_of(chosen, visitor(), profile(None)))
     served[:] = ["google/gemma-3-27b-it"]
     now += 299

@@ -1,4 +1,4 @@
-"""Request bodies for the tests of wires, and the whole way through one: lift, read, give fates, lower, splice."""
+"""Request bodies for the tests of the wires, and helpers that lift, read, give fates, lower and splice one."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sightline.model.facts import Facts
-from sightline.model.fate import Fate
+from sightline.model.facts import Facts, Rules
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.profile import Profile
-from sightline.model.rules import Rules
-from sightline.model.scene import Json, Scene
-from sightline.model.source import Inline
-from sightline.passes.label import label
-from sightline.wire.codec import Codec
-from sightline.wire.jsontext import Document, lift
+from sightline.model.scene import Fate, InlineSource, Json, Scene
+from sightline.passes.show import label
+from sightline.wire import Codec
+from sightline.wire.json_document import JsonDocument, lift
 from tests.wire.json_texts import base64_like
 
 TOKEN = "sightline-0123456789abcdef-"
@@ -30,13 +27,13 @@ LONG = base64_like(20_000)  # is lifted out of the body
 
 @dataclass(frozen=True)
 class Read:
-    document: Document
+    document: JsonDocument
     scene: Scene
 
     def texts(self) -> list[str]:
         """The base64 of the sights that have some."""
         sources = [sight.source for sight in self.scene.sights]
-        return [bytes(source.text).decode() for source in sources if isinstance(source, Inline)]
+        return [bytes(source.text).decode() for source in sources if isinstance(source, InlineSource)]
 
 
 def read(wire: Codec, body: Json) -> Read:
@@ -45,8 +42,8 @@ def read(wire: Codec, body: Json) -> Read:
     return Read(document, wire.read(document.tree, document))
 
 
-def lowered(wire: Codec, body: Json, fates: Sequence[Fate | None], profile: Profile = HOISTING) -> Json:
-    """The body after its sights, in their order, have met these fates."""
+def lower_body(wire: Codec, body: Json, fates: Sequence[Fate | None], profile: Profile = HOISTING) -> Json:
+    """Return the body after its sights, in their order, got these fates."""
     found = read(wire, body)
     sights = tuple(replace(s, fate=fate) for s, fate in zip(found.scene.sights, fates, strict=True))
     scene = label(replace(found.scene, sights=sights), Facts(), Rules(profile))
@@ -61,12 +58,12 @@ def image(data: bytes = b"pixels", mime: str = "image/jpeg") -> Image:
 
 
 def block(data: str = SMALL, mime: str = "image/png") -> dict[str, Json]:
-    """An image block of the Messages wire."""
+    """Return an image block of the Messages wire."""
     return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
 
 
 def part(data: str = SMALL, mime: str = "image/png") -> dict[str, Json]:
-    """An image part of the Chat Completions wire."""
+    """Return an image part of the Chat Completions wire."""
     return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
 
 
@@ -79,17 +76,17 @@ def user(*content: Json) -> dict[str, Json]:
 
 
 def result(call: str, *content: Json) -> dict[str, Json]:
-    """A tool result of the Messages wire."""
+    """Return a tool result of the Messages wire."""
     return {"type": "tool_result", "tool_use_id": call, "content": list(content)}
 
 
 def tool(call: str, *content: Json) -> dict[str, Json]:
-    """A tool message of the Chat Completions wire."""
+    """Return a tool message of the Chat Completions wire."""
     return {"role": "tool", "tool_call_id": call, "content": list(content)}
 
 
 def calling(*calls: str, name: str = "read") -> dict[str, Json]:
-    """An assistant's message of the Chat Completions wire that makes these calls."""
+    """Return an assistant's message of the Chat Completions wire that makes these calls."""
     made: list[Json] = [
         {"id": call, "type": "function", "function": {"name": name, "arguments": f'{{"path": "/home/me/{call}.png"}}'}}
         for call in calls

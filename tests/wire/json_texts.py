@@ -12,15 +12,14 @@ from itertools import groupby
 
 from hypothesis import strategies as st
 
-from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
-from sightline.model.scene import Json, Path
-from sightline.wire.jsontext import STRIDE
+from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Remove, Replace
+from sightline.wire.json_document import STRIDE
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 
 
 def base64_like(length: int, start: int = 0) -> str:
-    """Text of base64 letters; another start is another text."""
+    """Return text of base64 letters; another start gives another text."""
     return (ALPHABET * (length // len(ALPHABET) + 2))[start % len(ALPHABET) :][:length]
 
 
@@ -31,7 +30,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Item:
-    """A value with what stands around it; `key` is empty in a list."""
+    """A value with the text around it; `key` is empty in a list."""
 
     value: Text
     before: str = ""
@@ -58,8 +57,8 @@ def written(text: Text) -> str:
             return f"{brackets[0]}{inner}{brackets[1]}"
 
 
-def places(text: Text, path: Path = ()) -> Iterator[tuple[Path, Text]]:
-    """Every value that a parser sees, with its place: of a repeated key, the last."""
+def places(text: Text, path: JsonPath = ()) -> Iterator[tuple[JsonPath, Text]]:
+    """Yield every value that a parser sees, with its place: the last one of a repeated key."""
     if isinstance(text, Leaf):
         return
     for step, item in _steps(text).items():
@@ -74,7 +73,7 @@ def _steps(box: Box) -> dict[str | int, Item]:
 
 
 def edited(text: Text, edits: Sequence[Edit]) -> Text:
-    """The text in which nothing but the edits is different."""
+    """Return the text with the edits and no other difference."""
     for place, group in groupby(sorted(edits, key=_inner_first), lambda edit: edit.place):
         together = list(group)
         put_in = [json.dumps(e.value) for e in together if isinstance(e, Insert)]
@@ -85,8 +84,8 @@ def edited(text: Text, edits: Sequence[Edit]) -> Text:
     return text
 
 
-def _without(text: Text, place: Path) -> Text:
-    """A member less; with the first one go the blanks behind it, with any other those before it."""
+def _without(text: Text, place: JsonPath) -> Text:
+    """Remove a member: the first one with the blanks after it, any other with those before it."""
     assert isinstance(text, Box)
     step, *rest = place
     item = _steps(text)[step]
@@ -113,12 +112,12 @@ def _rebuilt(text: Text, edit: Rebuild) -> str:
 
 
 def _inner_first(edit: Edit) -> tuple[int, bool, list[tuple[bool, str | int]]]:
-    """And what is put at the end of an object after all else in it: it is written behind the last member."""
+    """Return the text of an object, with what is inserted after its last member."""
     at_end = isinstance(edit, Insert | Remove) and isinstance(edit.place[-1], str)
     return -len(edit.place), at_end, [(isinstance(step, str), step) for step in edit.place]
 
 
-def _changed(text: Text, place: Path, put_in: list[str], instead: list[str]) -> Text:
+def _changed(text: Text, place: JsonPath, put_in: list[str], instead: list[str]) -> Text:
     assert isinstance(text, Box)
     step, *rest = place
     steps = _steps(text)
@@ -192,10 +191,10 @@ marks: st.SearchStrategy[Json] = st.integers(0, 999)  # written in one way only
 
 @st.composite
 def documents_and_edits(draw: st.DrawFn, values: st.SearchStrategy[Json]) -> tuple[Box, list[Edit]]:
-    """A document and edits of it, in any order; no edit stands inside a value that another one replaces."""
+    """Draw a document and edits of it, in any order; no edit is inside a value that another one replaces."""
     document = draw(documents)
     edits: list[Edit] = []
-    replaced: list[Path] = []
+    replaced: list[JsonPath] = []
     for place, value in [((), document), *places(document)]:
         if any(place[: len(gone)] == gone for gone in replaced):
             continue

@@ -1,16 +1,16 @@
-"""A conversation with `listen` as a test: `Playbook(voice) >> event << what the client then gets`."""
+"""A conversation with `listen` as a test: `Playbook(format) >> event << expected bytes`."""
 
 from __future__ import annotations
 
-from sightline.wire.listen import Event, Hearing, Voice, listen
+from sightline.wire.sse import StreamFormat, StreamState, UpstreamEvent, listen
 
 
 class Playbook:
-    def __init__(self, voice: Voice) -> None:
-        self._state = Hearing(voice)
+    def __init__(self, voice: StreamFormat) -> None:
+        self._state = StreamState(voice)
         self._said: bytes | None = None
 
-    def __rshift__(self, event: Event) -> Playbook:
+    def __rshift__(self, event: UpstreamEvent) -> Playbook:
         assert not self._said, "what was said has not been asked about"
         self._state, self._said = listen(self._state, event)
         return self

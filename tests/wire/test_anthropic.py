@@ -1,4 +1,4 @@
-"""The Messages wire: every place where an image stands, and how each fate is written there."""
+"""The Messages wire: every place where an image can be, and how each fate is written."""
 
 from __future__ import annotations
 
@@ -6,20 +6,31 @@ import json
 
 import pytest
 
-from sightline.model.fate import Fate, Refitted, Refused, Shown, Told
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Call, Json, Path, Sight
-from sightline.model.source import Inline, Link, Opaque
+from sightline.model.scene import (
+    Fate,
+    InlineSource,
+    Json,
+    JsonPath,
+    LinkSource,
+    OpaqueSource,
+    Refitted,
+    Refused,
+    Shown,
+    Sight,
+    Told,
+    ToolCall,
+)
 from sightline.wire import ANTHROPIC
 from tests.requirements import requirement
-from tests.wire.bodies import LONG, MARK, SEEING, SMALL, block, body, image, lowered, read, result, text, user
+from tests.wire.bodies import LONG, MARK, SEEING, SMALL, block, body, image, lower_body, read, result, text, user
 
 SENTENCE = Refused("[not available]", Refusal("corrupt", "it is broken"))
-IN_MESSAGE: Path = ("messages", 0, "content", 0)
+IN_MESSAGE: JsonPath = ("messages", 0, "content", 0)
 
 
-def png(data: str = SMALL, mime: str = "image/png") -> Inline:
-    return Inline(mime, data.encode())
+def png(data: str = SMALL, mime: str = "image/png") -> InlineSource:
+    return InlineSource(mime, data.encode())
 
 
 def use(call: str, name: str, **arguments: Json) -> dict[str, Json]:
@@ -38,18 +49,22 @@ def use(call: str, name: str, **arguments: Json) -> dict[str, Json]:
             id="another order of keys",
         ),
         pytest.param({"type": "image", "source": {"type": "base64", "data": SMALL}}, png(mime=""), id="no type"),
-        pytest.param({"type": "image", "source": {"type": "url", "url": "https://a/b"}}, Link("https://a/b"), id="url"),
-        pytest.param({"type": "image", "source": {"type": "file", "file_id": "file_1"}}, Opaque("file_1"), id="file"),
+        pytest.param(
+            {"type": "image", "source": {"type": "url", "url": "https://a/b"}}, LinkSource("https://a/b"), id="url"
+        ),
+        pytest.param(
+            {"type": "image", "source": {"type": "file", "file_id": "file_1"}}, OpaqueSource("file_1"), id="file"
+        ),
         pytest.param({**block(), "cache_control": MARK, "x": 1}, png(), id="with unknown fields"),
     ],
 )
-def test_an_image_block_of_a_message_is_a_sight(image_block: Json, source: Inline) -> None:
+def test_an_image_block_of_a_message_is_a_sight(image_block: Json, source: InlineSource) -> None:
     (sight,) = read(ANTHROPIC, body(user(image_block, text("what is it")))).scene.sights
     assert sight == Sight(IN_MESSAGE, source, "user")
 
 
 @requirement("read.call")
-def test_an_image_of_a_tool_result_knows_the_call_that_brought_it() -> None:
+def test_an_image_in_a_tool_result_has_its_call() -> None:
     conversation = body(
         user(text("look")),
         use("toolu_1", "Read", file_path="/home/me/shot one.png"),
@@ -57,7 +72,7 @@ def test_an_image_of_a_tool_result_knows_the_call_that_brought_it() -> None:
     )
     (sight,) = read(ANTHROPIC, conversation).scene.sights
     place = ("messages", 2, "content", 0, "content", 1)
-    assert sight == Sight(place, png(LONG), "tool", Call("toolu_1", "Read", "/home/me/shot one.png"), 2)
+    assert sight == Sight(place, png(LONG), "tool", ToolCall("toolu_1", "Read", "/home/me/shot one.png"), 2)
 
 
 def test_a_call_keeps_its_arguments_whatever_they_are() -> None:
@@ -73,7 +88,7 @@ def test_a_call_keeps_its_arguments_whatever_they_are() -> None:
     assert second.arguments == {}
 
 
-def test_results_that_are_not_in_the_order_of_their_calls_are_told_apart() -> None:
+def test_results_out_of_order_are_matched_with_their_calls() -> None:
     asked: Json = [
         {"type": "tool_use", "id": f"toolu_{n}", "name": "Read", "input": {"file_path": f"/a/{n}.png"}} for n in (1, 2)
     ]
@@ -85,14 +100,14 @@ def test_results_that_are_not_in_the_order_of_their_calls_are_told_apart() -> No
     found = read(ANTHROPIC, conversation)
     assert found.texts() == ["Mg==", "MQ=="]
     assert [(s.call, s.filename) for s in found.scene.sights] == [
-        (Call("toolu_2", "Read", "/a/2.png"), "2.png"),
-        (Call("toolu_1", "Read", "/a/1.png"), "1.png"),
+        (ToolCall("toolu_2", "Read", "/a/2.png"), "2.png"),
+        (ToolCall("toolu_1", "Read", "/a/1.png"), "1.png"),
     ]
 
 
-def test_a_result_of_an_unknown_call_is_a_sight_all_the_same() -> None:
+def test_an_image_in_a_result_of_an_unknown_call_is_a_sight() -> None:
     (sight,) = read(ANTHROPIC, body(user(result("toolu_9", block())))).scene.sights
-    assert (sight.call, sight.filename) == (Call("toolu_9"), None)
+    assert (sight.call, sight.filename) == (ToolCall("toolu_9"), None)
 
 
 def test_images_beside_system_messages_are_found() -> None:
@@ -134,10 +149,10 @@ def test_images_beside_system_messages_are_found() -> None:
         pytest.param(body(user(text("see")), tools=[{"input_schema": block()}]), id="outside the messages"),
     ],
 )
-def test_what_is_no_image_block_is_no_sight(odd: Json) -> None:
+def test_other_blocks_are_no_sights(odd: Json) -> None:
     found = read(ANTHROPIC, odd)
     assert found.scene.sights == ()
-    assert lowered(ANTHROPIC, odd, []) == odd
+    assert lower_body(ANTHROPIC, odd, []) == odd
 
 
 @requirement("wire.anthropic", "lower.native")
@@ -156,32 +171,32 @@ def test_each_fate_is_written_in_the_place_of_the_image(fate: Fate | None, after
     for size in (SMALL, LONG):
         conversation = body(user(text("a"), block(size), text("b")), max_tokens=5)
         expected = json.loads(json.dumps(after).replace(SMALL, size))
-        assert lowered(ANTHROPIC, conversation, [fate], SEEING) == body(
+        assert lower_body(ANTHROPIC, conversation, [fate], SEEING) == body(
             user(text("a"), expected, text("b")), max_tokens=5
         )
         held = body(user(result("t", text("a"), block(size)), text("b")))
-        assert lowered(ANTHROPIC, held, [fate], SEEING) == body(user(result("t", text("a"), expected), text("b")))
+        assert lower_body(ANTHROPIC, held, [fate], SEEING) == body(user(result("t", text("a"), expected), text("b")))
 
 
-def test_a_missing_type_is_put_in_where_the_true_one_is_known() -> None:
+def test_a_missing_media_type_is_added_if_it_is_known() -> None:
     source: dict[str, Json] = {"type": "base64", "data": LONG, "extra": 1}
     bare_block: dict[str, Json] = {"type": "image", "source": source}
     expected: Json = {"type": "image", "source": {**source, "media_type": "image/png"}}
-    assert lowered(ANTHROPIC, body(user(bare_block)), [Shown("image/png")], SEEING) == body(user(expected))
+    assert lower_body(ANTHROPIC, body(user(bare_block)), [Shown("image/png")], SEEING) == body(user(expected))
 
 
 @requirement("cache_mark.moves")
 @pytest.mark.parametrize("fate", [Told("words", "up/eye"), SENTENCE])
-def test_a_cache_mark_moves_to_whatever_stands_in_the_image_s_place(fate: Told | Refused) -> None:
+def test_a_cache_mark_moves_to_the_block_that_replaces_the_image(fate: Told | Refused) -> None:
     marked = {**block(LONG), "cache_control": MARK}
-    after = {**text(fate.words), "cache_control": MARK}
-    assert lowered(ANTHROPIC, body(user(marked, text("b"))), [fate]) == body(user(after, text("b")))
+    after = {**text(fate.text), "cache_control": MARK}
+    assert lower_body(ANTHROPIC, body(user(marked, text("b"))), [fate]) == body(user(after, text("b")))
 
 
 @pytest.mark.parametrize("fate", [Shown("image/gif"), Refitted(image(), "too large")])
 def test_a_cache_mark_stays_on_an_image_that_stays(fate: Fate) -> None:
     marked: dict[str, Json] = {"cache_control": MARK, **block(LONG)}
-    after = lowered(ANTHROPIC, body(user(marked)), [fate])
+    after = lower_body(ANTHROPIC, body(user(marked)), [fate])
     match after:
         case {"messages": [{"content": [{"type": "image", "cache_control": mark}]}]}:
             assert mark == MARK
@@ -189,16 +204,16 @@ def test_a_cache_mark_stays_on_an_image_that_stays(fate: Fate) -> None:
             raise AssertionError(after)
 
 
-def test_a_result_keeps_its_own_fields_when_its_image_is_told() -> None:
+def test_a_result_keeps_its_fields_when_its_image_is_described() -> None:
     held: dict[str, Json] = {**result("t", block(LONG)), "is_error": False, "cache_control": MARK}
     after: Json = {**held, "content": [text("words")]}
-    assert lowered(ANTHROPIC, body(user(held)), [Told("words", "up/eye")]) == body(user(after))
+    assert lower_body(ANTHROPIC, body(user(held)), [Told("words", "up/eye")]) == body(user(after))
 
 
-def test_many_images_meet_their_own_fates() -> None:
+def test_each_of_many_images_gets_its_own_fate() -> None:
     conversation = body(user(block("MQ=="), block(LONG)), user(result("t", block("Mg=="), block("Mw=="))))
     fates: list[Fate | None] = [Told("one", "eye"), Shown(), Refitted(image(b"two"), "why"), SENTENCE]
-    assert lowered(ANTHROPIC, conversation, fates, SEEING) == body(
+    assert lower_body(ANTHROPIC, conversation, fates, SEEING) == body(
         user(text("one"), block(LONG)),
         user(result("t", block("dHdv", "image/jpeg"), text("[not available]"))),
     )

@@ -1,4 +1,4 @@
-"""Errors of our own, letter by letter: whatever a client's SDK looks for in one stands where it looks."""
+"""Our own errors, byte by byte: every field that a client's SDK reads is where it reads it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def openai(kind: str) -> Json:
     ],
 )
 def test_the_body_of_an_error_is_the_wire_s_own(wire: Wire, permanent: Json, passing: Json) -> None:
-    assert wire.permanent(SAID) == permanent
-    assert wire.passing(SAID) == passing
+    assert wire.permanent_error(SAID) == permanent
+    assert wire.temporary_error(SAID) == passing
 
 
-def test_the_message_comes_first_where_agents_show_the_raw_body() -> None:
+def test_the_message_comes_first_in_an_openai_error() -> None:
     for wire in (OPENAI_CHAT, OPENAI_RESPONSES):
-        assert json.dumps(wire.permanent(SAID)).startswith('{"error": {"message": "no {such} model"')
+        assert json.dumps(wire.permanent_error(SAID)).startswith('{"error": {"message": "no {such} model"')
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,12 @@ def test_the_message_comes_first_where_agents_show_the_raw_body() -> None:
     ],
 )
 def test_an_error_inside_a_stream_is_the_wire_s_own(wire: Wire, said: bytes) -> None:
-    assert wire.voice.failure(SAID) == said
+    assert wire.stream_format.write_error(SAID) == said
 
 
 def test_a_comment_keeps_the_streams_of_openai_alive() -> None:
-    assert OPENAI_CHAT.voice.alive == OPENAI_RESPONSES.voice.alive == b": sightline is waiting\n\n"
+    assert (
+        OPENAI_CHAT.stream_format.keep_alive
+        == OPENAI_RESPONSES.stream_format.keep_alive
+        == b": sightline is waiting\n\n"
+    )

@@ -1,4 +1,4 @@
-"""The Gemini wire: every place where an image stands, in either spelling, and how each fate is written there."""
+"""The Gemini wire: every place where an image can be, in either spelling, and how each fate is written."""
 
 from __future__ import annotations
 
@@ -11,18 +11,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.fate import Fate, Refitted, Refused, Retired, Shown, Told
-from sightline.model.marks import BESIDE
+from sightline.model.labels import SHOWN_BESIDE
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Call, Json, Message, Path, Sight
-from sightline.model.source import Inline, Link, Opaque, Source
+from sightline.model.scene import (
+    Fate,
+    InlineSource,
+    Json,
+    JsonPath,
+    LinkSource,
+    Message,
+    OpaqueSource,
+    Refitted,
+    Refused,
+    Retired,
+    Shown,
+    Sight,
+    Source,
+    Told,
+    ToolCall,
+)
 from sightline.wire import GEMINI as WIRE
-from sightline.wire.codec import Endpoint
-from sightline.wire.jsontext import lift
+from sightline.wire.json_document import lift
+from sightline.wire.scene_reader import Endpoint
 from tests.invariants.conversations import IMAGE, NULL, WORDS, Conversation, contents, fates
 from tests.requirements import requirement
-from tests.wire.bodies import LONG, SMALL, TOKEN, image, lowered, read
+from tests.wire.bodies import LONG, SMALL, TOKEN, image, lower_body, read
 
 GEMINI3 = Profile("up", "gemini", "gemini-3-pro")
 GEMINI25 = Profile("up", "gemini", "gemini-2.5-pro", tool_images="hoist")
@@ -71,16 +85,16 @@ def body(*contents: Json, **fields: Json) -> dict[str, Json]:
     return {"contents": list(contents), **fields}
 
 
-def made(name: str, tool: str = "view", file: str = "a") -> Call:
-    return Call(name, tool, f"/home/me/{file}.png")
+def build_call(name: str, tool: str = "view", file: str = "a") -> ToolCall:
+    return ToolCall(name, tool, f"/home/me/{file}.png")
 
 
 def from_call(name: str, tool: str = "view") -> dict[str, Json]:
     return text(f"[image from the tool call {name} ({tool})]")
 
 
-def png(data: str = SMALL, mime: str = "image/png") -> Inline:
-    return Inline(mime, data.encode())
+def png(data: str = SMALL, mime: str = "image/png") -> InlineSource:
+    return InlineSource(mime, data.encode())
 
 
 def file(uri: str, mime: str = "image/png") -> dict[str, Json]:
@@ -97,12 +111,12 @@ def file(uri: str, mime: str = "image/png") -> dict[str, Json]:
         pytest.param({"inline_data": {"data": LONG, "mimeType": "IMAGE/PNG"}}, png(LONG), id="lifted, URL-safe"),
         pytest.param(picture(displayName="a.png"), png(), id="with a name"),
         pytest.param({"inlineData": {"data": STRING}}, png(STRING, ""), id="without a type"),
-        pytest.param(file("https://a.example/b.png"), Link("https://a.example/b.png"), id="an address"),
-        pytest.param(file("gs://bucket/b.png"), Opaque("gs://bucket/b.png"), id="a bucket"),
-        pytest.param(file("https://[/b.png"), Opaque("https://[/b.png"), id="no address at all"),
+        pytest.param(file("https://a.example/b.png"), LinkSource("https://a.example/b.png"), id="an address"),
+        pytest.param(file("gs://bucket/b.png"), OpaqueSource("gs://bucket/b.png"), id="a bucket"),
+        pytest.param(file("https://[/b.png"), OpaqueSource("https://[/b.png"), id="no address at all"),
         pytest.param(
             {"file_data": {"file_uri": UPLOADED, "mime_type": "image/png"}},
-            Opaque(UPLOADED),
+            OpaqueSource(UPLOADED),
             id="an uploaded file",
         ),
     ],
@@ -112,12 +126,12 @@ def test_an_image_is_found_in_contents_and_in_function_responses(part: Json, sou
         Sight(("contents", 0, "parts", 0), source, "user"),
     )
     found = read(WIRE, body(model(call("c1")), user(answer("c1", part, output="here")))).scene.sights
-    place: Path = ("contents", 1, "parts", 0, "functionResponse", "parts", 0)
-    assert found == (Sight(place, source, "tool", made("c1"), 1),)
+    place: JsonPath = ("contents", 1, "parts", 0, "functionResponse", "parts", 0)
+    assert found == (Sight(place, source, "tool", build_call("c1"), 1),)
 
 
 @requirement("read.call")
-def test_an_image_beside_a_function_response_is_the_tool_s_until_somebody_speaks() -> None:
+def test_an_image_beside_a_function_response_is_the_tool_s_until_a_text() -> None:
     conversation = body(
         model(call("c1"), call("c2", file="b")),
         user(
@@ -127,13 +141,13 @@ def test_an_image_beside_a_function_response_is_the_tool_s_until_somebody_speaks
     )  # fmt: skip
     scene = read(WIRE, conversation).scene
     assert [(s.role, s.hoisted, s.call) for s in scene.sights] == [
-        ("tool", True, made("c1")),
-        ("tool", True, made("c2", file="b")),
+        ("tool", True, build_call("c1")),
+        ("tool", True, build_call("c2", file="b")),
         ("user", False, None),
     ]
-    assert scene.messages == (Message("assistant"), Message("tool", opens=True))
+    assert scene.messages == (Message("assistant"), Message("tool", opens_turn=True))
     for profile in (GEMINI3, GEMINI25):
-        assert lowered(WIRE, conversation, [Shown()] * 3, profile) == conversation
+        assert lower_body(WIRE, conversation, [Shown()] * 3, profile) == conversation
 
 
 def test_an_image_deep_in_a_response_is_found() -> None:
@@ -146,11 +160,11 @@ def test_an_image_deep_in_a_response_is_found() -> None:
 
 @PROFILES
 @pytest.mark.parametrize("fate", [Shown(), TOLD, SENTENCE], ids=lambda fate: type(fate).__name__)
-def test_the_numbers_that_a_tool_says_beside_an_image_stay_exact(fate: Fate, profile: Profile) -> None:
+def test_numbers_beside_an_image_stay_exact(fate: Fate, profile: Profile) -> None:
     numbers: dict[str, Json] = {"wei": 1234567890123456789012345, "least": -(10**19), "id": 2**64 - 1, "half": 0.5}
     given: Json = {"id": "c1", "name": "view", "response": numbers, "parts": [picture()]}
     conversation = body(model(call("c1")), user({"functionResponse": given}))
-    after: Any = lowered(WIRE, conversation, [fate], profile)
+    after: Any = lower_body(WIRE, conversation, [fate], profile)
     said = after["contents"][1]["parts"][0]["functionResponse"]["response"]
     assert {key: (type(said[key]), said[key]) for key in numbers} == {
         key: (type(number), number) for key, number in numbers.items()
@@ -159,13 +173,13 @@ def test_the_numbers_that_a_tool_says_beside_an_image_stay_exact(fate: Fate, pro
 
 @requirement("hoist.idempotent")
 @pytest.mark.parametrize("lead", ["Tool result image:", '<tool_result tool_call_id="c1">'])
-def test_what_a_peer_put_into_the_next_content_is_the_tool_s(lead: str) -> None:
+def test_an_image_that_a_peer_moved_is_the_tool_s(lead: str) -> None:
     conversation = body(model(call("c1")), user(answer("c1", output="ok")), user(text(lead), picture(LONG)))
     found = read(WIRE, conversation)
     (sight,) = found.scene.sights
-    assert (sight.role, sight.hoisted, sight.call) == ("tool", True, made("c1"))
-    assert not any(message.opens for message in found.scene.messages)
-    assert lowered(WIRE, conversation, [Shown()], GEMINI25) == conversation
+    assert (sight.role, sight.hoisted, sight.call) == ("tool", True, build_call("c1"))
+    assert not any(message.opens_turn for message in found.scene.messages)
+    assert lower_body(WIRE, conversation, [Shown()], GEMINI25) == conversation
 
 
 @requirement("read.call")
@@ -178,21 +192,22 @@ def test_calls_without_an_id_are_paired_by_name_and_order() -> None:
         user(answer(None, picture("NQ=="))),
     )
     assert [sight.call for sight in read(WIRE, conversation).scene.sights] == [
-        made("view#1"), made("view#2", file="b"), made("shot#1", "shot"), made("view#3", file="c"), Call("", "view"),
+        build_call("view#1"), build_call("view#2", file="b"), build_call("shot#1", "shot"),
+        build_call("view#3", file="c"), ToolCall("", "view"),
     ]  # fmt: skip
 
 
-def test_a_call_that_was_never_answered_does_not_take_the_answer_of_a_later_one() -> None:
+def test_an_unanswered_call_does_not_take_a_later_answer() -> None:
     conversation = body(
         model(call(None, file="a")), user(text("no, the other")), model(call(None, file="b")), model(text("hm")),
         user(answer(None, picture())),
     )  # fmt: skip
-    assert [sight.call for sight in read(WIRE, conversation).scene.sights] == [made("view#2", file="b")]
+    assert [sight.call for sight in read(WIRE, conversation).scene.sights] == [build_call("view#2", file="b")]
 
 
-def test_a_response_to_a_call_that_is_not_here_keeps_its_own_names() -> None:
+def test_a_response_to_an_unknown_call_keeps_its_id_and_name() -> None:
     (sight,) = read(WIRE, body(user(answer("x__fc-1", picture())))).scene.sights
-    assert sight.call == Call("x__fc-1", "view")
+    assert sight.call == ToolCall("x__fc-1", "view")
 
 
 @requirement("read.nowhere_else")
@@ -213,9 +228,9 @@ def test_a_response_to_a_call_that_is_not_here_keeps_its_own_names() -> None:
         pytest.param(body(model({"functionCall": {"args": {"image": STRING}}}, {"functionCall": 7})), id="arguments"),
     ],
 )  # fmt: skip
-def test_what_is_no_image_is_no_sight(odd: Json) -> None:
+def test_other_parts_are_no_sights(odd: Json) -> None:
     assert read(WIRE, odd).scene.sights == ()
-    assert lowered(WIRE, odd, []) == odd
+    assert lower_body(WIRE, odd, []) == odd
 
 
 @requirement("wire.gemini", "lower.gemini3")
@@ -224,35 +239,35 @@ def test_what_is_no_image_is_no_sight(odd: Json) -> None:
     [(None, "image/png", LONG), (Shown(), "image/png", LONG), (Shown("image/webp"), "image/webp", LONG),
      (Refitted(image(b"jpeg"), "too large"), "image/jpeg", "anBlZw==")],
 )  # fmt: skip
-def test_pixels_stay_where_they_stand_in_the_spelling_that_they_had(fate: Fate | None, mime: str, data: str) -> None:
+def test_pixels_stay_in_place_in_their_own_spelling(fate: Fate | None, mime: str, data: str) -> None:
     more: dict[str, Any] = {"displayName": "a.png"}
     for block in (picture, snake):
         before = user(block(LONG), {**block(LONG, **more), "mediaResolution": {"level": "HIGH"}})
         after = user(block(data, mime), {**block(data, mime, **more), "mediaResolution": {"level": "HIGH"}})
-        assert lowered(WIRE, body(before), [fate, fate], GEMINI3) == body(after)
+        assert lower_body(WIRE, body(before), [fate, fate], GEMINI3) == body(after)
         held = body(model(call("c1")), user(answer("c1", block(LONG, **more), image={"$ref": "a.png"})))
         shown = body(model(call("c1")), user(answer("c1", block(data, mime, **more), image={"$ref": "a.png"})))
-        assert lowered(WIRE, held, [fate], GEMINI3) == shown
+        assert lower_body(WIRE, held, [fate], GEMINI3) == shown
         beside = body(user(answer("c1", output="ok"), block(LONG)))
-        assert lowered(WIRE, beside, [fate], GEMINI25) == body(user(answer("c1", output="ok"), block(data, mime)))
+        assert lower_body(WIRE, beside, [fate], GEMINI25) == body(user(answer("c1", output="ok"), block(data, mime)))
 
 
 @requirement("wire.gemini")
 @PROFILES
 @pytest.mark.parametrize("fate", [TOLD, SENTENCE, Retired("[seen]", "old")])
-def test_words_stand_as_a_part_or_in_what_the_tool_says(fate: Told | Refused | Retired, profile: Profile) -> None:
+def test_words_become_a_part_or_go_into_the_response(fate: Told | Refused | Retired, profile: Profile) -> None:
     pasted = body(user(text("a"), picture(LONG), text("b")))
-    assert lowered(WIRE, pasted, [fate], profile) == body(user(text("a"), text(fate.words), text("b")))
+    assert lower_body(WIRE, pasted, [fate], profile) == body(user(text("a"), text(fate.text), text("b")))
     beside = body(user(answer("c1", output="ok"), picture(LONG)))
-    assert lowered(WIRE, beside, [fate], profile) == body(user(answer("c1", output="ok"), text(fate.words)))
+    assert lower_body(WIRE, beside, [fate], profile) == body(user(answer("c1", output="ok"), text(fate.text)))
     held = body(user(answer("c1", picture(LONG), output="ok")))
-    assert lowered(WIRE, held, [fate], profile) == body(user(answer("c1", output="ok", image=fate.words)))
+    assert lower_body(WIRE, held, [fate], profile) == body(user(answer("c1", output="ok", image=fate.text)))
     taken = body(user(answer("c1", picture(LONG), snake(), image="mine")))
-    assert lowered(WIRE, taken, [fate, fate], profile) == body(
-        user(answer("c1", image="mine", image_=[fate.words, fate.words]))
+    assert lower_body(WIRE, taken, [fate, fate], profile) == body(
+        user(answer("c1", image="mine", image_=[fate.text, fate.text]))
     )
     bare: Json = {"functionResponse": {"name": "view", "parts": [picture()]}}
-    assert lowered(WIRE, body(user(bare)), [fate], profile) == body(user(answer(None, image=fate.words)))
+    assert lower_body(WIRE, body(user(bare)), [fate], profile) == body(user(answer(None, image=fate.text)))
 
 
 @requirement("wire.gemini")
@@ -261,13 +276,13 @@ def test_nothing_refers_to_an_image_that_is_gone() -> None:
         user(answer("c1", picture("MQ==", displayName="a"), snake("Mg==", display_name="b"), seen=[{"$ref": "a"}],
                     other={"$ref": "b"}, third={"$ref": "a", "more": 1}))
     )  # fmt: skip
-    assert lowered(WIRE, held, [TOLD, Shown()], GEMINI3) == body(
+    assert lower_body(WIRE, held, [TOLD, Shown()], GEMINI3) == body(
         user(answer("c1", snake("Mg==", display_name="b"), seen=["[told]"], other={"$ref": "b"},
                     third={"$ref": "a", "more": 1}))
     )  # fmt: skip
-    assert lowered(WIRE, held, [TOLD, Shown()], GEMINI25) == body(
+    assert lower_body(WIRE, held, [TOLD, Shown()], GEMINI25) == body(
         user(
-            answer("c1", seen=["[told]"], other="[image]", third={"$ref": "a", "more": 1}, image=BESIDE),
+            answer("c1", seen=["[told]"], other="[image]", third={"$ref": "a", "more": 1}, image=SHOWN_BESIDE),
             from_call("c1"),
             snake("Mg=="),
         )
@@ -281,25 +296,25 @@ def test_a_response_that_is_nothing_but_a_reference_becomes_words_about_it() -> 
 
     whole = held(picture("MQ==", displayName="a.png"), **WHOLE)
     moved = [from_call("c1"), picture("MQ==")]
-    expected = body(model(call("c1")), user(answer("c1", image=BESIDE), *moved))
-    assert lowered(WIRE, whole, [Shown()], GEMINI25) == expected
+    expected = body(model(call("c1")), user(answer("c1", image=SHOWN_BESIDE), *moved))
+    assert lower_body(WIRE, whole, [Shown()], GEMINI25) == expected
     for profile in (GEMINI3, GEMINI25):
-        assert lowered(WIRE, whole, [TOLD], profile) == held(image="[told]")
-    assert lowered(WIRE, whole, [Shown("image/webp")], GEMINI3) == held(
+        assert lower_body(WIRE, whole, [TOLD], profile) == held(image="[told]")
+    assert lower_body(WIRE, whole, [Shown("image/webp")], GEMINI3) == held(
         picture("MQ==", "image/webp", displayName="a.png"), **WHOLE
     )
 
 
 @requirement("wire.gemini")
 @PROFILES
-def test_words_about_parts_of_one_name_all_stand_where_it_was_referred_to(profile: Profile) -> None:
+def test_words_about_parts_of_one_name_replace_its_reference(profile: Profile) -> None:
     named = [picture(data, displayName="a") for data in ("MQ==", "Mg==")]
     conversation = body(user(answer("c1", *named, seen={"$ref": "a"})))
-    after = lowered(WIRE, conversation, [TOLD, SENTENCE], profile)
+    after = lower_body(WIRE, conversation, [TOLD, SENTENCE], profile)
     assert after == body(user(answer("c1", seen="[told]\n[not available]")))
     reference: dict[str, Any] = {"$ref": "a"}
     whole = body(user(answer("c1", *named, **reference)))
-    assert lowered(WIRE, whole, [TOLD, SENTENCE], profile) == body(
+    assert lower_body(WIRE, whole, [TOLD, SENTENCE], profile) == body(
         user(answer("c1", image=["[told]", "[not available]"]))
     )
 
@@ -311,10 +326,10 @@ def test_a_name_that_is_an_image_itself_spoils_nothing(profile: Profile) -> None
     for response in responses:
         conversation = body(user(answer("c1", picture(displayName=name), **response)))
         assert len(read(WIRE, conversation).scene.sights) == 2
-        assert name not in json.dumps(lowered(WIRE, conversation, [TOLD, TOLD], profile))
+        assert name not in json.dumps(lower_body(WIRE, conversation, [TOLD, TOLD], profile))
 
 
-def test_parts_that_are_written_twice_leave_twice() -> None:
+def test_repeated_parts_are_removed_twice() -> None:
     again = json.dumps([picture()])
     written = (
         f'{{"contents":[{{"role":"user","parts":[{{"functionResponse":{{"parts":{again},"name":"v",'
@@ -323,7 +338,7 @@ def test_parts_that_are_written_twice_leave_twice() -> None:
     document = lift(written.encode(), TOKEN)
     assert document is not None
     scene = WIRE.read(document.tree, document)
-    met = replace(scene, sights=tuple(sight.meets(TOLD) for sight in scene.sights))
+    met = replace(scene, sights=tuple(sight.with_fate(TOLD) for sight in scene.sights))
     after = b"".join(document.splice(WIRE.lower(met, document.tree, GEMINI3))).decode()
     assert SMALL not in after
     assert json.loads(after) == body(user(answer(None, output="ok", image="[told]", tool="v")))
@@ -333,11 +348,11 @@ def test_parts_that_are_written_twice_leave_twice() -> None:
 def test_up_to_gemini_2_5_an_image_moves_beside_its_response() -> None:
     first, second = answer("c1", picture(LONG), {"new": 1}, picture("MQ=="), output="a"), answer("c2", output="b")
     conversation = body(model(call("c1"), call("c2")), user(first, second, text("go on")), tools=[])
-    once = lowered(WIRE, conversation, [Shown(), Shown("image/gif")], GEMINI25)
+    once = lower_body(WIRE, conversation, [Shown(), Shown("image/gif")], GEMINI25)
     assert once == body(
         model(call("c1"), call("c2")),
         user(
-            answer("c1", {"new": 1}, output="a", image=BESIDE),
+            answer("c1", {"new": 1}, output="a", image=SHOWN_BESIDE),
             from_call("c1"),
             picture(LONG),
             from_call("c1"),
@@ -348,8 +363,8 @@ def test_up_to_gemini_2_5_an_image_moves_beside_its_response() -> None:
         tools=[],
     )
     again = read(WIRE, once)
-    assert [(s.hoisted, s.call) for s in again.scene.sights] == [(True, made("c1"))] * 2
-    assert lowered(WIRE, once, [Shown(), Shown()], GEMINI25) == once
+    assert [(s.hoisted, s.call) for s in again.scene.sights] == [(True, build_call("c1"))] * 2
+    assert lower_body(WIRE, once, [Shown(), Shown()], GEMINI25) == once
 
 
 def test_snake_case_stays_snake_case() -> None:
@@ -357,7 +372,7 @@ def test_snake_case_stays_snake_case() -> None:
     conversation = body(user({"function_response": response}))
     after: Json = {"name": "view", "response": {"content": "[image]"}, "parts": [snake(), snake(STRING)]}
     fates: list[Fate | None] = [Shown("image/png"), Shown()]
-    assert lowered(WIRE, conversation, fates, GEMINI3) == body(user({"function_response": after}))
+    assert lower_body(WIRE, conversation, fates, GEMINI3) == body(user({"function_response": after}))
 
 
 @requirement("read.stringified", "rescue.json", "rescue.mcp")
@@ -375,19 +390,19 @@ def test_snake_case_stays_snake_case() -> None:
                      {"content": "here\n[image]"}, {"content": "here\n[told]"}, id="parts in a text"),
     ],
 )  # fmt: skip
-def test_images_in_what_a_tool_says_come_out_of_it(
+def test_images_are_taken_out_of_a_response_s_texts(
     said: dict[str, Any], kept: dict[str, Any], told: dict[str, Any]
 ) -> None:
     conversation = body(model(call("c1")), user(answer("c1", **said)))
     (sight,) = read(WIRE, conversation).scene.sights
-    assert (sight.role, sight.call, sight.hoisted) == ("tool", made("c1"), False)
+    assert (sight.role, sight.call, sight.hoisted) == ("tool", build_call("c1"), False)
     head = model(call("c1"))
     fate = Shown("image/png")
-    assert lowered(WIRE, conversation, [fate], GEMINI3) == body(head, user(answer("c1", picture(STRING), **kept)))
-    assert lowered(WIRE, conversation, [fate], GEMINI25) == body(
-        head, user(answer("c1", **kept, image=BESIDE), from_call("c1"), picture(STRING))
+    assert lower_body(WIRE, conversation, [fate], GEMINI3) == body(head, user(answer("c1", picture(STRING), **kept)))
+    assert lower_body(WIRE, conversation, [fate], GEMINI25) == body(
+        head, user(answer("c1", **kept, image=SHOWN_BESIDE), from_call("c1"), picture(STRING))
     )
-    assert lowered(WIRE, conversation, [TOLD], GEMINI3) == body(head, user(answer("c1", **told)))
+    assert lower_body(WIRE, conversation, [TOLD], GEMINI3) == body(head, user(answer("c1", **told)))
 
 
 def test_turns_begin_with_a_person_s_words() -> None:
@@ -395,28 +410,28 @@ def test_turns_begin_with_a_person_s_words() -> None:
         user(text("go")), model(call("c1")), user(answer("c1", output="ok")), user(text("<system-reminder>x")),
         user(picture()), {"parts": [text("and now?")]},
     )  # fmt: skip
-    assert [(m.role, m.opens) for m in read(WIRE, conversation).scene.messages] == [
+    assert [(m.role, m.opens_turn) for m in read(WIRE, conversation).scene.messages] == [
         ("user", True), ("assistant", False), ("tool", False), ("user", False), ("user", False), ("user", True),
     ]  # fmt: skip
 
 
-def test_tools_model_and_what_google_holds() -> None:
+def test_tools_model_and_cached_content_are_read() -> None:
     declared: Json = [{"functionDeclarations": [{"name": "a"}]}, {"function_declarations": [{"name": "b"}, None]}]
     scene = read(WIRE, body(user(picture()), tools=declared, model="models/gemini-x")).scene
-    assert (scene.tools, scene.model, scene.partial) == (frozenset({"a", "b"}), "gemini-x", False)
+    assert (scene.tools, scene.model, scene.is_partial) == (frozenset({"a", "b"}), "gemini-x", False)
     for key in ("cachedContent", "cached_content"):
-        assert read(WIRE, body(user(picture()), **{key: "cachedContents/1"})).scene.partial
+        assert read(WIRE, body(user(picture()), **{key: "cachedContents/1"})).scene.is_partial
 
 
 @requirement("route.count")
 @pytest.mark.parametrize("key", ["generateContentRequest", "generate_content_request"])
-def test_a_request_to_be_counted_may_stand_inside(key: str) -> None:
+def test_a_count_may_contain_a_whole_request(key: str) -> None:
     inner = body(user(answer("c1", picture(LONG), output="a")), model="models/gemini-x")
     found = read(WIRE, {key: inner})
     (sight,) = found.scene.sights
     assert sight.place == (key, "contents", 0, "parts", 0, "functionResponse", "parts", 0)
-    assert (found.scene.model, found.scene.partial) == ("gemini-x", True)
-    after: Any = lowered(WIRE, {key: inner}, [TOLD], GEMINI3)
+    assert (found.scene.model, found.scene.is_partial) == ("gemini-x", True)
+    after: Any = lower_body(WIRE, {key: inner}, [TOLD], GEMINI3)
     assert after == {key: {**inner, "contents": [user(answer("c1", output="a", image="[told]"))]}}
 
 
@@ -432,18 +447,18 @@ def test_a_request_to_be_counted_may_stand_inside(key: str) -> None:
     ],
 )
 def test_the_path_says_model_and_stream(path: str, endpoint: Endpoint) -> None:
-    found = WIRE.match(path)
-    assert found == Endpoint(path, endpoint.counts, endpoint.model, endpoint.stream)
-    scene = found.of(read(WIRE, body()).scene)
+    found = WIRE.match_path(path)
+    assert found == Endpoint(path, endpoint.counts_tokens, endpoint.model, endpoint.stream)
+    scene = found.apply_to(read(WIRE, body()).scene)
     assert (scene.model, scene.stream) == (endpoint.model, endpoint.stream)
 
 
 @requirement("route.gemini")
-def test_a_path_without_a_version_gets_one_and_others_are_not_this_wire_s() -> None:
-    bare = WIRE.match("/models/gemini-3:generateContent")
+def test_a_path_without_a_version_gets_one() -> None:
+    bare = WIRE.match_path("/models/gemini-3:generateContent")
     assert bare == Endpoint("/v1beta/models/gemini-3:generateContent", False, "gemini-3", False)
     for path in ("/v1beta/models", "/v1beta/models/gemini-3", "/v1beta/models/x:embedContent", "/v1/files/x:upload"):
-        assert WIRE.match(path) is None
+        assert WIRE.match_path(path) is None
 
 
 @st.composite
@@ -485,16 +500,16 @@ def payloads(value: Any) -> list[str]:
 
 
 def named(contents: list[Any], kind: str) -> list[list[Any]]:
-    """The ids of the calls, or of the answers, of each content."""
+    """Return the ids of the calls, or of the answers, of each content."""
     return [[p[kind]["id"] for p in c["parts"] if isinstance(p, dict) and kind in p] for c in contents]
 
 
 @PROFILES
 @requirement("lower.gemini3", "lower.gemini25")
 @given(talk=talks(), data=st.data())
-def test_a_conversation_stays_itself(profile: Profile, talk: Conversation, data: st.DataObject) -> None:
+def test_a_conversation_keeps_its_content(profile: Profile, talk: Conversation, data: st.DataObject) -> None:
     met = data.draw(fates(len(talk.payloads)))
-    after: Any = lowered(WIRE, body(*talk.messages), met, profile)
+    after: Any = lower_body(WIRE, body(*talk.messages), met, profile)
     assert [c["role"] for c in after["contents"]] == [c["role"] for c in talk.messages]
     for kind in ("functionCall", "functionResponse"):
         assert named(after["contents"], kind) == named(talk.messages, kind)
@@ -505,4 +520,4 @@ def test_a_conversation_stays_itself(profile: Profile, talk: Conversation, data:
     inside = [p for c in after["contents"] for p in c["parts"] if isinstance(p, dict) and "functionResponse" in p]
     assert profile is GEMINI3 or not payloads(inside)
     again = read(WIRE, after)
-    assert lowered(WIRE, after, [Shown()] * len(again.scene.sights), profile) == after
+    assert lower_body(WIRE, after, [Shown()] * len(again.scene.sights), profile) == after

@@ -1,4 +1,4 @@
-"""The Chat Completions wire: every place where an image stands, and how each fate is written there."""
+"""The Chat Completions wire: every place where an image can be, and how each fate is written."""
 
 from __future__ import annotations
 
@@ -6,23 +6,49 @@ import json
 
 import pytest
 
-from sightline.model.fate import Fate, Refitted, Refused, Shown, Told
-from sightline.model.marks import BRIDGE, MARKER
+from sightline.model.labels import BRIDGE_TEXT, SHOWN_BELOW
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Call, Json, Path, Sight
-from sightline.model.source import Inline, Link, Opaque, Source
+from sightline.model.scene import (
+    Fate,
+    InlineSource,
+    Json,
+    JsonPath,
+    LinkSource,
+    OpaqueSource,
+    Refitted,
+    Refused,
+    Shown,
+    Sight,
+    Source,
+    Told,
+    ToolCall,
+)
 from sightline.wire import OPENAI_CHAT
 from tests.requirements import requirement
-from tests.wire.bodies import HOISTING, LONG, MARK, SMALL, body, calling, image, lowered, part, read, text, tool, user
+from tests.wire.bodies import (
+    HOISTING,
+    LONG,
+    MARK,
+    SMALL,
+    body,
+    calling,
+    image,
+    lower_body,
+    part,
+    read,
+    text,
+    tool,
+    user,
+)
 
 SENTENCE = Refused("[not available]", Refusal("corrupt", "it is broken"))
 NATIVE = Profile("up", "openai_chat", "m", tool_images="native")
-IN_MESSAGE: Path = ("messages", 0, "content", 0)
+IN_MESSAGE: JsonPath = ("messages", 0, "content", 0)
 
 
-def png(data: str = SMALL, mime: str = "image/png") -> Inline:
-    return Inline(mime, data.encode())
+def png(data: str = SMALL, mime: str = "image/png") -> InlineSource:
+    return InlineSource(mime, data.encode())
 
 
 def from_call(call: str, name: str = "read") -> dict[str, Json]:
@@ -54,9 +80,9 @@ def from_call(call: str, name: str = "read") -> dict[str, Json]:
         ),
         pytest.param({"type": "image_url", "image_url": {"url": f"data:;base64,{SMALL}"}}, png(mime=""), id="no type"),
         pytest.param(
-            {"type": "image_url", "image_url": {"url": "https://a/b?c,d"}}, Link("https://a/b?c,d"), id="link"
+            {"type": "image_url", "image_url": {"url": "https://a/b?c,d"}}, LinkSource("https://a/b?c,d"), id="link"
         ),
-        pytest.param({"type": "image_url", "image_url": {"file_id": "file-1"}}, Opaque("file-1"), id="file"),
+        pytest.param({"type": "image_url", "image_url": {"file_id": "file-1"}}, OpaqueSource("file-1"), id="file"),
     ],
 )
 def test_an_image_part_of_a_user_message_is_a_sight(image_part: Json, source: Source) -> None:
@@ -65,10 +91,12 @@ def test_an_image_part_of_a_user_message_is_a_sight(image_part: Json, source: So
 
 
 @requirement("read.call")
-def test_an_image_inside_a_tool_message_knows_the_call_that_brought_it() -> None:
+def test_an_image_in_a_tool_message_has_its_call() -> None:
     conversation = body(user(text("look")), calling("c1"), tool("c1", text("here"), None, part(LONG)))
     (sight,) = read(OPENAI_CHAT, conversation).scene.sights
-    assert sight == Sight(("messages", 2, "content", 2), png(LONG), "tool", Call("c1", "read", "/home/me/c1.png"), 2)
+    assert sight == Sight(
+        ("messages", 2, "content", 2), png(LONG), "tool", ToolCall("c1", "read", "/home/me/c1.png"), 2
+    )
 
 
 def test_a_call_id_that_is_used_again_means_the_latest_call() -> None:
@@ -76,16 +104,16 @@ def test_a_call_id_that_is_used_again_means_the_latest_call() -> None:
         calling("c1", name="look"), tool("c1", part("MQ==")), calling("c1", name="shot"), tool("c1", part("Mg=="))
     )
     assert [s.call for s in read(OPENAI_CHAT, conversation).scene.sights] == [
-        Call("c1", name, "/home/me/c1.png") for name in ("look", "shot")
+        ToolCall("c1", name, "/home/me/c1.png") for name in ("look", "shot")
     ]
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[]", "null", '"x"', "[" * 100_000, 7, None, '{"path": 7}'])
-def test_arguments_that_nobody_can_read_name_no_file(arguments: Json) -> None:
+def test_unreadable_arguments_name_no_file(arguments: Json) -> None:
     made: Json = {"id": "c1", "function": {"name": "read", "arguments": arguments}}
     conversation = body({"role": "assistant", "tool_calls": [made]}, tool("c1", part()))
     (sight,) = read(OPENAI_CHAT, conversation).scene.sights
-    assert (sight.call, sight.filename) == (Call("c1", "read"), None)
+    assert (sight.call, sight.filename) == (ToolCall("c1", "read"), None)
 
 
 @requirement("read.nowhere_else", "hoist.untouched")
@@ -107,9 +135,9 @@ def test_arguments_that_nobody_can_read_name_no_file(arguments: Json) -> None:
         pytest.param(body(calling("c1"), tool("c1", text("read"), None)), id="a null part in a tool message"),
     ],
 )
-def test_what_is_no_image_part_is_no_sight(odd: Json) -> None:
+def test_parts_without_an_image_are_no_sights(odd: Json) -> None:
     assert read(OPENAI_CHAT, odd).scene.sights == ()
-    assert lowered(OPENAI_CHAT, odd, []) == odd
+    assert lower_body(OPENAI_CHAT, odd, []) == odd
 
 
 @requirement("wire.openai_chat")
@@ -128,11 +156,13 @@ def test_each_fate_is_written_in_the_place_of_the_image(fate: Fate | None, after
     for size in (SMALL, LONG):
         expected = json.loads(json.dumps(after).replace(SMALL, size))
         conversation = body(user(text("a"), part(size), text("b")), temperature=0.5)
-        assert lowered(OPENAI_CHAT, conversation, [fate]) == body(user(text("a"), expected, text("b")), temperature=0.5)
+        assert lower_body(OPENAI_CHAT, conversation, [fate]) == body(
+            user(text("a"), expected, text("b")), temperature=0.5
+        )
 
 
 @pytest.mark.parametrize("fate", [Shown("image/webp"), Refitted(image(b"jpeg"), "too large")])
-def test_what_stands_beside_the_address_stays(fate: Fate) -> None:
+def test_other_fields_beside_the_url_stay(fate: Fate) -> None:
     mime, data = ("image/webp", LONG) if isinstance(fate, Shown) else ("image/jpeg", "anBlZw==")
     address: dict[str, Json] = {"detail": "low", "url": f"data:image/png;base64,{LONG}"}
     before: Json = {"type": "image_url", "image_url": address, "cache_control": MARK}
@@ -141,56 +171,56 @@ def test_what_stands_beside_the_address_stays(fate: Fate) -> None:
         "image_url": {**address, "url": f"data:{mime};base64,{data}"},
         "cache_control": MARK,
     }
-    assert lowered(OPENAI_CHAT, body(user(before)), [fate]) == body(user(after))
+    assert lower_body(OPENAI_CHAT, body(user(before)), [fate]) == body(user(after))
 
 
-def test_a_bare_string_address_stays_one() -> None:
+def test_a_bare_url_stays_bare() -> None:
     before: Json = {"type": "image_url", "image_url": f"data:image/png;base64,{LONG}"}
     after: Json = {"type": "image_url", "image_url": f"data:image/gif;base64,{LONG}"}
-    assert lowered(OPENAI_CHAT, body(user(before)), [Shown("image/gif")]) == body(user(after))
+    assert lower_body(OPENAI_CHAT, body(user(before)), [Shown("image/gif")]) == body(user(after))
 
 
 @requirement("cache_mark.moves")
 @pytest.mark.parametrize("fate", [Told("words", "up/eye"), SENTENCE])
-def test_a_cache_mark_moves_to_whatever_stands_in_the_image_s_place(fate: Told | Refused) -> None:
+def test_a_cache_mark_moves_to_the_block_that_replaces_the_image(fate: Told | Refused) -> None:
     marked = {**part(LONG), "cache_control": MARK}
-    assert lowered(OPENAI_CHAT, body(user(marked)), [fate]) == body(user({**text(fate.words), "cache_control": MARK}))
+    assert lower_body(OPENAI_CHAT, body(user(marked)), [fate]) == body(user({**text(fate.text), "cache_control": MARK}))
 
 
 @requirement("hoist.after_run", "hoist.named")
 def test_an_image_in_a_tool_message_moves_into_a_user_message_after_it() -> None:
     conversation = body(user(text("look")), calling("c1"), tool("c1", text("here"), part(LONG)), user(text("well?")))
-    assert lowered(OPENAI_CHAT, conversation, [Shown()]) == body(
+    assert lower_body(OPENAI_CHAT, conversation, [Shown()]) == body(
         user(text("look")),
         calling("c1"),
-        tool("c1", text("here"), text(MARKER)),
+        tool("c1", text("here"), text(SHOWN_BELOW)),
         user(from_call("c1"), part(LONG)),
         user(text("well?")),
     )
 
 
 @requirement("hoist.parallel")
-def test_two_parallel_calls_are_both_answered_before_the_images_are_shown_in_the_order_of_the_calls() -> None:
+def test_images_follow_the_results_of_parallel_calls_in_call_order() -> None:
     conversation = body(calling("c1", "c2"), tool("c2", part("Mg==")), tool("c1", part("MQ==")))
-    assert lowered(OPENAI_CHAT, conversation, [Shown(), Shown()]) == body(
+    assert lower_body(OPENAI_CHAT, conversation, [Shown(), Shown()]) == body(
         calling("c1", "c2"),
-        tool("c2", text(MARKER)),
-        tool("c1", text(MARKER)),
+        tool("c2", text(SHOWN_BELOW)),
+        tool("c1", text(SHOWN_BELOW)),
         user(from_call("c1"), part("MQ=="), from_call("c2"), part("Mg==")),
     )
 
 
 @requirement("hoist.parallel")
-def test_three_parallel_calls_of_which_one_brought_words() -> None:
+def test_three_parallel_calls_one_without_an_image() -> None:
     words: Json = {"role": "tool", "tool_call_id": "c2", "content": "a note"}
     conversation = body(
         calling("c1", "c2", "c3"), tool("c3", text("last"), part("Mw==")), words, tool("c1", part(LONG), text("first"))
     )
-    assert lowered(OPENAI_CHAT, conversation, [Shown(), Shown()]) == body(
+    assert lower_body(OPENAI_CHAT, conversation, [Shown(), Shown()]) == body(
         calling("c1", "c2", "c3"),
-        tool("c3", text("last"), text(MARKER)),
+        tool("c3", text("last"), text(SHOWN_BELOW)),
         words,
-        tool("c1", text("first"), text(MARKER)),
+        tool("c1", text("first"), text(SHOWN_BELOW)),
         user(from_call("c1"), part(LONG), from_call("c3"), part("Mw==")),
     )
 
@@ -200,27 +230,27 @@ def test_several_images_of_one_result_leave_one_marker_after_the_kept_text() -> 
     conversation = body(
         calling("c1"), tool("c1", text("a"), part("MQ=="), None, text("b"), part("Mg=="), {"type": "new", "x": 1})
     )
-    assert lowered(OPENAI_CHAT, conversation, [Shown(), Shown("image/gif")]) == body(
+    assert lower_body(OPENAI_CHAT, conversation, [Shown(), Shown("image/gif")]) == body(
         calling("c1"),
-        tool("c1", text("a"), None, text("b"), {"type": "new", "x": 1}, text(MARKER)),
+        tool("c1", text("a"), None, text("b"), {"type": "new", "x": 1}, text(SHOWN_BELOW)),
         user(from_call("c1"), part("MQ=="), from_call("c1"), part("Mg==", "image/gif")),
     )
 
 
 @requirement("hoist.untouched")
-def test_told_and_refused_images_stay_where_they_stood_while_others_move() -> None:
+def test_described_and_refused_images_stay_while_others_move() -> None:
     conversation = body(calling("c1"), tool("c1", part("MQ=="), part("Mg=="), part("Mw==")))
     fates: list[Fate | None] = [Told("one", "eye"), Refitted(image(b"two"), "why"), SENTENCE]
-    assert lowered(OPENAI_CHAT, conversation, fates) == body(
+    assert lower_body(OPENAI_CHAT, conversation, fates) == body(
         calling("c1"),
-        tool("c1", text("one"), text("[not available]"), text(MARKER)),
+        tool("c1", text("one"), text("[not available]"), text(SHOWN_BELOW)),
         user(from_call("c1"), part("dHdv", "image/jpeg")),
     )
 
 
 def test_a_blind_model_gets_no_further_message() -> None:
     conversation = body(calling("c1"), tool("c1", text("a"), part(LONG)))
-    assert lowered(OPENAI_CHAT, conversation, [Told("words", "eye")]) == body(
+    assert lower_body(OPENAI_CHAT, conversation, [Told("words", "eye")]) == body(
         calling("c1"), tool("c1", text("a"), text("words"))
     )
 
@@ -231,13 +261,13 @@ def test_each_run_of_tool_messages_gets_a_message_of_its_own() -> None:
         calling("c1"), tool("c1", part("MQ==")), {"role": "assistant", "content": "hm"}, calling("c2"),
         tool("c2", part("Mg==")), user(part("Mw==")),
     )  # fmt: skip
-    assert lowered(OPENAI_CHAT, conversation, [Shown()] * 3) == body(
+    assert lower_body(OPENAI_CHAT, conversation, [Shown()] * 3) == body(
         calling("c1"),
-        tool("c1", text(MARKER)),
+        tool("c1", text(SHOWN_BELOW)),
         user(from_call("c1"), part("MQ==")),
         {"role": "assistant", "content": "hm"},
         calling("c2"),
-        tool("c2", text(MARKER)),
+        tool("c2", text(SHOWN_BELOW)),
         user(from_call("c2"), part("Mg==")),
         user(part("Mw==")),
     )
@@ -247,43 +277,43 @@ def test_a_link_and_a_file_of_a_tool_message_move_too() -> None:
     link: Json = {"type": "image_url", "image_url": {"url": "https://a/b.png"}}
     file: Json = {"type": "image_url", "image_url": {"file_id": "file-1"}}
     conversation = body(calling("c1"), tool("c1", link, file))
-    assert lowered(OPENAI_CHAT, conversation, [Shown(), Shown()]) == body(
-        calling("c1"), tool("c1", text(MARKER)), user(from_call("c1"), link, from_call("c1"), file)
+    assert lower_body(OPENAI_CHAT, conversation, [Shown(), Shown()]) == body(
+        calling("c1"), tool("c1", text(SHOWN_BELOW)), user(from_call("c1"), link, from_call("c1"), file)
     )
 
 
 @requirement("hoist.shape_keyed", "hoist.named")
 def test_a_result_of_an_unknown_call_is_named_by_its_id() -> None:
     conversation = body(user(text("a")), tool("c9", part()))
-    assert lowered(OPENAI_CHAT, conversation, [Shown()]) == body(
-        user(text("a")), tool("c9", text(MARKER)), user(text("[image from the tool call c9]"), part())
+    assert lower_body(OPENAI_CHAT, conversation, [Shown()]) == body(
+        user(text("a")), tool("c9", text(SHOWN_BELOW)), user(text("[image from the tool call c9]"), part())
     )
 
 
 def test_a_cache_mark_on_a_moved_image_stays_with_the_marker() -> None:
     conversation = body(calling("c1"), tool("c1", {**part(LONG), "cache_control": MARK}))
-    assert lowered(OPENAI_CHAT, conversation, [Shown()]) == body(
-        calling("c1"), tool("c1", {**text(MARKER), "cache_control": MARK}), user(from_call("c1"), part(LONG))
+    assert lower_body(OPENAI_CHAT, conversation, [Shown()]) == body(
+        calling("c1"), tool("c1", {**text(SHOWN_BELOW), "cache_control": MARK}), user(from_call("c1"), part(LONG))
     )
 
 
-def test_where_a_tool_message_may_carry_images_they_stay() -> None:
+def test_images_stay_where_tool_messages_accept_them() -> None:
     conversation = body(calling("c1"), tool("c1", text("a"), part(LONG), part("MQ==")))
-    assert lowered(OPENAI_CHAT, conversation, [Shown(), Shown("image/gif")], NATIVE) == body(
+    assert lower_body(OPENAI_CHAT, conversation, [Shown(), Shown("image/gif")], NATIVE) == body(
         calling("c1"), tool("c1", text("a"), part(LONG), part("MQ==", "image/gif"))
     )
 
 
 @requirement("hoist.idempotent")
-def test_what_was_moved_once_is_not_moved_again() -> None:
+def test_a_moved_image_is_not_moved_again() -> None:
     conversation = body(calling("c1", "c2"), tool("c2", text("a"), part(LONG)), tool("c1", part("MQ==")))
-    once = lowered(OPENAI_CHAT, conversation, [Shown("image/gif"), Refitted(image(), "why")])
+    once = lower_body(OPENAI_CHAT, conversation, [Shown("image/gif"), Refitted(image(), "why")])
     found = read(OPENAI_CHAT, once)
     assert [(s.role, s.hoisted, s.call) for s in found.scene.sights] == [
-        ("tool", True, Call(name, "read", f"/home/me/{name}.png")) for name in ("c1", "c2")
+        ("tool", True, ToolCall(name, "read", f"/home/me/{name}.png")) for name in ("c1", "c2")
     ]
     assert OPENAI_CHAT.lower(found.scene, found.document.tree, HOISTING) == []
-    assert lowered(OPENAI_CHAT, once, [Shown(), Shown()]) == once
+    assert lower_body(OPENAI_CHAT, once, [Shown(), Shown()]) == once
 
 
 PEERS = [
@@ -298,21 +328,21 @@ PEERS = [
 
 @requirement("hoist.idempotent")
 @pytest.mark.parametrize("lead", PEERS)
-def test_what_another_program_moved_is_left_where_it_is(lead: Json) -> None:
+def test_an_image_that_another_program_moved_stays(lead: Json) -> None:
     words: Json = {"role": "tool", "tool_call_id": "c1", "content": "Image read successfully"}
     moved = [part(LONG)] if lead is None else [lead, part(LONG)]
     conversation = body(calling("c1"), words, user(*moved))
-    assert lowered(OPENAI_CHAT, conversation, [Shown()]) == conversation
+    assert lower_body(OPENAI_CHAT, conversation, [Shown()]) == conversation
 
 
 @requirement("lower.mistral")
-def test_where_no_user_may_speak_after_a_tool_the_assistant_says_a_word_between() -> None:
+def test_a_bridge_is_written_where_a_user_must_not_follow_a_tool() -> None:
     bridging = Profile("mistral", "openai_chat", "m", tool_images="bridge")
     conversation = body(calling("c1"), tool("c1", part()), user(text("and now?")))
-    assert lowered(OPENAI_CHAT, conversation, [Shown()], bridging) == body(
+    assert lower_body(OPENAI_CHAT, conversation, [Shown()], bridging) == body(
         calling("c1"),
-        tool("c1", text(MARKER)),
-        {"role": "assistant", "content": BRIDGE},
+        tool("c1", text(SHOWN_BELOW)),
+        {"role": "assistant", "content": BRIDGE_TEXT},
         user(from_call("c1"), part()),
         user(text("and now?")),
     )
@@ -320,6 +350,6 @@ def test_where_no_user_may_speak_after_a_tool_the_assistant_says_a_word_between(
 
 @pytest.mark.parametrize("kind", ["application/pdf", "video/mp4", "text/plain"])
 @requirement("body.foreign")
-def test_what_is_declared_as_something_else_is_left_alone(kind: str) -> None:
+def test_data_of_another_type_is_left_alone(kind: str) -> None:
     foreign: Json = {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{SMALL}"}}
     assert read(OPENAI_CHAT, body(user(foreign))).scene.sights == ()

@@ -1,4 +1,4 @@
-"""The Responses wire: every place where an image stands, and how each fate is written there."""
+"""The Responses wire: every place where an image can be, and how each fate is written."""
 
 from __future__ import annotations
 
@@ -10,17 +10,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.fate import Fate, Refitted, Refused, Retired, Shown, Told
-from sightline.model.marks import BRIDGE, MARKER, SEE_BELOW
+from sightline.model.labels import BRIDGE_TEXT, SEE_BELOW, SHOWN_BELOW
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Call, Json, Message, Path, Sight
-from sightline.model.source import Inline, Link, Opaque, Source
-from sightline.passes.tools import called
+from sightline.model.scene import (
+    Fate,
+    InlineSource,
+    Json,
+    JsonPath,
+    LinkSource,
+    Message,
+    OpaqueSource,
+    Refitted,
+    Refused,
+    Retired,
+    Shown,
+    Sight,
+    Source,
+    Told,
+    ToolCall,
+)
 from sightline.wire import OPENAI_RESPONSES as WIRE
 from tests.invariants.conversations import IMAGE, NULL, WORDS, Conversation, contents, fates
 from tests.requirements import requirement
-from tests.wire.bodies import LONG, SMALL, image, lowered, read
+from tests.wire.bodies import LONG, SMALL, image, lower_body, read
 
 NATIVE = Profile("up", "openai_responses", "m")
 HOISTING = Profile("up", "openai_responses", "m", tool_images="hoist")
@@ -38,12 +51,12 @@ def text(words: str) -> dict[str, Json]:
     return {"type": "input_text", "text": words}
 
 
-def said(role: str, *content: Json, **more: Json) -> dict[str, Json]:
+def build_message(role: str, *content: Json, **more: Json) -> dict[str, Json]:
     return {"type": "message", "role": role, "content": list(content), **more}
 
 
 def user(*content: Json) -> dict[str, Json]:
-    return said("user", *content)
+    return build_message("user", *content)
 
 
 def call(name: str, tool: str = "view") -> dict[str, Json]:
@@ -67,16 +80,16 @@ def body(*items: Json, **fields: Json) -> dict[str, Json]:
     return {"model": "m", "input": list(items), **fields}
 
 
-def made(name: str, tool: str = "view") -> Call:
-    return Call(name, tool, f"/home/me/{name}.png")
+def build_call(name: str, tool: str = "view") -> ToolCall:
+    return ToolCall(name, tool, f"/home/me/{name}.png")
 
 
 def from_call(name: str, tool: str = "view") -> dict[str, Json]:
     return text(f"[image from the tool call {name} ({tool})]")
 
 
-def png(data: str = SMALL, mime: str = "image/png") -> Inline:
-    return Inline(mime, data.encode())
+def png(data: str = SMALL, mime: str = "image/png") -> InlineSource:
+    return InlineSource(mime, data.encode())
 
 
 @requirement("read.native", "read.sources")
@@ -87,9 +100,11 @@ def png(data: str = SMALL, mime: str = "image/png") -> Inline:
         pytest.param(picture(LONG), png(LONG), id="one that was lifted out"),
         pytest.param(picture(detail="high"), png(), id="with detail"),
         pytest.param(picture(mime="IMAGE/PNG"), png(), id="a type in capitals"),
-        pytest.param({"type": "input_image", "image_url": "https://a/b.png"}, Link("https://a/b.png"), id="link"),
-        pytest.param({"type": "input_image", "file_id": "file-1"}, Opaque("file-1"), id="file"),
-        pytest.param({"type": "input_image", "image_url": None, "file_id": "file-1"}, Opaque("file-1"), id="null"),
+        pytest.param({"type": "input_image", "image_url": "https://a/b.png"}, LinkSource("https://a/b.png"), id="link"),
+        pytest.param({"type": "input_image", "file_id": "file-1"}, OpaqueSource("file-1"), id="file"),
+        pytest.param(
+            {"type": "input_image", "image_url": None, "file_id": "file-1"}, OpaqueSource("file-1"), id="null"
+        ),
     ],
 )
 def test_an_image_is_found_in_messages_and_in_outputs(part: Json, source: Source) -> None:
@@ -98,53 +113,51 @@ def test_an_image_is_found_in_messages_and_in_outputs(part: Json, source: Source
     for kind, calls in (("function_call_output", "function_call"), ("custom_tool_call_output", "custom_tool_call")):
         asked: Json = {"type": calls, "call_id": "c1", "name": "view", "input": "look", "arguments": "{}"}
         found = read(WIRE, body(asked, output("c1", text("here"), None, part, kind=kind))).scene.sights
-        assert found == (Sight(("input", 1, "output", 2), source, "tool", Call("c1", "view"), 1),)
+        assert found == (Sight(("input", 1, "output", 2), source, "tool", ToolCall("c1", "view"), 1),)
 
 
 @requirement("read.call")
-def test_an_image_knows_its_call_and_messages_without_a_type_are_messages() -> None:
+def test_an_image_has_its_call_and_messages_need_no_type() -> None:
     conversation = body({"role": "user", "content": [picture()]}, call("c1"), output("c1", picture(LONG)))
     pasted, brought = read(WIRE, conversation).scene.sights
     assert (pasted.role, pasted.message) == ("user", 0)
-    assert brought == Sight(("input", 2, "output", 0), png(LONG), "tool", made("c1"), 2)
+    assert brought == Sight(("input", 2, "output", 0), png(LONG), "tool", build_call("c1"), 2)
 
 
 @requirement("hoist.json")
 @pytest.mark.parametrize("kind", ["local_shell_call", "apply_patch_call", "shell_call"])
 @pytest.mark.parametrize("profile", [NATIVE, HOISTING], ids=["native", "hoist"])
-def test_an_output_that_takes_no_list_stays_a_text_and_its_image_moves_behind_the_run(
-    kind: str, profile: Profile
-) -> None:
+def test_an_output_that_must_be_text_stays_text(kind: str, profile: Profile) -> None:
     asked: Json = {"type": kind, "call_id": "c1"}
     lead = text("[image from the tool call c1]")
     moved = user(lead, picture(STRING, detail="auto"))
     for wrap in ('{{"output": "{}", "metadata": {{"exit_code": 0}}}}', "{}", '[{{"type":"image","data":"{}"}}]'):
         held: dict[str, Json] = {"type": f"{kind}_output", "call_id": "c1", "output": wrap.format(STRING)}
         conversation = body(asked, held, words("c2", "done"))
-        after: Any = lowered(WIRE, conversation, [Shown("image/png")], profile)
+        after: Any = lower_body(WIRE, conversation, [Shown("image/png")], profile)
         kept = after["input"][1]["output"]
-        assert MARKER in kept
-        assert json.loads(kept) if wrap != "{}" else kept == MARKER
+        assert SHOWN_BELOW in kept
+        assert json.loads(kept) if wrap != "{}" else kept == SHOWN_BELOW
         assert after["input"][2:] == [words("c2", "done"), moved]
-        assert lowered(WIRE, after, [Shown()], profile) == after
-        told: Any = lowered(WIRE, conversation, [SENTENCE], profile)
+        assert lower_body(WIRE, after, [Shown()], profile) == after
+        told: Any = lower_body(WIRE, conversation, [SENTENCE], profile)
         assert told["input"] == [
             asked,
-            {**held, "output": kept.replace(MARKER, "[not available]")},
+            {**held, "output": kept.replace(SHOWN_BELOW, "[not available]")},
             words("c2", "done"),
         ]
 
 
-def test_a_moved_image_belongs_to_the_outputs_just_before_it_and_to_no_earlier_ones() -> None:
+def test_a_moved_image_belongs_to_the_outputs_just_before_it() -> None:
     lead = text("Attached image(s) from tool result:")
-    earlier = [call("c1"), words("c1", "a"), said("assistant", text("now the other"))]
+    earlier = [call("c1"), words("c1", "a"), build_message("assistant", text("now the other"))]
     (sight,) = read(WIRE, body(*earlier, call("c2"), words("c2", "b"), user(lead, picture()))).scene.sights
-    assert (sight.call, sight.hoisted) == (made("c2"), True)
+    assert (sight.call, sight.hoisted) == (build_call("c2"), True)
     announced = [call("c1"), words("c1", SEE_BELOW), user(text("wait")), user(picture())]
     assert [s.role for s in read(WIRE, body(*announced)).scene.sights] == ["user"]
 
 
-def test_an_output_that_only_speaks_of_images_to_come_takes_none_of_the_user_s() -> None:
+def test_an_output_that_quotes_the_announcement_takes_no_image() -> None:
     for quoted, role in ((f"note: {SEE_BELOW}", "user"), (SEE_BELOW, "tool")):
         for held in (words("c1", quoted), output("c1", text(quoted))):
             (sight,) = read(WIRE, body(call("c1"), held, user(picture()))).scene.sights
@@ -156,15 +169,15 @@ def test_the_screenshot_of_a_computer_may_be_refitted_and_never_moved_or_replace
     asked: Json = {"type": "computer_call", "call_id": "c1", "action": {"type": "screenshot"}}
     conversation = body(asked, {"type": "computer_call_output", "call_id": "c1", "output": shot})
     (sight,) = read(WIRE, conversation).scene.sights
-    assert sight == Sight(("input", 1, "output"), png(LONG), "tool", Call("c1"), 1, fixed=True)
-    assert sight.meets(Told("words", "eye")).fate == Shown()
+    assert sight == Sight(("input", 1, "output"), png(LONG), "tool", ToolCall("c1"), 1, pixels_only=True)
+    assert sight.with_fate(Told("words", "eye")).fate == Shown()
     for profile in (NATIVE, HOISTING):
-        assert lowered(WIRE, conversation, [Shown()], profile) == conversation
-        after: Any = lowered(WIRE, conversation, [Refitted(image(b"jpeg"), "too large")], profile)
+        assert lower_body(WIRE, conversation, [Shown()], profile) == conversation
+        after: Any = lower_body(WIRE, conversation, [Refitted(image(b"jpeg"), "too large")], profile)
         assert after["input"][1]["output"] == {**shot, "image_url": "data:image/jpeg;base64,anBlZw=="}
     kept: Json = {"type": "computer_screenshot", "file_id": "file-1"}
     (opaque,) = read(WIRE, body({"type": "computer_call_output", "call_id": "c1", "output": kept})).scene.sights
-    assert (opaque.source, opaque.fixed) == (Opaque("file-1"), True)
+    assert (opaque.source, opaque.pixels_only) == (OpaqueSource("file-1"), True)
 
 
 @requirement("read.nowhere_else")
@@ -178,16 +191,16 @@ def test_the_screenshot_of_a_computer_may_be_refitted_and_never_moved_or_replace
         pytest.param(body(user({"type": "input_image"})), id="no address"),
         pytest.param(body(user({"type": "input_image", "image_url": {"url": "https://a/b"}})), id="an object"),
         pytest.param(body({"type": "image_generation_call", "id": "ig_1", "result": LONG}), id="made by the model"),
-        pytest.param(body(said("assistant", {"type": "output_text", "text": PNG})), id="said by the model"),
+        pytest.param(body(build_message("assistant", {"type": "output_text", "text": PNG})), id="said by the model"),
         pytest.param(body(call("c1"), words("c1", "a text")), id="a text"),
         pytest.param(body({"type": "computer_call_output", "output": None}), id="no screenshot"),
         pytest.param(body({"type": "function_call_output", "output": 7}), id="an output of no kind"),
         pytest.param(body(user(picture(mime="application/pdf"))), id="declared as something else"),
     ],
 )
-def test_what_is_no_image_is_no_sight(odd: Json) -> None:
+def test_other_parts_are_no_sights(odd: Json) -> None:
     assert read(WIRE, odd).scene.sights == ()
-    assert lowered(WIRE, odd, []) == odd
+    assert lower_body(WIRE, odd, []) == odd
 
 
 @requirement("wire.openai_responses")
@@ -209,52 +222,52 @@ def test_each_fate_is_written_in_the_place_of_the_image(fate: Fate | None, after
         before, expected = (json.loads(json.dumps(p).replace(SMALL, size)) for p in (picture(detail="low"), after))
         for item in (user, lambda *parts: output("c1", *parts)):
             asked = body(call("c1"), item(text("a"), before, text("b")), store=False)
-            assert lowered(WIRE, asked, [fate], NATIVE) == body(
+            assert lower_body(WIRE, asked, [fate], NATIVE) == body(
                 call("c1"), item(text("a"), expected, text("b")), store=False
             )
 
 
 @requirement("read.stringified", "rescue.media", "rescue.json")
-def test_images_in_a_text_come_out_as_parts() -> None:
+def test_images_in_a_text_become_parts() -> None:
     parts = json.dumps([{"type": "text", "text": "here"}, {"type": "media", "data": STRING, "mediaType": "image/png"}])
     for stringified, kept in ((STRING, []), (parts, [text("here")])):
         conversation = body(call("c1"), words("c1", stringified))
         (sight,) = read(WIRE, conversation).scene.sights
-        assert (sight.role, sight.call, sight.place) == ("tool", made("c1"), ("input", 1, "output"))
-        assert lowered(WIRE, conversation, [Shown("image/png")], NATIVE) == body(
+        assert (sight.role, sight.call, sight.place) == ("tool", build_call("c1"), ("input", 1, "output"))
+        assert lower_body(WIRE, conversation, [Shown("image/png")], NATIVE) == body(
             call("c1"), output("c1", *kept, picture(STRING, detail="auto"))
         )
-        told: Any = lowered(WIRE, conversation, [Told("[told]", "eye")], NATIVE)
+        told: Any = lower_body(WIRE, conversation, [Told("[told]", "eye")], NATIVE)
         assert told["input"][1]["output"] == "\n".join([*(["here"] if kept else []), "[told]"])
     free = json.dumps({"path": "a.png", "b64": STRING})
-    after: Any = lowered(WIRE, body(call("c1"), words("c1", free)), [Shown("image/png")], HOISTING)
+    after: Any = lower_body(WIRE, body(call("c1"), words("c1", free)), [Shown("image/png")], HOISTING)
     kept_json, marker = after["input"][1]["output"]
     assert json.loads(kept_json["text"]) == {"path": "a.png", "b64": "[image]"}
-    assert marker == text(MARKER)
+    assert marker == text(SHOWN_BELOW)
 
 
 @requirement("read.stringified")
-def test_images_in_a_text_part_of_an_output_come_out_beside_it() -> None:
+def test_images_in_a_text_part_become_parts_beside_it() -> None:
     conversation = body(call("c1"), output("c1", text("a"), text(STRING), text("b")))
-    assert lowered(WIRE, conversation, [Shown("image/png")], NATIVE) == body(
+    assert lower_body(WIRE, conversation, [Shown("image/png")], NATIVE) == body(
         call("c1"), output("c1", text("a"), picture(STRING, detail="auto"), text("b"))
     )
 
 
 @requirement("lower.upstream_departs", "hoist.after_run", "hoist.parallel", "hoist.named")
-def test_where_an_output_takes_no_image_they_follow_the_run_in_the_order_of_the_calls() -> None:
+def test_hoisted_images_follow_the_run_in_call_order() -> None:
     conversation = body(
         thought("1"), call("c1"), thought("2"), call("c2"),
         output("c2", text("two"), picture("Mg==", detail="high")), output("c1", picture("MQ==")),
         thought("3"), call("c3"), words("c3", "done"),
     )  # fmt: skip
-    assert lowered(WIRE, conversation, [Shown(), Shown()], HOISTING) == body(
+    assert lower_body(WIRE, conversation, [Shown(), Shown()], HOISTING) == body(
         thought("1"),
         call("c1"),
         thought("2"),
         call("c2"),
-        output("c2", text("two"), text(MARKER)),
-        output("c1", text(MARKER)),
+        output("c2", text("two"), text(SHOWN_BELOW)),
+        output("c1", text(SHOWN_BELOW)),
         user(from_call("c1"), picture("MQ==", detail="auto"), from_call("c2"), picture("Mg==", detail="high")),
         thought("3"),
         call("c3"),
@@ -262,18 +275,18 @@ def test_where_an_output_takes_no_image_they_follow_the_run_in_the_order_of_the_
     )
 
 
-def test_a_bridge_stands_before_the_images_where_no_user_may_follow_a_tool() -> None:
+def test_a_bridge_comes_before_hoisted_images() -> None:
     conversation = body(call("c1"), output("c1", picture()))
-    once = lowered(WIRE, conversation, [Shown()], BRIDGING)
+    once = lower_body(WIRE, conversation, [Shown()], BRIDGING)
     assert once == body(
         call("c1"),
-        output("c1", text(MARKER)),
-        {"type": "message", "role": "assistant", "content": BRIDGE},
+        output("c1", text(SHOWN_BELOW)),
+        {"type": "message", "role": "assistant", "content": BRIDGE_TEXT},
         user(from_call("c1"), picture(detail="auto")),
     )
     (sight,) = read(WIRE, once).scene.sights
-    assert (sight.hoisted, sight.call) == (True, made("c1"))
-    assert lowered(WIRE, once, [Shown()], BRIDGING) == once
+    assert (sight.hoisted, sight.call) == (True, build_call("c1"))
+    assert lower_body(WIRE, once, [Shown()], BRIDGING) == once
 
 
 @requirement("hoist.idempotent")
@@ -285,33 +298,34 @@ def test_a_bridge_stands_before_the_images_where_no_user_may_follow_a_tool() -> 
         '<tool_result tool_name="view" tool_call_id="c1" file_id="6f0b26">',
     ],
 )
-def test_what_a_peer_moved_is_a_tool_s_and_stays(lead: str) -> None:
+def test_an_image_that_a_peer_moved_is_a_tool_s_and_stays(lead: str) -> None:
     conversation = body(call("c1"), words("c1", "Image read"), user(text(lead), picture(LONG)))
     found = read(WIRE, conversation)
     (sight,) = found.scene.sights
-    assert (sight.role, sight.hoisted, sight.call) == ("tool", True, made("c1"))
-    assert not any(message.opens for message in found.scene.messages)
-    assert lowered(WIRE, conversation, [Shown()], HOISTING) == conversation
+    assert (sight.role, sight.hoisted, sight.call) == ("tool", True, build_call("c1"))
+    assert not any(message.opens_turn for message in found.scene.messages)
+    assert lower_body(WIRE, conversation, [Shown()], HOISTING) == conversation
 
 
-def test_images_without_a_word_are_a_tool_s_where_its_result_announced_them() -> None:
+def test_announced_images_without_text_are_the_tool_s() -> None:
     announced = words("c1", "(see following user message for image)")
     (sight,) = read(WIRE, body(call("c1"), announced, user(picture()))).scene.sights
-    assert (sight.role, sight.hoisted, sight.call) == ("tool", True, made("c1"))
+    assert (sight.role, sight.hoisted, sight.call) == ("tool", True, build_call("c1"))
     (pasted,) = read(WIRE, body(call("c1"), announced, user(text("mine"), picture()))).scene.sights
     assert pasted.role == "user"
 
 
-def test_every_item_is_a_message_of_somebody() -> None:
+def test_every_item_has_a_role() -> None:
     conversation = body(
-        said("developer", text("rules")), {"role": "user", "content": "<environment_context>x"}, user(text("go")),
-        thought("1"), call("c1"), output("c1", picture()), said("assistant", {"type": "output_text", "text": "ok"}),
+        build_message("developer", text("rules")), {"role": "user", "content": "<environment_context>x"},
+        user(text("go")), thought("1"), call("c1"), output("c1", picture()),
+        build_message("assistant", {"type": "output_text", "text": "ok"}),
         {"type": "item_reference", "id": "x"}, None,
     )  # fmt: skip
     assert read(WIRE, conversation).scene.messages == (
         Message("other"),
         Message("user"),
-        Message("user", opens=True),
+        Message("user", opens_turn=True),
         Message("assistant"),
         Message("assistant"),
         Message("tool"),
@@ -319,33 +333,33 @@ def test_every_item_is_a_message_of_somebody() -> None:
         Message("other"),
         Message("other"),
     )
-    assert read(WIRE, {"model": "m", "input": "hello"}).scene.messages == (Message("user", opens=True),)
+    assert read(WIRE, {"model": "m", "input": "hello"}).scene.messages == (Message("user", opens_turn=True),)
 
 
-def test_tools_stand_at_the_top_in_items_and_in_namespaces() -> None:
+def test_tools_are_read_from_request_items_and_namespaces() -> None:
     space: Json = {"type": "namespace", "name": "mcp__shot", "tools": [{"type": "function", "name": "take_shot"}]}
     more: Json = {"type": "additional_tools", "role": "developer", "tools": [{"type": "custom", "name": "exec"}, space]}
     scene = read(WIRE, body(more, tools=[{"type": "function", "name": "view_image"}, {"type": "web_search"}])).scene
     assert scene.tools >= {"view_image", "exec", "take_shot", "mcp__shot__take_shot"}
     asked: Json = {"type": "function_call", "call_id": "c1", "name": "take_shot", "namespace": "mcp__shot"}
     (sight,) = read(WIRE, body(asked, output("c1", picture()))).scene.sights
-    assert sight.call == Call("c1", "take_shot")
+    assert sight.call == ToolCall("c1", "take_shot")
 
 
 @pytest.mark.parametrize("space", ["mcp__sightline", "mcp__sightline__", "sightline"])
-def test_tools_of_our_mcp_server_are_known_in_a_namespace(space: str) -> None:
+def test_our_mcp_tools_are_recognized_in_a_namespace(space: str) -> None:
     inner: list[Json] = [{"type": "function", "name": name} for name in ("analyze_image", "view_image")]
     scene = read(WIRE, body(tools=[{"type": "namespace", "name": space, "tools": inner}])).scene
-    assert called(scene, "analyze_image") == f"{space.rstrip('_')}__analyze_image"
+    assert scene.find_own_tool("analyze_image") == f"{space.rstrip('_')}__analyze_image"
     other = read(WIRE, body(tools=[{"type": "namespace", "name": "mcp__other", "tools": inner}])).scene
-    assert called(other, "analyze_image") is None
+    assert other.find_own_tool("analyze_image") is None
 
 
 @pytest.mark.parametrize("key", ["previous_response_id", "conversation"])
-def test_a_conversation_that_the_provider_holds_is_a_part(key: str) -> None:
-    assert read(WIRE, body(user(picture()), **{key: "x"})).scene.partial
-    assert not read(WIRE, body(user(picture()), **{key: None})).scene.partial
-    assert read(WIRE, body(output("c9", picture()), **{key: "x"})).scene.sights[0].call == Call("c9")
+def test_a_stored_conversation_is_partial(key: str) -> None:
+    assert read(WIRE, body(user(picture()), **{key: "x"})).scene.is_partial
+    assert not read(WIRE, body(user(picture()), **{key: None})).scene.is_partial
+    assert read(WIRE, body(output("c9", picture()), **{key: "x"})).scene.sights[0].call == ToolCall("c9")
 
 
 def test_the_body_says_model_and_stream() -> None:
@@ -354,15 +368,15 @@ def test_the_body_says_model_and_stream() -> None:
 
 
 @requirement("route.responses")
-def test_its_paths() -> None:
+def test_the_paths_of_responses() -> None:
     for path in ("/v1/responses", "/responses", "/v1/responses/compact"):
-        endpoint = WIRE.match(path)
+        endpoint = WIRE.match_path(path)
         assert endpoint is not None
-        assert (endpoint.path, endpoint.counts, endpoint.model) == (path, False, None)
-    counting = WIRE.match("/v1/responses/input_tokens")
+        assert (endpoint.path, endpoint.counts_tokens, endpoint.model) == (path, False, None)
+    counting = WIRE.match_path("/v1/responses/input_tokens")
     assert counting is not None
-    assert counting.counts
-    assert WIRE.match("/v1/responses/resp_1") is None
+    assert counting.counts_tokens
+    assert WIRE.match_path("/v1/responses/resp_1") is None
 
 
 @st.composite
@@ -376,7 +390,7 @@ def talks(draw: st.DrawFn) -> Conversation:
 
     for kind in draw(st.lists(st.sampled_from(["user", "assistant", "calls", "developer"]), max_size=6)):
         if kind in ("user", "developer"):
-            talk.messages.append(said(kind, *filled(draw(contents))))
+            talk.messages.append(build_message(kind, *filled(draw(contents))))
         elif kind == "assistant":
             talk.messages.append({"role": "assistant", "content": "words"})
         else:
@@ -390,7 +404,7 @@ def talks(draw: st.DrawFn) -> Conversation:
 
 
 def payloads(value: Any) -> list[str]:
-    """The payloads of all images, in reading order."""
+    """Return the payloads of all images, in reading order."""
     match value:
         case {"type": "input_image", "image_url": str(url)}:
             return [url.partition(",")[2]]
@@ -408,7 +422,7 @@ def shown(talk: Conversation, met: list[Fate]) -> list[str]:
 
 
 def skeleton(items: list[Any]) -> list[Any]:
-    """Who speaks, calls and answers, in order, without what is said."""
+    """Return who speaks, calls and answers, in order, without the content."""
     return [
         {k: v for k, v in item.items() if k not in ("content", "output")}
         for item in items
@@ -419,9 +433,9 @@ def skeleton(items: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("profile", [NATIVE, HOISTING], ids=["native", "hoist"])
 @requirement("lower.responses")
 @given(talk=talks(), data=st.data())
-def test_a_conversation_stays_itself(profile: Profile, talk: Conversation, data: st.DataObject) -> None:
+def test_a_conversation_keeps_its_content(profile: Profile, talk: Conversation, data: st.DataObject) -> None:
     met = data.draw(fates(len(talk.payloads)))
-    after: Any = lowered(WIRE, body(*talk.messages), met, profile)
+    after: Any = lower_body(WIRE, body(*talk.messages), met, profile)
     assert skeleton(after["input"]) == skeleton(talk.messages)
     found = payloads(after)
     assert sorted(found) == sorted(shown(talk, met))
@@ -433,9 +447,9 @@ def test_a_conversation_stays_itself(profile: Profile, talk: Conversation, data:
         if "[image from the tool call" in json.dumps(item):
             assert before.get("type") == "function_call_output"
     again = read(WIRE, after)
-    assert lowered(WIRE, after, [Shown()] * len(again.scene.sights), profile) == after
+    assert lower_body(WIRE, after, [Shown()] * len(again.scene.sights), profile) == after
 
 
 def test_paths_of_sights_are_those_of_the_body() -> None:
-    place: Path = ("input", 1, "output", 0)
+    place: JsonPath = ("input", 1, "output", 0)
     assert [sight.place for sight in read(WIRE, body(call("c"), output("c", picture()))).scene.sights] == [place]

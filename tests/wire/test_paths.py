@@ -1,11 +1,11 @@
-"""The paths of each wire: which are asked and which only count, and that no other wire takes them for its own."""
+"""The paths of each wire: which ask, which only count, and that no other wire matches them."""
 
 from __future__ import annotations
 
 import pytest
 
 from sightline.wire import WIRES
-from sightline.wire.codec import Endpoint
+from sightline.wire.scene_reader import Endpoint
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ from sightline.wire.codec import Endpoint
         ("/responses/input_tokens", "openai_responses", True),
     ],
 )
-def test_a_path_is_asked_for_as_it_came_on_its_one_wire(path: str, wire: str, counts: bool) -> None:
-    assert {each.name: found for each in WIRES if (found := each.match(path))} == {wire: Endpoint(path, counts)}
+def test_a_path_belongs_to_one_wire_and_stays_as_it_is(path: str, wire: str, counts: bool) -> None:
+    assert {each.name: found for each in WIRES if (found := each.match_path(path))} == {wire: Endpoint(path, counts)}
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_a_path_is_asked_for_as_it_came_on_its_one_wire(path: str, wire: str, co
         ),
         (
             "/models/gemini-3-pro:countTokens",
-            Endpoint("/v1beta/models/gemini-3-pro:countTokens", counts=True, model="gemini-3-pro", stream=False),
+            Endpoint("/v1beta/models/gemini-3-pro:countTokens", counts_tokens=True, model="gemini-3-pro", stream=False),
         ),
     ],
 )
-def test_a_path_of_google_s_says_more(path: str, endpoint: Endpoint) -> None:
-    assert {each.name: found for each in WIRES if (found := each.match(path))} == {"gemini": endpoint}
+def test_a_gemini_path_names_model_and_stream(path: str, endpoint: Endpoint) -> None:
+    assert {each.name: found for each in WIRES if (found := each.match_path(path))} == {"gemini": endpoint}
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_a_path_of_google_s_says_more(path: str, endpoint: Endpoint) -> None:
         "/v1beta/models/gemini-3",
     ],
 )
-def test_other_paths_are_nobody_s(path: str) -> None:
-    assert [wire.name for wire in WIRES if wire.match(path)] == []
+def test_other_paths_belong_to_no_wire(path: str) -> None:
+    assert [wire.name for wire in WIRES if wire.match_path(path)] == []

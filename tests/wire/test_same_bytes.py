@@ -1,4 +1,4 @@
-"""What is not ours stays the same bytes, also beside an image that moves into a tool's result, out of it, or within."""
+"""Everything else stays the same bytes beside an image that moves into a tool's result, out of it, or within it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from sightline.model.facts import Facts
-from sightline.model.fate import Fate, Shown, Told
-from sightline.model.profile import Profile, ToolImages
-from sightline.model.rules import Rules
-from sightline.model.scene import Scene
-from sightline.passes.label import label
-from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
-from sightline.wire.codec import Codec
-from sightline.wire.contents import MCP
-from sightline.wire.jsontext import lift
+from sightline.model.facts import Facts, Rules
+from sightline.model.profile import Profile, ToolImagePlacement
+from sightline.model.scene import Fate, Scene, Shown, Told
+from sightline.passes.show import label
+from sightline.wire import ANTHROPIC, GEMINI, MCP, OPENAI_CHAT, OPENAI_RESPONSES, Codec
+from sightline.wire.json_document import lift
 from tests.requirements import requirement
 from tests.wire.bodies import SMALL, TOKEN
 
@@ -25,8 +21,8 @@ ODD = r'"n": 1.10, "dup": 1, "dup":2 , "big": 123456789012345678901234567890, "\
 TOLD = Told("[told]", "eye")
 
 
-def spliced(wire: Codec, body: str, fate: Fate, tool_images: ToolImages) -> str:
-    """The text of a body after all of its sights have met a fate."""
+def splice(wire: Codec, body: str, fate: Fate, tool_images: ToolImagePlacement) -> str:
+    """Return the text of a body after all of its sights got a fate."""
     document = lift(body.encode(), TOKEN)
     assert document is not None
     found = wire.read(document.tree, document)
@@ -122,11 +118,11 @@ LEFT = r'{"text":"[image from the tool call c1 (view)]"}'
         ),
     ],
 )
-def test_a_function_response_keeps_to_the_letter_what_is_not_ours(
-    before: str, fate: Fate, tool_images: ToolImages, after: str, beside: str
+def test_a_function_response_keeps_its_other_bytes(
+    before: str, fate: Fate, tool_images: ToolImagePlacement, after: str, beside: str
 ) -> None:
     expected = gemini(after).removesuffix("}]}]}") + "}" + beside + "]}]}"
-    assert spliced(GEMINI, gemini(before), fate, tool_images) == expected
+    assert splice(GEMINI, gemini(before), fate, tool_images) == expected
 
 
 @requirement("body.splice", "hoist.kept")
@@ -156,8 +152,10 @@ def test_a_function_response_keeps_to_the_letter_what_is_not_ours(
         pytest.param(MCP, f'{{"content": [OTHER, {{"type": "text", "text": "{PNG}"}}, OTHER]}}', id="MCP"),
     ],
 )
-def test_the_other_parts_of_a_result_keep_theirs(wire: Codec, body: str, tool_images: ToolImages, fate: Fate) -> None:
+def test_other_parts_of_a_result_keep_their_bytes(
+    wire: Codec, body: str, tool_images: ToolImagePlacement, fate: Fate
+) -> None:
     other = f'{{ "type": "odd",{ODD} }}'
-    after = spliced(wire, body.replace("OTHER", other), fate, tool_images)
+    after = splice(wire, body.replace("OTHER", other), fate, tool_images)
     assert after.count(other) == 2
     assert (PNG in after) == isinstance(fate, Shown)

@@ -1,4 +1,4 @@
-"""Server-sent events: where they end, what they say, and how they are written."""
+"""Server-sent events: where they end, what they contain, and how they are written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_event_without_its_end_comes_last() -> None:
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
-def test_what_is_written_is_read(line_end: bytes) -> None:
+def test_a_written_event_is_read_back(line_end: bytes) -> None:
     event = write_event("delta", {"text": "a\nb"}, line_end)
     assert list(split_events(event)) == [event]
     assert read_event(event) == ("delta", b'{"text":"a\\nb"}')

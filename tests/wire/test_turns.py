@@ -1,4 +1,4 @@
-"""Where a turn begins: at a user's own words, and at nothing else."""
+"""Where a turn begins: at a person's own text, and nowhere else."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ CASES: list[tuple[Wire, dict[str, Any]]] = [
     ("wire", "case", "message"),
     [pytest.param(wire, case, one, id=f"{wire.name}: {case}") for wire, cases in CASES for case, one in cases.items()],
 )
-def test_a_turn_begins_where_a_person_has_said_something(wire: Wire, case: str, message: Json) -> None:
-    conversation: Json = {**body(), wire.items: [message]}
+def test_a_turn_begins_with_a_person_s_text(wire: Wire, case: str, message: Json) -> None:
+    conversation: Json = {**body(), wire.messages_key: [message]}
     (found,) = read(wire, conversation).scene.messages
-    assert found.opens == (case in OPENING)
+    assert found.opens_turn == (case in OPENING)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sightline.agents import claude, cline, codex, copilot, gemini, opencode, pi, qwen
-from sightline.agents.agent import Agent
+from sightline.agents.agent import CodingAgent
 
-AGENTS: Mapping[str, Agent] = {
+AGENTS: Mapping[str, CodingAgent] = {
     agent.name: agent
     for agent in (
         claude.AGENT,
@@ -29,6 +29,6 @@ def explain_omission(name: str, model: str) -> str:
     """Return what the user can do about an agent that leaves images out for a model."""
     title = AGENTS[name].title if name in AGENTS else name
     return (
-        f"{title} leaves images out before they get here, because it takes {model or 'its model'} for blind;"
-        f" `sightline setup {name}` shows how it is told that the model sees"
+        f"{title} leaves images out before they get here, because it thinks that {model or 'its model'} can't see them;"
+        f" run `sightline setup {name}` to see how to tell it that the model can"
     )

@@ -13,25 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sightline.agents.agent import Agent, SetupRequest, Target
+from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest
 from sightline.agents.launch import (
     FILES,
     Launch,
-    Place,
+    LaunchContext,
+    describe_project_upstream,
     find_options,
     remove_options,
     resolve_upstream,
-    say_project_decides,
 )
-from sightline.agents.projects import (
+from sightline.agents.project_files import (
     NETWORK,
     Steering,
+    describe_ignored_settings,
     find_bun_steering,
+    find_steering_settings,
     is_dotenv,
-    refuse,
-    say_ignored,
+    refuse_project,
     select_code,
-    settings_that_steer,
     unset_variables,
 )
 from sightline.agents.settings_files import get_object, parse_json
@@ -39,13 +39,13 @@ from sightline.model.refusal import Refusal
 
 _FLAG = "--settings"
 _TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY")
-_VARIABLE = "ANTHROPIC_BASE_URL"
+_URL_VARIABLE = "ANTHROPIC_BASE_URL"
 _FILE = "claude-settings.json"
-_TRUST = "start claude in this folder, trust it when it asks, and repeat"
+_TRUST_REMEDY = "start claude in this folder, trust it when it asks, and repeat"
 _SOURCES = "--setting-sources"
 _SERVERS = ".mcp.json"  # in the folder where it works and in each around it; in `-p` it starts them without asking
-_OF_PROJECT = {"local": Path(".claude/settings.local.json"), "project": Path(".claude/settings.json")}
-_STEERS = (
+_PROJECT_SETTINGS = {"local": Path(".claude/settings.local.json"), "project": Path(".claude/settings.json")}
+_STEERING_SETTINGS = (
     *(
         "apiKeyHelper",
         "proxyAuthHelper",
@@ -56,7 +56,7 @@ _STEERS = (
     ),
     *("hooks", "statusLine", "subagentStatusLine", "fileSuggestion", "enabledPlugins", "extraKnownMarketplaces"),
 )
-_STEERING = re.compile(
+_STEERING_VARIABLES = re.compile(
     rf"{NETWORK}|ANTHROPIC_(?!(?:\w+_)?MODEL(?:_NAME|_DESCRIPTION)?\Z)\w+|_?CLAUDE_\w*(?:URL|AUTH|TOKEN|KEY|USE|SKIP|HOST|SOCKET|CREDS|CERT)\w*"
     r"|CLAUDE_CONFIG_DIR|BETA_TRACING_\w+|(?:AWS|GOOGLE|GCLOUD|CLOUD_ML|VERTEX|AZURE|OTEL)_\w+",
     re.IGNORECASE,
@@ -68,109 +68,121 @@ _CLOUDS = {
 }
 
 
-def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    own = _parse_settings([*find_options(argv, _FLAG)], place)
+def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
+    own = _parse_settings([*find_options(argv, _FLAG)], context)
     if own is None:
         return Refusal(
-            "invalid_input", "the --settings of claude are neither JSON nor a file that holds it", "mend them"
+            "invalid_input", "the --settings of claude are neither JSON nor a file with JSON", "correct them"
         )
-    steering = find_steering(argv, place)
+    steering = find_steering(argv, context)
     code = select_code(steering)
-    if code or (steering and not place.flagged):
-        return refuse("Claude Code", code or steering, _TRUST, ignorable=not code)
-    if cloud := _find_cloud(own, place):
+    if code or (steering and not context.has_upstream):
+        return refuse_project("Claude Code", code or steering, _TRUST_REMEDY, ignorable=not code)
+    if cloud := _find_cloud(own, context):
         return Refusal(
             "unsupported_type",
-            f"Claude Code asks {_CLOUDS[cloud]} by {cloud}, which nothing here can stand before",
-            f"unset {cloud} for a provider of the Anthropic API",
+            f"Claude Code uses {_CLOUDS[cloud]} because of {cloud}, and the proxy can't be put in front of that",
+            f"unset {cloud} to use a provider of the Anthropic API",
         )
-    formerly, where = next(_find_addresses(own, place), ("", ""))
-    written = json.dumps({**own, "env": {**get_object(own, "env"), _VARIABLE: place.address}}, ensure_ascii=False)
+    former_upstream, where = next(_find_addresses(own, context), ("", ""))
+    settings_json = json.dumps(
+        {**own, "env": {**get_object(own, "env"), _URL_VARIABLE: context.address}}, ensure_ascii=False
+    )
     rest = remove_options(argv, _FLAG)
     if not all(map(is_dotenv, steering)):
         rest = [rest[0], _SOURCES, "user", *remove_options(rest, _SOURCES)[1:]]
-    # What the user has put into it may hold keys, and arguments can be read by everybody on the machine.
-    said = f"{FILES}/{_FILE}" if own else written
+    # The user's settings may contain keys, and every user of the machine can read arguments.
+    argument = f"{FILES}/{_FILE}" if own else settings_json
     return Launch(
-        (rest[0], _FLAG, said, *rest[1:]),
-        unset_variables(place.env, steering),
-        {"anthropic": formerly} if formerly else {},
-        files={_FILE: written} if own else {},
-        note=say_ignored("Claude Code", steering) or say_project_decides(formerly, where),
+        (rest[0], _FLAG, argument, *rest[1:]),
+        unset_variables(context.env, steering),
+        {"anthropic": former_upstream} if former_upstream else {},
+        files={_FILE: settings_json} if own else {},
+        note=describe_ignored_settings("Claude Code", steering) or describe_project_upstream(former_upstream, where),
     )
 
 
-def _find_addresses(own: Mapping[str, Any], place: Place) -> Iterator[tuple[str, str]]:
+def _find_addresses(own: Mapping[str, Any], context: LaunchContext) -> Iterator[tuple[str, str]]:
     """Yield every address in its settings, the one that counts first, and the project's file that sets it."""
-    for settings, where in _list_layers(own, place):
-        url = settings.get(_VARIABLE)
-        if isinstance(url, str) and url:  # one that is no address is refused in clear words, not passed over
+    for settings, where in _list_layers(own, context):
+        url = settings.get(_URL_VARIABLE)
+        if (
+            isinstance(url, str) and url
+        ):  # an invalid address is not skipped, so that it is refused with a clear message
             yield resolve_upstream(url), where
 
 
-def _find_cloud(own: Mapping[str, Any], place: Place) -> str:
+def _find_cloud(own: Mapping[str, Any], context: LaunchContext) -> str:
     """Return the variable that selects another cloud, or an empty text; the first file that sets it counts."""
-    layers = [settings for settings, _ in _list_layers(own, place)]
-    said = {name: next((each[name] for each in layers if name in each), "") for name in _CLOUDS}
-    return next((name for name, text in said.items() if str(text).lower() in ("1", "true", "yes", "on")), "")
+    layers = [settings for settings, _ in _list_layers(own, context)]
+    values = {name: next((each[name] for each in layers if name in each), "") for name in _CLOUDS}
+    return next((name for name, text in values.items() if str(text).lower() in ("1", "true", "yes", "on")), "")
 
 
-def _list_layers(own: Mapping[str, Any], place: Place) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _list_layers(own: Mapping[str, Any], context: LaunchContext) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield the variables of each settings file, the one that counts first, and the name of a project's file."""
-    home = place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude"
+    home = context.env.get("CLAUDE_CONFIG_DIR") or context.home / ".claude"
     yield get_object(own, "env"), ""
-    for name in _OF_PROJECT.values() if _trusts(place) else ():
-        yield get_object(place.json(name), "env"), "" if place.at_home else str(name)
-    yield get_object(place.json(Path(home) / "settings.json"), "env"), ""
-    yield place.env, ""
+    for name in _PROJECT_SETTINGS.values() if _trusts(context) else ():
+        yield get_object(context.read_json(name), "env"), "" if context.at_home else str(name)
+    yield get_object(context.read_json(Path(home) / "settings.json"), "env"), ""
+    yield context.env, ""
 
 
-def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+def find_steering(argv: Sequence[str], context: LaunchContext) -> list[Steering]:
     """Return the settings of a project that is not trusted which decide where keys and images go."""
-    sources = [",".join(_OF_PROJECT), *find_options(argv, _SOURCES)][-1].split(",")
-    read = [file for source, file in _OF_PROJECT.items() if source in map(str.strip, sources)]
-    if _trusts(place):
+    sources = [",".join(_PROJECT_SETTINGS), *find_options(argv, _SOURCES)][-1].split(",")
+    read = [file for source, file in _PROJECT_SETTINGS.items() if source in map(str.strip, sources)]
+    if _trusts(context):
         return []
-    texts = [(file, place.read(place.folder / file) or "") for file in read]
-    found = [each for file, text in texts for each in settings_that_steer(file, text, _STEERS, _STEERING)]
-    if _OF_PROJECT["project"] in read:
-        files = [folder / _SERVERS for folder in place.above if folder not in (place.home, place.real_home)]
-        found += [each for file in files for each in settings_that_steer(file, place.read(file) or "", ("mcpServers",))]
-    return [*found, *find_bun_steering(place, "Claude Code", _STEERING)]
+    texts = [(file, context.read(context.folder / file) or "") for file in read]
+    found = [
+        each
+        for file, text in texts
+        for each in find_steering_settings(file, text, _STEERING_SETTINGS, _STEERING_VARIABLES)
+    ]
+    if _PROJECT_SETTINGS["project"] in read:
+        files = [
+            folder / _SERVERS for folder in context.folder_chain if folder not in (context.home, context.real_home)
+        ]
+        found += [
+            each for file in files for each in find_steering_settings(file, context.read(file) or "", ("mcpServers",))
+        ]
+    return [*found, *find_bun_steering(context, "Claude Code", _STEERING_VARIABLES)]
 
 
-def _trusts(place: Place) -> bool:
+def _trusts(context: LaunchContext) -> bool:
     """Return whether Claude Code's record trusts this folder, or one around it in the same repository."""
-    if place.at_home:
+    if context.at_home:
         return True
-    home = Path(place.env.get("CLAUDE_CONFIG_DIR") or place.home)
-    legacy = Path(place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude") / ".config.json"
-    records = [get_object(place.json(file), "projects") for file in (home / ".claude.json", legacy)]
-    folders = [str(folder) for folder in place.repository or place.above]
+    home = Path(context.env.get("CLAUDE_CONFIG_DIR") or context.home)
+    legacy = Path(context.env.get("CLAUDE_CONFIG_DIR") or context.home / ".claude") / ".config.json"
+    records = [get_object(context.read_json(file), "projects") for file in (home / ".claude.json", legacy)]
+    folders = [str(folder) for folder in context.repository or context.folder_chain]
     return any(
         get_object(record, folder).get("hasTrustDialogAccepted") is True for record in records for folder in folders
     )
 
 
-def _parse_settings(flags: Sequence[str], place: Place) -> dict[str, Any] | None:
+def _parse_settings(flags: Sequence[str], context: LaunchContext) -> dict[str, Any] | None:
     given = flags[-1] if flags else ""
     if not given:
         return {}
-    return parse_json(given if given.lstrip().startswith("{") else place.read(place.folder / given) or "")
+    return parse_json(given if given.lstrip().startswith("{") else context.read(context.folder / given) or "")
 
 
-def choose_target(request: SetupRequest) -> Target | Refusal:
+def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:
     now = request.find_current("anthropic")
     if not request.upstream or now == request.upstream:
-        return now if isinstance(now, Refusal) else Target(now)
-    file = request.agent.find_file(request.place.env)
-    held = get_object(request.place.json(file), "env") if file else {}
-    if tokens := [name for name in _TOKENS if held.get(name)]:
+        return now if isinstance(now, Refusal) else ProviderTarget(now)
+    file = request.agent.find_file(request.context.env)
+    variables = get_object(request.context.read_json(file), "env") if file else {}
+    if tokens := [name for name in _TOKENS if variables.get(name)]:
         return request.refuse_key(f"{tokens[0]} in {file}", now)
-    return Target(request.upstream)
+    return ProviderTarget(request.upstream)
 
 
-AGENT = Agent(
+AGENT = CodingAgent(
     "claude",
     "Claude Code",
     start=start,
@@ -178,13 +190,13 @@ AGENT = Agent(
     find_steering=find_steering,
     choose_target=choose_target,
     mcp="claude mcp add --scope user sightline -- sightline mcp",
-    point="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
-    once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$B"}}'""",
+    short_hint="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
+    one_run="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$B"}}'""",
     file="~/.claude/settings.json",
-    moved=("CLAUDE_CONFIG_DIR", "settings.json"),
-    lines='{"env": {"ANTHROPIC_BASE_URL": "$B"}}',
-    usual=Target("anthropic"),
-    note="--upstream names another provider, whose key then stands in ANTHROPIC_AUTH_TOKEN."
-    " `sightline run -- claude` does all of it by itself and keeps the provider you already use."
+    moved_by=("CLAUDE_CONFIG_DIR", "settings.json"),
+    file_lines='{"env": {"ANTHROPIC_BASE_URL": "$B"}}',
+    default_target=ProviderTarget("anthropic"),
+    note="--upstream names another provider, whose key you then put into ANTHROPIC_AUTH_TOKEN."
+    " `sightline run -- claude` does all of this for one run, and keeps the provider that you already use."
     " A project's own .claude/settings.json that sets ANTHROPIC_BASE_URL wins over yours.",
 )

@@ -1,4 +1,4 @@
-"""How an agent is started so that it asks the proxy, where that is, and what its arguments and addresses say."""
+"""What starting an agent needs: the context it is started in, the resulting launch, its options and its addresses."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sightline.agents.settings_files import parse_dotenv, parse_json
-from sightline.model.profile import WireName
+from sightline.model.profile import WireName, is_loopback, is_versioned
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import is_loopback, is_versioned
 
-Read = Callable[[Path], str | None]
+ReadText = Callable[[Path], str | None]
 """The text of a file, or None when it cannot be read."""
 ListFiles = Callable[[Path], Sequence[Path] | None]
 """All files below a folder, or None when there are too many to look at."""
 
 FILES = "{sightline-files}"
-"""Stands in arguments and variables for a folder that is the user's alone and ends with the agent."""
+"""In arguments and variables, the placeholder for a private folder that is removed when the agent ends."""
 _THIS_MACHINE = ("127.0.0.1", "localhost")
 
 
@@ -30,14 +29,16 @@ _THIS_MACHINE = ("127.0.0.1", "localhost")
 class Launch:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)  # it holds the user's keys
-    # What the agent would have asked, for each API: an address, or an upstream by its name.
-    formerly: Mapping[WireName, str] = field(default_factory=dict)
-    named: Mapping[str, tuple[WireName, str]] = field(default_factory=dict)  # providers that it reaches as /u/NAME
+    # What the agent would have asked, for each API: an address, or the name of an upstream.
+    former_upstreams: Mapping[WireName, str] = field(default_factory=dict)
+    named_upstreams: Mapping[str, tuple[WireName, str]] = field(
+        default_factory=dict
+    )  # providers that it reaches as /u/NAME
     files: Mapping[str, str] = field(default_factory=dict, repr=False)  # written below FILES: they may hold keys
     note: str = ""
 
 
-def _list_nothing(folder: Path) -> Sequence[Path]:
+def _list_no_files(folder: Path) -> Sequence[Path]:
     """Return no files: the caller gives no way to list them."""
     return ()
 
@@ -47,16 +48,16 @@ def _normalize(path: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LaunchContext:
     """Where an agent is started."""
 
     env: Mapping[str, str] = field(repr=False)
     address: str  # of the proxy
     folder: Path  # where the agent works
-    read: Read
-    flagged: bool = False  # the user has said where requests go on to: no provider keeps its own address
-    real_home: Path | None = None  # where the home folder is, if a link leads there
-    list_files: ListFiles = _list_nothing
+    read: ReadText
+    has_upstream: bool = False  # the user named the upstream, so no provider keeps its own address
+    real_home: Path | None = None  # the home folder with links followed
+    list_files: ListFiles = _list_no_files
     serve_port: int = 0  # where `sightline serve` listens unless the user says otherwise
     real_path: Callable[[Path], Path] = _normalize  # where a path leads when all links in it are followed
 
@@ -64,21 +65,21 @@ class Place:
     def home(self) -> Path:
         return Path(self.env.get("HOME") or self.env.get("USERPROFILE") or "~")
 
-    def json(self, *names: str | Path) -> dict[str, Any]:
+    def read_json(self, *names: str | Path) -> dict[str, Any]:
         """Read an object from a file; one that cannot be read is empty."""
         return parse_json(self.read(self.folder / Path(*names)) or "") or {}
 
-    def toml(self, *names: str | Path) -> dict[str, Any]:
+    def read_toml(self, *names: str | Path) -> dict[str, Any]:
         try:
             return tomllib.loads(self.read(self.folder / Path(*names)) or "")
         except (ValueError, RecursionError):
             return {}
 
-    def dotenv(self, *names: str | Path) -> dict[str, str]:
+    def read_dotenv(self, *names: str | Path) -> dict[str, str]:
         return parse_dotenv(self.read(self.folder / Path(*names)) or "")
 
     @property
-    def above(self) -> tuple[Path, ...]:
+    def folder_chain(self) -> tuple[Path, ...]:
         """The folder where the agent works, and those around it."""
         return (self.folder, *self.folder.parents)
 
@@ -86,14 +87,14 @@ class Place:
     def repository(self) -> tuple[Path, ...]:
         """The folder where the agent works and those around it, up to the repository's root; empty: there is none."""
         marks = (".git/HEAD", ".git")
-        for number, folder in enumerate(self.above):
+        for number, folder in enumerate(self.folder_chain):
             if any(self.read(folder / mark) is not None for mark in marks):
-                return self.above[: number + 1]
+                return self.folder_chain[: number + 1]
         return ()
 
     @property
     def at_home(self) -> bool:
-        """Whether the agent works in the home folder itself: what is there is the user's own, and no project's."""
+        """Whether the agent works in the home folder itself, whose files are the user's own and not a project's."""
         return self.folder in (self.home, self.real_home)
 
     def trusts(self, rules: Path) -> bool:
@@ -102,10 +103,10 @@ class Place:
         The nearest rule counts. Of two rules for one folder, the one that does not trust it counts.
         """
         said: dict[Path, bool] = {}
-        for path, level in self.json(rules).items():
+        for path, level in self.read_json(rules).items():
             folder = Path(path).parent if level == "TRUST_PARENT" else Path(path)
             said[folder] = said.get(folder, True) and level in ("TRUST_FOLDER", "TRUST_PARENT")
-        return next((said[folder] for folder in self.above if folder in said), False)
+        return next((said[folder] for folder in self.folder_chain if folder in said), False)
 
 
 def find_options(argv: Sequence[str], *names: str) -> Iterator[str]:
@@ -135,14 +136,14 @@ def remove_options(argv: Sequence[str], *names: str) -> list[str]:
 
 
 def find_address(upstream: object) -> str:
-    """Return an address of an upstream, or the upstream's name if it is one of ours; empty: it is no address."""
+    """Return an upstream's address, or its name if the address is one that `setup` has written; empty: no address."""
     return (
         resolve_upstream(upstream) if isinstance(upstream, str) and upstream.startswith(("http://", "https://")) else ""
     )
 
 
 def resolve_upstream(url: str) -> str:
-    """Return the upstream's name for an address that `setup` has written, so that we don't ask ourselves again."""
+    """Return the upstream's name if `setup` has written the address, so that the proxy doesn't ask itself."""
     where = _split_url(url)
     name = re.match(r"/u/([^/]+)", where[1])
     return name[1] if name and is_loopback(where[0]) else url
@@ -161,28 +162,28 @@ def choose_version(theirs: str, version: str) -> str:
     return version if not theirs or "://" not in theirs or is_versioned(theirs) else ""
 
 
-def say_project_decides(url: str, file: str) -> str:
+def describe_project_upstream(url: str, file: str) -> str:
     """Return the note that a file of the project, and not the user, names the upstream."""
-    return f"requests go on to {url}, as {file} of this project says" if url and file else ""
+    return f"requests go to {url}, as {file} of this project says" if url and file else ""
 
 
-def refuse_own_address(started: Launch, place: Place) -> Launch | Refusal:
-    """Refuse an agent that asks `sightline serve` already: only the user can know where that goes on to."""
-    own = re.compile(rf"https?://[^/]*:{place.serve_port}(?:/|\Z)")
-    for url in (*started.formerly.values(), *(url for _, url in started.named.values())):
+def refuse_own_address(started: Launch, context: LaunchContext) -> Launch | Refusal:
+    """Refuse an agent that already uses `sightline serve`: only the user knows which upstream that forwards to."""
+    own = re.compile(rf"https?://[^/]*:{context.serve_port}(?:/|\Z)")
+    for url in (*started.former_upstreams.values(), *(url for _, url in started.named_upstreams.values())):
         if own.match(url) and is_loopback(_split_url(url)[0]):
             return Refusal(
                 "invalid_input",
-                f"{url} is the address of `sightline serve`, which does not say where requests go on to",
+                f"{url} is the address of `sightline serve`, which does not tell which upstream is meant",
                 "add --upstream NAME, or start the agent without `sightline run`",
             )
     return started
 
 
 def bypass_web_proxies(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment so that no web proxy is asked for this machine's addresses, which it can't reach.
+    """Return the environment with NO_PROXY set, so that requests to this machine don't go through a web proxy.
 
-    Also where no variable names a web proxy: the agent may find one in a file.
+    It is set even if no variable names a web proxy, because the agent may find one in a file.
     """
     known = [name.strip() for both in ("NO_PROXY", "no_proxy") for name in env.get(both, "").split(",")]
     past = ",".join(dict.fromkeys(filter(None, [*known, *([] if "*" in known else _THIS_MACHINE)])))

@@ -13,26 +13,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sightline.agents.agent import Agent, SetupRequest, Target
+from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest
 from sightline.agents.launch import (
     FILES,
     Launch,
-    Place,
+    LaunchContext,
     choose_version,
+    describe_project_upstream,
     find_address,
     find_options,
     remove_options,
     resolve_upstream,
-    say_project_decides,
 )
-from sightline.agents.projects import (
-    CODE,
+from sightline.agents.project_files import (
+    CODE_SETTINGS,
     NETWORK,
     Steering,
-    refuse,
-    say_ignored,
-    settings_that_steer,
-    variables_that_steer,
+    describe_ignored_settings,
+    find_steering_settings,
+    find_steering_variables,
+    refuse_project,
 )
 from sightline.agents.settings_files import expand_variables, get_object, merge
 from sightline.model.profile import WireName
@@ -41,12 +41,20 @@ from sightline.model.refusal import Refusal
 _SYSTEM = "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 _FLAG = "--openai-base-url"
 _FILE = "qwen-settings.json"
-_OF_PROJECT = Path(".qwen/settings.json")
-_STEERS = (*CODE, "modelProviders", "security.auth", "selectedAuthType", "proxy", "fastModel", "telemetry")
+_PROJECT_SETTINGS = Path(".qwen/settings.json")
+_STEERING_SETTINGS = (
+    *CODE_SETTINGS,
+    "modelProviders",
+    "security.auth",
+    "selectedAuthType",
+    "proxy",
+    "fastModel",
+    "telemetry",
+)
 _CHOOSES = ("model.name", "model.generationConfig")  # of the models that the user has listed, each with its address
-_STEERING = rf"{NETWORK}|(?:OPENAI|ANTHROPIC|GEMINI|GOOGLE|DASHSCOPE|BAILIAN|QWEN)_(?!MODEL\Z)\w+"
-_SEEING = {"generationConfig": {"modalities": {"image": True}}}
-# How each kind of provider is told its address, where a version belongs to it, and which API it is asked on.
+_STEERING_VARIABLES = rf"{NETWORK}|(?:OPENAI|ANTHROPIC|GEMINI|GOOGLE|DASHSCOPE|BAILIAN|QWEN)_(?!MODEL\Z)\w+"
+_VISION_SETTINGS = {"generationConfig": {"modalities": {"image": True}}}
+# How each kind of provider gets its address, whether a version is part of it, and which API it uses.
 _KINDS: Mapping[str, tuple[str, str, WireName]] = {
     "openai": ("OPENAI_BASE_URL", "/v1", "openai_chat"),
     "anthropic": ("ANTHROPIC_BASE_URL", "", "anthropic"),
@@ -55,47 +63,52 @@ _KINDS: Mapping[str, tuple[str, str, WireName]] = {
 _Variables = tuple[Mapping[str, Any], str]  # and the project's file that sets them
 
 
-def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    user, system = _read_own_settings(place)
-    home, trusted = _get_home(place), _trusts(place)
-    steering = find_steering(argv, place)
-    if steering and not place.flagged:
-        return refuse("Qwen Code", steering, "trust the folder in Qwen Code (/trust), and repeat")
-    settings = [user, place.json(_OF_PROJECT) if trusted else {}, system]
+def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
+    user, system = _read_own_settings(context)
+    home, trusted = _get_home(context), _trusts(context)
+    steering = find_steering(argv, context)
+    if steering and not context.has_upstream:
+        return refuse_project("Qwen Code", steering, "trust the folder in Qwen Code (/trust), and repeat")
+    settings = [user, context.read_json(_PROJECT_SETTINGS) if trusted else {}, system]
     providers: dict[str, Any] = {}
     for each in settings:
         providers |= get_object(each, "modelProviders")
     named: dict[str, tuple[WireName, str]] = {}
     sealed = {
-        kind: [_point_entry(one, kind, place, named) for one in _as_list(found)] for kind, found in providers.items()
+        kind: [_point_entry(one, kind, context, named) for one in _as_list(found)] for kind, found in providers.items()
     }
-    file = merge(system, {"model": _SEEING, **({"modelProviders": sealed} if sealed else {})})
+    file = merge(system, {"model": _VISION_SETTINGS, **({"modelProviders": sealed} if sealed else {})})
     if steering:  # without a record of trust it then reads nothing of the project
         file = merge(file, {"security": {"folderTrust": {"enabled": True}}})
     flags: Mapping[str, Any] = {"OPENAI_BASE_URL": next(find_options(argv, _FLAG), "")}
-    layers = [(flags, ""), (place.env, ""), *_list_dotenvs(place, home, trusted=trusted), *_list_variables(settings)]
-    formerly, pointed, notes = _choose_addresses(place, layers)
-    env = {**place.env, **pointed, _SYSTEM: f"{FILES}/{_FILE}"}
+    layers = [
+        (flags, ""),
+        (context.env, ""),
+        *_list_dotenvs(context, home, trusted=trusted),
+        *_list_variables(settings),
+    ]
+    former_upstreams, pointed, notes = _choose_addresses(context, layers)
+    env = {**context.env, **pointed, _SYSTEM: f"{FILES}/{_FILE}"}
     files = {_FILE: json.dumps(file, ensure_ascii=False)}
-    note = say_ignored("Qwen Code", steering) or notes
-    return Launch(tuple(remove_options(argv, _FLAG)), env, formerly, named, files, note)
+    note = describe_ignored_settings("Qwen Code", steering) or notes
+    return Launch(tuple(remove_options(argv, _FLAG)), env, former_upstreams, named, files, note)
 
 
-def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+def find_steering(argv: Sequence[str], context: LaunchContext) -> list[Steering]:
     """Return what a project that is not trusted says about where keys and images go."""
-    own = _read_own_settings(place)
-    return [] if _trusts(place) or _is_careful(*own) else [*_list_steering(place, *own)]
+    own = _read_own_settings(context)
+    return [] if _trusts(context) or _is_careful(*own) else [*_list_steering(context, *own)]
 
 
-def _read_own_settings(place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read_own_settings(context: LaunchContext) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings of the user and of the system."""
-    given = place.env.get(_SYSTEM, "")
-    return place.json(_get_home(place) / "settings.json"), place.json(given) if given else {}
+    given = context.env.get(_SYSTEM, "")
+    return context.read_json(_get_home(context) / "settings.json"), context.read_json(given) if given else {}
 
 
-def _trusts(place: Place) -> bool:
-    own = place.env.get("QWEN_CODE_TRUSTED_FOLDERS_PATH")
-    return place.trusts(Path(own or _get_home(place) / "trustedFolders.json"))
+def _trusts(context: LaunchContext) -> bool:
+    own = context.env.get("QWEN_CODE_TRUSTED_FOLDERS_PATH")
+    return context.trusts(Path(own or _get_home(context) / "trustedFolders.json"))
 
 
 def _is_careful(*settings: Mapping[str, Any]) -> bool:
@@ -103,59 +116,61 @@ def _is_careful(*settings: Mapping[str, Any]) -> bool:
     return any(get_object(each, "security", "folderTrust").get("enabled") is True for each in settings)
 
 
-def _list_steering(place: Place, *settings: Mapping[str, Any]) -> Iterator[Steering]:
+def _list_steering(context: LaunchContext, *settings: Mapping[str, Any]) -> Iterator[Steering]:
     """Yield what a project that is not trusted says about where keys and images go."""
     entries = [
         one for each in settings for found in get_object(each, "modelProviders").values() for one in _as_list(found)
     ]
     keys = {re.escape(str(one["envKey"])) for one in entries if isinstance(one, dict) and one.get("envKey")}
-    names = re.compile("|".join((_STEERING, *sorted(keys))), re.IGNORECASE)
-    if not place.at_home:
-        text = place.read(place.folder / _OF_PROJECT) or ""
-        yield from settings_that_steer(_OF_PROJECT, text, _STEERS + (_CHOOSES if entries else ()), names)
-    if (nearest := _find_nearest_dotenv(place)) is not None:
-        yield from variables_that_steer(place, nearest, names)
+    names = re.compile("|".join((_STEERING_VARIABLES, *sorted(keys))), re.IGNORECASE)
+    if not context.at_home:
+        text = context.read(context.folder / _PROJECT_SETTINGS) or ""
+        yield from find_steering_settings(
+            _PROJECT_SETTINGS, text, _STEERING_SETTINGS + (_CHOOSES if entries else ()), names
+        )
+    if (nearest := _find_nearest_dotenv(context)) is not None:
+        yield from find_steering_variables(context, nearest, names)
 
 
-def _get_home(place: Place) -> Path:
-    return Path(place.env.get("QWEN_HOME") or place.home / ".qwen")
+def _get_home(context: LaunchContext) -> Path:
+    return Path(context.env.get("QWEN_HOME") or context.home / ".qwen")
 
 
 def _as_list(found: object) -> list[object]:
     return found if isinstance(found, list) else []
 
 
-def _point_entry(entry: object, kind: str, place: Place, named: dict[str, tuple[WireName, str]]) -> object:
+def _point_entry(entry: object, kind: str, context: LaunchContext, named: dict[str, tuple[WireName, str]]) -> object:
     """Return a model of the user's with its address here, declared as taking images."""
     if not isinstance(entry, dict) or kind not in _KINDS:
         return entry
     _, version, api = _KINDS[kind]
-    base, said = place.address, entry.get("baseUrl")
-    theirs = find_address(expand_variables(said, place.env))
-    if said and not theirs and not place.flagged:  # nobody can know what it means: it stays as it is
+    base, base_url = context.address, entry.get("baseUrl")
+    upstream = find_address(expand_variables(base_url, context.env))
+    if base_url and not upstream and not context.has_upstream:  # unknown address: it stays as it is
         return entry
-    if theirs and not place.flagged:
-        name = next((known for known, each in named.items() if each == (api, theirs)), f"qwen-{len(named) + 1}")
-        named[name] = (api, theirs)
-        base = f"{place.address}/u/{name}"
-        version = choose_version(theirs, version)
-    return merge(entry, {"baseUrl": base + version, **_SEEING})
+    if upstream and not context.has_upstream:
+        name = next((known for known, each in named.items() if each == (api, upstream)), f"qwen-{len(named) + 1}")
+        named[name] = (api, upstream)
+        base = f"{context.address}/u/{name}"
+        version = choose_version(upstream, version)
+    return merge(entry, {"baseUrl": base + version, **_VISION_SETTINGS})
 
 
-def _list_dotenvs(place: Place, home: Path, *, trusted: bool) -> Iterator[_Variables]:
+def _list_dotenvs(context: LaunchContext, home: Path, *, trusted: bool) -> Iterator[_Variables]:
     """Yield the nearest file of a project that is trusted, then the user's own."""
-    if trusted and (nearest := _find_nearest_dotenv(place)) is not None:
-        yield place.dotenv(nearest), str(nearest)
-    for own in dict.fromkeys((home / ".env", place.home / ".qwen" / ".env", place.home / ".env")):
-        yield place.dotenv(own), ""
+    if trusted and (nearest := _find_nearest_dotenv(context)) is not None:
+        yield context.read_dotenv(nearest), str(nearest)
+    for own in dict.fromkeys((home / ".env", context.home / ".qwen" / ".env", context.home / ".env")):
+        yield context.read_dotenv(own), ""
 
 
-def _find_nearest_dotenv(place: Place) -> Path | None:
+def _find_nearest_dotenv(context: LaunchContext) -> Path | None:
     """Return the file of variables that it reads in a project: the first one on the way up to the home folder."""
-    homes = [home for home in (place.home, place.real_home) if home is not None]
-    within = [folder for folder in place.above if not any(folder in (home, *home.parents) for home in homes)]
+    homes = [home for home in (context.home, context.real_home) if home is not None]
+    within = [folder for folder in context.folder_chain if not any(folder in (home, *home.parents) for home in homes)]
     names = (folder / name for folder in within for name in (".qwen/.env", ".env"))
-    return next((name for name in names if place.read(name) is not None), None)
+    return next((name for name in names if context.read(name) is not None), None)
 
 
 def _list_variables(settings: Sequence[Mapping[str, Any]]) -> Iterator[_Variables]:
@@ -166,48 +181,52 @@ def _list_variables(settings: Sequence[Mapping[str, Any]]) -> Iterator[_Variable
         yield {"OPENAI_BASE_URL": get_object(each, "security", "auth").get("baseUrl")}, where
 
 
-def _choose_addresses(place: Place, layers: Sequence[_Variables]) -> tuple[dict[WireName, str], dict[str, str], str]:
+def _choose_addresses(
+    context: LaunchContext, layers: Sequence[_Variables]
+) -> tuple[dict[WireName, str], dict[str, str], str]:
     """Return the former address of each kind of provider, the variables that point it here, and the notes."""
-    formerly: dict[WireName, str] = {}
+    former_upstreams: dict[WireName, str] = {}
     pointed: dict[str, str] = {}
     notes: list[str] = []
     for variable, version, api in _KINDS.values():
-        said = ((values.get(variable), where) for values, where in layers)
-        # One that is no address is refused in clear words, not passed over.
+        values_by_layer = ((values.get(variable), where) for values, where in layers)
+        # An invalid address is not skipped, so that it is refused with a clear message.
         found = (
-            (resolve_upstream(expand_variables(url, place.env)), where)
-            for url, where in said
+            (resolve_upstream(expand_variables(url, context.env)), where)
+            for url, where in values_by_layer
             if url and isinstance(url, str)
         )
         url, where = next(found, ("", ""))
         if url:
-            formerly[api] = url
-        notes.append(say_project_decides(url, where))
-        pointed[variable] = place.address + (version if place.flagged else choose_version(url, version))
-    return formerly, pointed, "; ".join(filter(None, notes))
+            former_upstreams[api] = url
+        notes.append(describe_project_upstream(url, where))
+        pointed[variable] = context.address + (version if context.has_upstream else choose_version(url, version))
+    return former_upstreams, pointed, "; ".join(filter(None, notes))
 
 
-def choose_target(request: SetupRequest) -> Target | Refusal:
-    usual = request.agent.usual
-    settings = request.place.json(_get_home(request.place) / "settings.json")
+def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:
+    usual = request.agent.default_target
+    settings = request.context.read_json(_get_home(request.context) / "settings.json")
     entries = get_object(settings, "modelProviders").get("openai")
     known = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
     entry = next((one for one in known if request.model and one.get("id") == request.model), {})
-    theirs = find_address(entry.get("baseUrl"))
-    now = request.find_upstream(theirs) if theirs else request.find_current("openai_chat")
+    upstream = find_address(entry.get("baseUrl"))
+    now = request.find_upstream(upstream) if upstream else request.find_current("openai_chat")
     if request.upstream and request.upstream != now:
         return replace(usual, upstream=request.upstream, key=request.find_key(request.upstream))
     if isinstance(now, Refusal):
         return now
     key = entry.get("envKey")
     by_variable = (
-        not theirs and isinstance(started := request.agent.launch(["qwen"], request.place), Launch) and started.formerly
+        not upstream
+        and isinstance(started := request.agent.launch(["qwen"], request.context), Launch)
+        and started.former_upstreams
     )
     usually = "OPENAI_API_KEY" if by_variable else request.find_key(now)
     return replace(usual, upstream=now, key=key if isinstance(key, str) and key else usually)
 
 
-AGENT = Agent(
+AGENT = CodingAgent(
     "qwen",
     "Qwen Code",
     start=start,
@@ -215,15 +234,15 @@ AGENT = Agent(
     find_steering=find_steering,
     choose_target=choose_target,
     mcp="qwen mcp add -s user sightline sightline mcp",
-    once="OPENAI_BASE_URL=$B qwen --auth-type openai",
+    one_run="OPENAI_BASE_URL=$B qwen --auth-type openai",
     file="~/.qwen/settings.json",
-    moved=("QWEN_HOME", "settings.json"),
-    lines='{"modelProviders": {"openai": [{"id": "$M", "baseUrl": "$B", "envKey": "$K",\n'
+    moved_by=("QWEN_HOME", "settings.json"),
+    file_lines='{"modelProviders": {"openai": [{"id": "$M", "baseUrl": "$B", "envKey": "$K",\n'
     '  "generationConfig": {"modalities": {"image": true}}}]}}',
-    sees="modalities.image in the entry of the model, or"
+    vision_hint="modalities.image in the entry of the model, or"
     ' {"model": {"generationConfig": {"modalities": {"image": true}}}} without entries',
-    note="A model that stands in modelProviders ignores the variable and the flag: change its baseUrl"
+    note="A model that is listed in modelProviders ignores the variable and the flag: change its baseUrl"
     " there. $P/u/NAME/v1 reaches the provider NAME.",
-    usual=Target("dashscope", version="/v1", key="DASHSCOPE_API_KEY"),
-    model="MODEL",
+    default_target=ProviderTarget("dashscope", version="/v1", key="DASHSCOPE_API_KEY"),
+    default_model="MODEL",
 )

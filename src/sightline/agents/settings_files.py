@@ -21,7 +21,7 @@ _HEAD = re.compile(r"^[^\S\n]*\[([^\[\]]+)\]\s*(?:#.*)?$", re.MULTILINE)
 
 
 def parse_json(text: str) -> dict[str, Any] | None:
-    """Return a JSON object, with comments and last commas as agents allow them; None: it is none."""
+    """Return a JSON object, with comments and trailing commas as agents allow them; None: it is none."""
     plain = _TRAILING.sub(lambda found: found[1] or "", _COMMENT.sub(lambda found: found[1] or "", text))
     try:
         found = json.loads(plain)
@@ -60,7 +60,7 @@ def merge_text(name: str, text: str, lines: str) -> str | Refusal:
     """Merge the lines of an agent into the text of its file; `name` is the file's."""
     write = _KINDS.get(PurePath(name).suffix) or _KINDS.get(PurePath(name).name)
     if write is None:
-        return Refusal("unsupported_type", f"{name} is not for us to write", "run the command that is shown")
+        return Refusal("unsupported_type", f"Sightline can't write {name}", "run the command that is shown")
     return write(name, text, lines)
 
 
@@ -79,36 +79,36 @@ def _merge_json(name: str, text: str, lines: str) -> str | Refusal:
         if parse_json(text) is not None:
             return Refusal(
                 "unsupported_type",
-                f"{name} has comments or last commas, which would be lost",
+                f"{name} has comments or trailing commas, which would be lost",
                 f"merge into it by hand: {join_lines(lines)}",
             )
-        return Refusal("corrupt", f"{name} is not JSON", "mend it, or merge the lines by hand")
+        return Refusal("corrupt", f"{name} is not JSON", "correct it, or merge the lines by hand")
     if not isinstance(found, dict):
-        return Refusal("corrupt", f"{name} is not a JSON object", "mend it, or merge the lines by hand")
-    made = _merge_objects(found, json.loads(lines))
-    return text if made == found else json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+        return Refusal("corrupt", f"{name} is not a JSON object", "correct it, or merge the lines by hand")
+    merged = _merge_objects(found, json.loads(lines))
+    return text if merged == found else json.dumps(merged, indent=2, ensure_ascii=False) + "\n"
 
 
 def _merge_objects(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Merge key by key; in a list of models or providers, each entry with the one of the same identity."""
-    whole = merge(below, above)
+    merged = merge(below, above)
     for name, value in above.items():
-        theirs = below.get(name)
-        if isinstance(value, dict) and isinstance(theirs, dict):
-            whole[name] = _merge_objects(theirs, value)
-        elif isinstance(value, list) and isinstance(theirs, list) and all(isinstance(one, dict) for one in value):
-            whole[name] = _merge_lists(theirs, value)
-    return whole
+        present = below.get(name)
+        if isinstance(value, dict) and isinstance(present, dict):
+            merged[name] = _merge_objects(present, value)
+        elif isinstance(value, list) and isinstance(present, list) and all(isinstance(one, dict) for one in value):
+            merged[name] = _merge_lists(present, value)
+    return merged
 
 
-def _merge_lists(theirs: list[Any], ours: list[dict[str, Any]]) -> list[Any]:
-    known = {_get_identity(one): one for one in ours}
-    kept = [_merge_objects(one, known.pop(by)) if (by := _get_identity(one)) in known else one for one in theirs]
+def _merge_lists(present: list[Any], added: list[dict[str, Any]]) -> list[Any]:
+    known = {_get_identity(one): one for one in added}
+    kept = [_merge_objects(one, known.pop(by)) if (by := _get_identity(one)) in known else one for one in present]
     return [*kept, *known.values()]
 
 
 def _get_identity(entry: object) -> tuple[str, str]:
-    """Return the id or name of an entry, and the provider that has it; a file may hold anything in their place."""
+    """Return the id or name of an entry, and the provider that has it; a file may hold anything there."""
     if not isinstance(entry, dict):
         return "", ""
     name, provider = entry.get("id", entry.get("name")), entry.get("provider")
@@ -120,38 +120,40 @@ def _merge_toml(name: str, text: str, lines: str) -> str | Refusal:
     try:
         before = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
-        return Refusal("corrupt", f"{name} is not TOML", "mend it, or merge the lines by hand")
+        return Refusal("corrupt", f"{name} is not TOML", "correct it, or merge the lines by hand")
     key, _, table = lines.partition("\n")
     setting, path = key.partition("=")[0].strip(), _HEAD.findall(table)[0].split(".")
     wanted = merge(_remove_table(before, *path), tomllib.loads(lines))
     if wanted == before:
         return text
-    made = f"{key.partition('#')[0].rstrip()}\n{_remove_lines(text, setting, path)}".rstrip() + f"\n\n{table.strip()}\n"
+    merged = (
+        f"{key.partition('#')[0].rstrip()}\n{_remove_lines(text, setting, path)}".rstrip() + f"\n\n{table.strip()}\n"
+    )
     try:
-        after = tomllib.loads(made)
+        after = tomllib.loads(merged)
     except tomllib.TOMLDecodeError:
         after = {}
     if after != wanted:
         return Refusal(
             "unsupported_type", f"{name} is laid out in an unusual way", f"merge into it by hand: {join_lines(lines)}"
         )
-    return made
+    return merged
 
 
-def _remove_table(tree: dict[str, Any], group: str, own: str) -> dict[str, Any]:
-    return {**tree, group: {name: value for name, value in get_object(tree, group).items() if name != own}}
+def _remove_table(tree: dict[str, Any], group: str, table: str) -> dict[str, Any]:
+    return {**tree, group: {name: value for name, value in get_object(tree, group).items() if name != table}}
 
 
 def _remove_lines(text: str, setting: str, path: Sequence[str]) -> str:
     """Remove a key above the first table, and a table, from a text, line by line."""
-    group, own = path
-    heads = [f"{group}.{quote}{own}{quote}" for quote in ("", '"', "'")]
+    group, table = path
+    heads = [f"{group}.{quote}{table}{quote}" for quote in ("", '"', "'")]
     kept: list[str] = []
-    top, ours = True, False
+    top, in_table = True, False
     for line in text.splitlines():
         if head := _HEAD.match(line):
-            top, ours = False, head[1].replace(" ", "") in heads
-        if not ours and not (top and line.partition("=")[0].strip() == setting):
+            top, in_table = False, head[1].replace(" ", "") in heads
+        if not in_table and not (top and line.partition("=")[0].strip() == setting):
             kept.append(line)
     return "\n".join(kept)
 

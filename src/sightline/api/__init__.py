@@ -1,38 +1,54 @@
-"""The library's front door: look at a source, read it, edit it; each a plain function that never raises.
+"""The functions that `import sightline` exports: see images, ask about them, read and edit files, call tools.
 
-`view(path)` waits; `await view.aio(path)` does not hold up an event loop. Both are the same function.
+Each returns a result or a falsy `Failure`; none raises because of a source. `view(path)` blocks, and
+`await view.aio(path)` doesn't hold up an event loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sightline.api import analysis, ask, peers, text, toolset, views
-from sightline.api.peers import Sending
-from sightline.api.results import FAULT, Analysis, Edited, Envelope, Refused, Result, Text, View, promised
-from sightline.api.session import Door, door
-from sightline.api.views import Listed
+from sightline.api import analysis, ask, peers, text_files, tool_registry, views
+from sightline.api.input_file import read_image_input
+from sightline.api.peers import SendDecision
+from sightline.api.session import Session, ToolContext
+from sightline.api.tool_results import (
+    INTERNAL_ERROR,
+    Analysis,
+    Failure,
+    FileAnswer,
+    FileEdit,
+    FileText,
+    ImageList,
+    ListedImage,
+    View,
+    Wire,
+    never_raise,
+)
+from sightline.model.geometry import CropLike
+from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.pixels.part import CropLike
-from sightline.vision.bridge import both
+from sightline.vision.background_loop import with_async
+
+if TYPE_CHECKING:
+    from sightline.api.input_file import ImageInput
 
 __all__ = [
     "Analysis",
-    "Door",
-    "Edited",
-    "Envelope",
-    "Listed",
-    "Refused",
-    "Result",
-    "Sending",
-    "Text",
+    "Failure",
+    "FileAnswer",
+    "FileEdit",
+    "FileText",
+    "ImageList",
+    "ListedImage",
+    "SendDecision",
+    "Session",
     "View",
     "analyze",
     "call",
     "describe",
-    "door",
     "edit_file",
     "fit_for",
     "may_send",
@@ -45,149 +61,164 @@ __all__ = [
 ]
 
 
-@both
-@promised(Refused(FAULT))
+@with_async
+@never_raise(Failure(INTERNAL_ERROR))
 def view(
-    path: str | PurePath,
+    image: ImageInput,
     *,
     crop: CropLike = None,
     page: int | None = None,
     at: float | None = None,
-    through: Door | None = None,
-) -> View | Refused:
-    """See the image at a path, or one of the record by its `sha256:…`: a View, or a Refused that says why not.
+    session: Session | None = None,
+) -> View | Failure:
+    """See an image: return a View with its pixels, or a Failure.
 
-    path: a file that may be read, or `sha256:` and at least 12 digits, perhaps with `#crop:X,Y,WIDTH,HEIGHT`.
-    crop: a part of it: {"region": NAME}, {"normalized": SIDES} or {"pixels": SIDES}, where SIDES are x, y, width and
-        height; or the short text of the command line, such as "r=top-left".
-    page: of a document, from 1; an image has one.
-    at: the moment of a video, in seconds; an image has none.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    image: a path, bytes, a file object, a PIL image, or `sha256:` and at least 12 digits of an image that was seen
+        before, with `#crop:X,Y,WIDTH,HEIGHT` if you like; or a web address, if the network is on.
+    crop: the part to see: {"region": NAME}, {"normalized": SIDES} or {"pixels": SIDES}, where SIDES are x, y, width
+        and height; or the short form of the command line, such as "r=top-left".
+    page: the page of a document, from 1; not supported yet.
+    at: the second of a video; not supported yet.
+    session: what the call may use; without one, the user's settings and record, and any file.
     """
-    return views.view(through or door(), _text(path), crop=crop, page=page, at=at)
+    return views.view(_open(session), read_image_input(image), crop=crop, page=page, at=at)
 
 
-@both
-@promised(Refused(FAULT))
-def recall(result: dict[str, Json], *, through: Door | None = None) -> View | Refused:
-    """A view that was given before, by its result alone: the same pixels, however its source has changed.
+@with_async
+@never_raise(Failure(INTERNAL_ERROR))
+def recall(result: dict[str, Json], *, session: Session | None = None) -> View | Failure:
+    """Return an earlier view from its result alone: the same pixels, even if the source has changed since.
 
-    result: what `as_dict()` of the view gave, or the JSON that a model read.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    result: what `as_dict()` of the view returned, or the JSON that a model read.
+    session: what the call may use; without one, the user's settings and record.
     """
-    return views.recall(through or door(), result)
+    return views.recall(_open(session), result)
 
 
-@both
-@promised(Refused(FAULT))
+@with_async
+@never_raise(Failure(INTERNAL_ERROR))
 def read_file(
     path: str | PurePath,
     *,
     first: int = 1,
-    lines: int = text.MOST_LINES,
+    lines: int = text_files.MAX_LINES,
     character: int = 1,
-    through: Door | None = None,
-) -> Text | Refused:
-    """Read a text file, and get the token that an edit of it needs: a Text, or a Refused.
+    session: Session | None = None,
+) -> FileText | Failure:
+    """Read a text file: return its lines with the token that an edit needs, or a Failure.
 
-    path: a file that may be read.
-    first: the line to begin with, from 1.
-    lines: how many at most.
-    character: of the first line to begin with, from 1; for lines that are longer than a result.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    path: the path of the file.
+    first: the first line to read, from 1.
+    lines: the maximum number of lines.
+    character: where to start in the first line, from 1; for lines that are longer than a result.
+    session: what the call may use; without one, any file.
     """
-    return text.read_file(through or door(), _text(path), first=first, lines=lines, character=character)
+    return text_files.read_file(_open(session), _write_path(path), first=first, lines=lines, character=character)
 
 
-@both
-@promised(Refused(FAULT))
-def edit_file(path: str | PurePath, old: str, new: str, token: str, *, through: Door | None = None) -> Edited | Refused:
-    """Replace a text that stands once in a file that was read as it is now: an Edited, or a Refused.
+@with_async
+@never_raise(Failure(INTERNAL_ERROR))
+def edit_file(
+    path: str | PurePath, old: str, new: str, token: str, *, session: Session | None = None
+) -> FileEdit | Failure:
+    """Replace a text that occurs exactly once in a file that has not changed since it was read.
 
-    path: the file that was read.
-    old: what stands in it, exactly once.
-    new: what shall stand there.
-    token: of the `read_file` that has seen the file as it is now.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    path: the path of the file.
+    old: the text to replace.
+    new: the new text.
+    token: the token that the last `read_file` returned.
+    session: what the call may use; without one, any file.
     """
-    return text.edit_file(through or door(), _text(path), old, new, token)
+    return text_files.edit_file(_open(session), _write_path(path), old, new, token)
 
 
-@both
-@promised(Refused(FAULT, "analyze"))
+@with_async
+@never_raise(Failure(INTERNAL_ERROR, "analyze"))
 def analyze(
-    images: str | PurePath | Sequence[str | PurePath],
+    images: ImageInput | Sequence[ImageInput],
     question: str,
     *,
-    crop: Sequence[Mapping[str, Any]] | None = None,
+    crop: CropLike | Sequence[CropLike] = None,
     model: str | None = None,
     reason: str | None = None,
-    through: Door | None = None,
-) -> Analysis | Refused:
-    """Ask a vision model about images, side by side where there are several: an Analysis, or a Refused.
+    session: Session | None = None,
+) -> Analysis | Failure:
+    """Ask a vision model about one image, or about several side by side: return an Analysis, or a Failure.
 
-    images: one or a list, each a path or `sha256:…` of the record.
-    question: what you want to know of them.
-    crop: parts of them, each an object with `image_index` (from 0) and one of `region`, `normalized` and `pixels`.
-    model: who is asked, as PROVIDER/MODEL; else as the settings say.
-    reason: why you ask; it is noted, and goes to nobody.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    images: one or a list, each as `view` takes it.
+    question: what to ask.
+    crop: the part to look at, as `view` takes it; for several images, a list with a crop or None for each.
+    model: the model to ask, as PROVIDER/MODEL; None: as the settings say.
+    reason: why you ask; only recorded in the ledger.
+    session: what the call may use; without one, the user's settings and record, and any file.
     """
-    return analysis.analyze(through or door(), _list(images), question, crop=crop, model=model, reason=reason)
+    listed = _list_images(images)
+    crops = analysis.match_crops(crop, len(listed))
+    if isinstance(crops, Refusal):
+        return Failure(crops, "analyze")
+    return analysis.analyze(
+        _open(session), listed, question, crop=analysis.list_crops(crops), model=model, reason=reason
+    )
 
 
-@both
-@promised(Refused(FAULT, "analyze"))
+@with_async
+@never_raise(Failure(INTERNAL_ERROR, "analyze"))
 def describe(
-    images: str | PurePath | Sequence[str | PurePath],
+    images: ImageInput | Sequence[ImageInput],
     *,
-    question: str = "",
-    crops: Mapping[int, CropLike] | None = None,
-    model: str = "",
+    question: str | None = None,
+    crop: CropLike | Sequence[CropLike] = None,
+    model: str | None = None,
     save: bool = False,
-    through: Door | None = None,
-) -> Analysis | Refused:
-    """Ask a vision model for all that is to be seen: an Analysis, or a Refused.
+    session: Session | None = None,
+) -> Analysis | Failure:
+    """Ask a vision model, or the local reader, to describe images: return an Analysis, or a Failure.
 
-    images: one or a list, each a path or `sha256:…` of the record.
-    question: what you want to know instead.
-    crops: parts of them, by the number of the image from 0, each as `view` takes a crop.
-    model: who is asked, as PROVIDER/MODEL; else as the settings say.
-    save: make the answer the description of the image from now on; for one whole image without a question.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    images: one or a list, each as `view` takes it.
+    question: what to ask instead of a description.
+    crop: the part to look at, as `view` takes it; for several images, a list with a crop or None for each.
+    model: the model to ask, as PROVIDER/MODEL; None: as the settings say.
+    save: store the answer as the image's description; only for one whole image without a question.
+    session: what the call may use; without one, the user's settings and record, and any file.
     """
-    asked = _list(images)
-    return analysis.describe(through or door(), asked, question=question, crops=crops, model=model, save=save)
+    listed = _list_images(images)
+    crops = analysis.match_crops(crop, len(listed))
+    if isinstance(crops, Refusal):
+        return Failure(crops, "analyze")
+    return analysis.describe(_open(session), listed, question=question or "", crops=crops, model=model or "", save=save)
 
 
-@both
-@promised(Refused(FAULT, "ask"))
+@with_async
+@never_raise(Failure(INTERNAL_ERROR, "ask"))
 def vision_analyze(
+    file: ImageInput | None = None,
     *,
     prompt: str | None = None,
     file_path: str | PurePath | None = None,
     file_url: str | None = None,
     file_base64: str | None = None,
     model: str | None = None,
-    format: Mapping[str, Any] | None = None,  # noqa: A002, the tool's own word
+    format: Mapping[str, Any] | None = None,  # noqa: A002, the tool's own name for it
     fit: str | None = None,
-    through: Door | None = None,
-) -> Envelope | Refused:
-    """Ask one question about one image or PDF: an Envelope, or a Refused. Exactly one file is given.
+    session: Session | None = None,
+) -> FileAnswer | Failure:
+    """Ask one question about one image or PDF, given in exactly one way: return a FileAnswer, or a Failure.
 
-    prompt: what you want to know.
+    file: the file in any form that `view` takes.
+    prompt: what to ask.
     file_path: the absolute path of the file.
     file_url: its public https address.
-    file_base64: its bytes, perhaps as a data URL.
-    model: who is asked, as PROVIDER/MODEL; else as the settings say.
-    format: {"type": "json_schema", "schema": SCHEMA} for an answer in JSON, which then stands in `parsed`.
-    fit: "auto" makes what is too large smaller, "never" refuses it; else as the setting `visionFit` says.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    file_base64: its bytes in base64, or as a data URL.
+    model: the model to ask, as PROVIDER/MODEL; None: as the settings say.
+    format: {"type": "json_schema", "schema": SCHEMA} to get JSON, as `parsed` of the answer.
+    fit: "auto" shrinks an image that is too large, "never" refuses it; None: as the setting `visionFit` says.
+    session: what the call may use; without one, the user's settings and record, and any file.
     """
     return ask.vision_analyze(
-        through or door(),
+        _open(session),
+        file=read_image_input(file),
         prompt=prompt,
-        file_path=_text(file_path),
+        file_path=_write_path(file_path),
         file_url=file_url,
         file_base64=file_base64,
         model=model,
@@ -196,60 +227,75 @@ def vision_analyze(
     )
 
 
-@both
-@promised(Refused(FAULT, "ask"))
+@with_async
+@never_raise(Failure(INTERNAL_ERROR, "ask"))
 def video_analyze(
+    file: ImageInput | None = None,
     *,
     file_url: str | None = None,
     file_path: str | PurePath | None = None,
     prompt: str | None = None,
     model: str | None = None,
     method: str | None = None,
-    through: Door | None = None,
-) -> Envelope | Refused:
-    """Ask one question about one video: an Envelope, or a Refused. Exactly one file is given.
+    session: Session | None = None,
+) -> FileAnswer | Failure:
+    """Ask one question about one video, given in exactly one way: return a FileAnswer, or a Failure.
 
-    file_url: the public https address of the video.
+    file: the video as a path, bytes or a file object.
+    file_url: its public https address.
     file_path: its absolute path.
-    prompt: what you want to know; without one, the video is described in detail.
-    model: who is asked, as PROVIDER/MODEL; else as the settings say.
-    method: "native" sends the video itself, "frames" stills of it, "auto" what the model takes.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    prompt: what to ask; None: a detailed description.
+    model: the model to ask, as PROVIDER/MODEL; None: as the settings say.
+    method: "native" sends the video, "frames" would send stills (not supported yet), "auto" uses what the model takes.
+    session: what the call may use; without one, the user's settings and record, and any file.
     """
-    place, given = through or door(), _text(file_path)
-    return ask.video_analyze(place, file_url=file_url, file_path=given, prompt=prompt, model=model, method=method)
+    return ask.video_analyze(
+        _open(session),
+        file=read_image_input(file),
+        file_url=file_url,
+        file_path=_write_path(file_path),
+        prompt=prompt,
+        model=model,
+        method=method,
+    )
 
 
-@both
-@promised(Refused(FAULT))
-def call(name: str, arguments: Mapping[str, Any], *, through: Door | None = None) -> toolset.Outcome:
-    """Call a tool by its name, as a model does: the result of its function.
+@with_async
+@never_raise(Failure(INTERNAL_ERROR))
+def call(name: str, arguments: Mapping[str, Any], *, session: Session | None = None) -> tool_registry.ToolResult:
+    """Call a tool as a model does: return the result of its function, or a Failure.
 
-    name: one of those that `tools` lists.
-    arguments: as its JSON schema says.
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    name: the name of a tool that `tools` returns.
+    arguments: its arguments, according to its JSON Schema.
+    session: what the call may use; without one, the user's settings and record, and the files of the working folder,
+        of the temporary one, and of those that the setting `fsReach` names.
     """
-    return toolset.call(through or door(), name, arguments)
+    return tool_registry.call_tool((session or Session()).tool_context, name, arguments)
 
 
-def tools(*, through: Door | None = None) -> list[dict[str, Json]]:
-    """The tools that are offered, with their JSON schemas, for function calling.
+def tools(*, format: Wire | None = None, session: Session | None = None) -> list[Any]:  # noqa: A002
+    """Return the tools that a model may call. They only read, unless the session has `can_edit`.
 
-    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    format: "openai", "openai_responses", "anthropic", "gemini" or "mcp" for the shape that this API takes; None: with
+        what a host should know about each. An unknown one is a ValueError.
+    session: what the calls may use; without one, the user's settings.
     """
-    return toolset.tools(through or door())
+    listed = tool_registry.list_tools((session or Session()).tool_context)
+    return listed if format is None else tool_registry.format_tools(listed, format)
 
 
-def _list(images: object) -> Any:
-    """The images of a call as a list; one alone is a list of one."""
-    some = [images] if isinstance(images, str | PurePath) else images
-    return [_text(each) for each in some] if isinstance(some, list | tuple) else some
+def _open(session: Session | None) -> ToolContext:
+    return (session or Session()).context
 
 
-def _text(path: object) -> object:
-    """What a model gives is text, what a program gives may be a path."""
+def _list_images(images: Any) -> list[Any]:
+    """Return the images of a call as a list; one alone is a list of one."""
+    return [read_image_input(each) for each in (images if isinstance(images, list | tuple) else [images])]
+
+
+def _write_path(path: object) -> object:
     return str(path) if isinstance(path, PurePath) else path
 
 
-fit_for = both(promised(Refused(FAULT))(peers.fit_for))
-may_send = promised(Sending(ok=False, warning=str(FAULT)))(peers.may_send)
+fit_for = with_async(never_raise(Failure(INTERNAL_ERROR))(peers.fit_for))
+may_send = never_raise(SendDecision(ok=False, warning=str(INTERNAL_ERROR)))(peers.may_send)

@@ -9,145 +9,211 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from sightline.api.results import Analysis, Refused
-from sightline.api.session import Door
-from sightline.api.views import bitmap, keep
-from sightline.model.asking import LOCAL, Usage
-from sightline.model.crop import Crop, Normalized, Pixels, Region, resolve
-from sightline.model.fence import sound
+from sightline.api.session import ToolContext
+from sightline.api.tool_results import INTERNAL_ERROR, Analysis, Failure, never_raise
+from sightline.api.views import find_image, keep_image
+from sightline.model.fence import replace_surrogates
+from sightline.model.geometry import (
+    CROP_KEYS,
+    Crop,
+    CropLike,
+    FractionCrop,
+    NamedCrop,
+    PixelCrop,
+    parse_crop,
+    resolve_crop,
+)
 from sightline.model.image import Image
-from sightline.model.records import Entry
+from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.passes import joint
-from sightline.passes.words import fallen, fence
-from sightline.pixels.decode_limits import within_bounds
-from sightline.pixels.part import FORMS, CropLike, crop_of
-from sightline.pixels.similar import likeness
-from sightline.runtime import shared_runtime
-from sightline.settings import Settings, load
-from sightline.vision.bridge import wait
-from sightline.vision.fitting import fit_images
-from sightline.vision.prompts import ANSWER_INSTRUCTIONS, INSTRUCTIONS, QUESTION, TOGETHER, Prompt, version
-from sightline.vision.providers import ModelCheck
-from sightline.vision.results import Attempt, CacheRule, Quota, VisionImage, VisionRequest, VisionResult, write_boxes
+from sightline.model.seer import LOCAL_SEER, Usage
+from sightline.passes import wording
+from sightline.passes.wording import explain_fallback, write_fence
+from sightline.pixels.probe import probe_within_limits
+from sightline.pixels.similarity import compare_replies
+from sightline.runtime import get_shared_runtime
+from sightline.settings import Settings, load_settings
+from sightline.vision.background_loop import run_blocking
+from sightline.vision.prompts import (
+    ANSWER_INSTRUCTIONS,
+    DESCRIBE_ALL_QUESTION,
+    DESCRIBE_INSTRUCTIONS,
+    DESCRIBE_QUESTION,
+    Prompt,
+    hash_prompt,
+)
+from sightline.vision.providers import GET_VISION_MODEL, ModelCheck
 from sightline.vision.service import advise_user
+from sightline.vision.vision_request import (
+    Attempt,
+    CacheRule,
+    Quota,
+    VisionImage,
+    VisionRequest,
+    VisionResult,
+    fit_images,
+    format_boxes,
+)
 
-LONGEST_QUESTION = 4000
-_LONGEST_ANSWER = 24_000  # characters; the fence around it has room within what a tool result may hold
-_MOST_BEHIND = 29_000  # characters of the fence and the boxes behind it, of what a tool result may hold
-_OFF = Refusal("not_permitted", "looking is switched off", "`sightline vision-proxy mode fallback` switches it on")
+MAX_QUESTION_LENGTH = 4000
+_MAX_ANSWER_LENGTH = 24_000  # characters, which leaves room for the fence in a tool result
+_FENCE_CHARACTERS = 29_000  # of the fence and the boxes after it, in a tool result
+_OFF = Refusal("not_permitted", "describing images is switched off", "run: sightline vision-proxy mode fallback")
 _NOT_SAVED = Refusal(
-    "invalid_input", "save is only for one whole image, with no question and no crop", "leave out the others"
+    "invalid_input", "save works only for one whole image, without a question or a crop", "leave those out"
 )
 _NO_ONE = Refusal(
     "unavailable",
-    "no model that could look was found",
-    "start a vision model on this machine (for example `ollama pull qwen3-vl`), or name one: "
-    "`sightline vision-proxy model PROVIDER/MODEL`",
+    "no vision model is available",
+    f"run: {GET_VISION_MODEL}",
 )
-TOO_OFTEN = Refusal(
+_SEER_OFF = Refusal(
     "unavailable",
-    "as many questions as one turn allows were asked about images already",
-    "go on with what is known; the user can raise maxToolCallsPerTurn with `sightline config set`",
+    "no vision model is named, and the setting `seer` is off",
+    "run: `sightline vision-proxy model PROVIDER/MODEL` to name one, or `sightline config set seer auto` to choose one "
+    "automatically",
+)
+QUOTA_EXCEEDED = Refusal(
+    "unavailable",
+    "this turn has used up its questions about images",
+    "continue with what you know, or run: sightline config set maxToolCallsPerTurn NUMBER",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """The checked arguments of a call. Without a question, a description is asked for."""
+class ImageQuestion:
+    """The checked arguments of a call. Without a question, it asks for a description."""
 
     images: tuple[object, ...]
     crops: Mapping[int, Crop]
     question: str = ""
     model: str = ""
-    by_tool: bool = False  # a model asks, whose question says all that it wants to know
+    from_model: bool = False  # a model called the tool; else a person or a program asks
     save: bool = False  # the answer becomes the image's description
     reason: str = ""
 
     @property
-    def words(self) -> str:
-        return self.question or (QUESTION if len(self.images) == 1 else TOGETHER)
+    def prompt(self) -> str:
+        return self.question or (DESCRIBE_QUESTION if len(self.images) == 1 else DESCRIBE_ALL_QUESTION)
 
     @property
     def check(self) -> ModelCheck:
-        """What has to be known of a model that the call names."""
-        return "known to see" if self.by_tool else "not blind"
+        """What has to be known about a model that the call names."""
+        return "known to see" if self.from_model else "not blind"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundImage:
-    """An image that was found, and where."""
+    """An image that was found, and the path of its file."""
 
-    vision: VisionImage
+    image: VisionImage
     path: str = ""
 
     @property
     def sha256(self) -> str:
-        return self.vision.image.sha256
+        return self.image.image.sha256
 
 
-def analyze(door: Door, images: object, question: object, **given: object) -> Analysis | Refused:
-    """Answer a call of the tool."""
-    return answer(door, check_tool_call(door, images, question, **given))
+def analyze(context: ToolContext, images: object, question: object, **given: object) -> Analysis | Failure:
+    """Answer a call of the tool `analyze_image`."""
+    return answer_question(context, check_tool_call(context, images, question, **given))
 
 
-def describe(door: Door, images: Sequence[str], **given: Any) -> Analysis | Refused:
-    """Answer a call of the command."""
-    return answer(door, check_command(door, images, **given))
+@never_raise(Failure(INTERNAL_ERROR, "analyze"))
+def describe(context: ToolContext, images: Sequence[object], **given: Any) -> Analysis | Failure:
+    """Answer the command `describe`."""
+    return answer_question(context, check_command(context, images, **given))
 
 
 def check_command(
-    door: Door,
-    images: Sequence[str],
+    context: ToolContext,
+    images: Sequence[object],
     *,
     question: str = "",
     crops: Mapping[int, CropLike] | None = None,
     model: str = "",
     save: bool = False,
-) -> Asking | Refusal:
-    """Return what a person asks for."""
+) -> ImageQuestion | Refusal:
+    """Check the arguments of a person or a program. `crops` has them by the index of their image."""
     if save and (question or crops or len(images) != 1 or any("#crop:" in str(each) for each in images)):
         return _NOT_SAVED
-    listed: list[Json] = [{"image_index": index, "form": cast("Json", form)} for index, form in (crops or {}).items()]
-    asking = _check(door, list(images), question, listed, model)
+    asking = _check(context, list(images), question, list_crops(crops or {}), model)
     return asking if isinstance(asking, Refusal) else replace(asking, save=save)
 
 
 def check_tool_call(
-    door: Door, images: object, question: object, *, crop: object = None, model: object = None, reason: object = None
-) -> Asking | Refusal:
-    """Return what a model asks for; every argument may be anything."""
+    context: ToolContext,
+    images: object,
+    question: object,
+    *,
+    crop: object = None,
+    model: object = None,
+    reason: object = None,
+) -> ImageQuestion | Refusal:
+    """Check the arguments of a model, each of which may be anything."""
     if not isinstance(question, str) or not question.strip():
-        return Refusal("invalid_input", "the question is empty", "ask one")
+        return Refusal("invalid_input", "the question is empty", "say what you want to know")
     if reason is not None and not isinstance(reason, str):
-        return Refusal("invalid_input", "the reason is not text", "leave it out")
-    asking = _check(door, images, question, crop, model)
-    return asking if isinstance(asking, Refusal) else replace(asking, by_tool=True, reason=sound(reason or ""))
+        return Refusal("invalid_input", "the reason must be a string", "give a string, or leave it out")
+    asking = _check(context, images, question, crop, model)
+    return (
+        asking
+        if isinstance(asking, Refusal)
+        else replace(asking, from_model=True, reason=replace_surrogates(reason or ""))
+    )
 
 
-def _check(door: Door, images: object, question: str, crop: object, model: object) -> Asking | Refusal:
-    most = _settings(door).max_images_per_call
-    if len(question) > LONGEST_QUESTION:
-        remedy = f"ask in at most {LONGEST_QUESTION:,}"
+def _check(context: ToolContext, images: object, question: str, crop: object, model: object) -> ImageQuestion | Refusal:
+    limit = _settings(context).max_images_per_call
+    if len(question) > MAX_QUESTION_LENGTH:
+        remedy = f"use at most {MAX_QUESTION_LENGTH:,}"
         return Refusal("invalid_input", f"the question has {len(question):,} characters", remedy)
     if not isinstance(images, list | tuple) or not images:
-        return Refusal("invalid_input", "no image is named", "give a list of paths or sha256: references")
-    if len(images) > most:
-        remedy = f"give at most {most} in a call (maxImagesPerCall)"
+        return Refusal(
+            "invalid_input",
+            "images must be a list with at least one image",
+            "give a list of paths or sha256: references",
+        )
+    if len(images) > limit:
+        remedy = f"give at most {limit} in a call (maxImagesPerCall)"
         return Refusal("invalid_input", f"there are {len(images)} images", remedy)
     if model is not None and not isinstance(model, str):
-        return Refusal("invalid_input", "the model is not text", "write PROVIDER/MODEL")
+        return Refusal("invalid_input", "the model must be a string", "write PROVIDER/MODEL")
     crops = read_crops(crop, len(images))
-    return crops if isinstance(crops, Refusal) else Asking(tuple(images), crops, sound(question), sound(model or ""))
+    if isinstance(crops, Refusal):
+        return crops
+    return ImageQuestion(tuple(images), crops, replace_surrogates(question), replace_surrogates(model or ""))
+
+
+def match_crops(crop: object, images: int) -> dict[int, Crop] | Refusal:
+    """Return the crops of a program, one for one image or a list with one for each, by the index of their image."""
+    if not isinstance(crop, list | tuple):
+        crop = [] if crop is None else [crop]
+    if crop and len(crop) != images:
+        what = f"crop has {len(crop)} entries for {images} images"
+        return Refusal("invalid_input", what, "give a list with a crop or None for each image")
+    found: dict[int, Crop] = {}
+    for index, form in enumerate(crop):
+        part = parse_crop(form)
+        if isinstance(part, Refusal):
+            return replace(part, what=f"the crop of image {index}: {part.what}")
+        if part is not None:
+            found[index] = part
+    return found
+
+
+def list_crops(crops: Mapping[int, CropLike]) -> list[dict[str, object]]:
+    """Return crops as a list of entries, as a model writes them."""
+    return [{"image_index": index, "form": form} for index, form in crops.items()]
 
 
 def read_crops(entries: object, images: int) -> dict[int, Crop] | Refusal:
-    """Return crops by the index of their image: each has one, in one form, and no image has two."""
+    """Return crops by the index of their image. Each entry has an index and one form, and no image has two."""
     if entries is None:
         return {}
     if not isinstance(entries, list | tuple):
-        return Refusal("invalid_input", "crop is not a list", "give a list of entries with image_index and one form")
+        return Refusal("invalid_input", "crop must be a list", "give a list of entries with image_index and one form")
     found: dict[int, Crop] = {}
     for entry in entries:
         one = _read_crop(entry, images)
@@ -162,81 +228,85 @@ def read_crops(entries: object, images: int) -> dict[int, Crop] | Refusal:
 
 def _read_crop(entry: object, images: int) -> tuple[int, Crop] | Refusal:
     if not isinstance(entry, Mapping):
-        return Refusal("invalid_input", "an entry of crop is not an object", "give image_index and one form")
+        return Refusal("invalid_input", "an entry of crop must be an object", "give image_index and one form")
     index = entry.get("image_index")
     if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < images:
         what = f"there is no image {index!r:.20} to crop"
         return Refusal("invalid_input", what, f"image_index counts from 0 to {images - 1}")
-    if isinstance(entry.get("form"), str | Region | Normalized | Pixels) and len(entry) == 2:
-        part = crop_of(entry["form"])  # as a person writes it, or a program holds it
+    if isinstance(entry.get("form"), str | NamedCrop | FractionCrop | PixelCrop) and len(entry) == 2:
+        part = parse_crop(entry["form"])  # from the command line or a program
     else:
-        part = crop_of({name: value for name, value in entry.items() if name != "image_index"})
+        part = parse_crop({name: value for name, value in entry.items() if name != "image_index"})
     if part is None or isinstance(part, Refusal):
-        no = part or Refusal("invalid_input", "a crop has exactly one form", f"give one of {', '.join(FORMS)}")
-        return replace(no, what=f"the crop of image {index}: {no.what}")
+        refusal = part or Refusal("invalid_input", "a crop has exactly one form", f"give one of {', '.join(CROP_KEYS)}")
+        return replace(refusal, what=f"the crop of image {index}: {refusal.what}")
     return index, part
 
 
-def find_unagreed(door: Door, asking: Asking | Refusal) -> str:
-    """Return the provider that only the user's consent keeps from being asked; empty: none, or more is missing."""
-    settings = _settings(door)
+def find_missing_consent(context: ToolContext, asking: ImageQuestion | Refusal) -> str:
+    """Return the provider that needs only the user's consent to answer; empty: none does, or the call fails anyway."""
+    settings = _settings(context)
     if isinstance(asking, Refusal) or settings.mode == "off":
         return ""
-    runtime = shared_runtime(settings, door.record)
-    found = None if isinstance(runtime, Refusal) else runtime.chooser.find_unagreed(asking.model or None, asking.check)
-    return found[1] if found and not isinstance(find_images(door, asking), Refusal) else ""
+    runtime = get_shared_runtime(settings, context.record)
+    found = (
+        None
+        if isinstance(runtime, Refusal)
+        else runtime.chooser.find_missing_consent(asking.model or None, asking.check)
+    )
+    return found[1] if found and not isinstance(locate_images(context, asking), Refusal) else ""
 
 
-def answer(door: Door, asking: Asking | Refusal) -> Analysis | Refused:
-    outcome = asking if isinstance(asking, Refusal) else look(door, asking)
-    return Refused(outcome, "analyze") if isinstance(outcome, Refusal) else outcome
+def answer_question(context: ToolContext, asking: ImageQuestion | Refusal) -> Analysis | Failure:
+    outcome = asking if isinstance(asking, Refusal) else look(context, asking)
+    return Failure(outcome, "analyze") if isinstance(outcome, Refusal) else outcome
 
 
-def look(door: Door, asking: Asking) -> Analysis | Refusal:
-    """Return the answer to a call, or why there is none."""
-    since, settings = time.time(), _settings(door)
+def look(context: ToolContext, asking: ImageQuestion) -> Analysis | Refusal:
+    """Answer a question about images."""
+    since, settings = time.time(), _settings(context)
     if settings.mode == "off":
         return _OFF
-    images = find_images(door, asking)
-    runtime = images if isinstance(images, Refusal) else shared_runtime(settings, door.record)
+    images = locate_images(context, asking)
+    runtime = images if isinstance(images, Refusal) else get_shared_runtime(settings, context.record)
     if isinstance(images, Refusal) or isinstance(runtime, Refusal):
         return cast("Refusal", runtime)
-    request = _Call(door, settings, asking, images).build_request(since)
-    made = wait(runtime.vision.look(request))
-    return made if isinstance(made, Refusal) else build_analysis(made, asking, settings)
+    request = _LocatedQuestion(context, settings, asking, images).build_request(since)
+    result = run_blocking(runtime.vision.look(request))
+    return result if isinstance(result, Refusal) else build_analysis(result, asking, settings)
 
 
-def find_images(door: Door, asking: Asking) -> list[FoundImage] | Refusal:
-    """Return the images of a call with the parts that are meant, in pixels: equal crops are equal in any form."""
+def locate_images(context: ToolContext, asking: ImageQuestion) -> list[FoundImage] | Refusal:
+    """Return the images of a call with their crops in pixels, so that equal crops compare equal in any form."""
     found = []
     for index, reference in enumerate(asking.images):
-        one = _find_image(door, reference, asking.crops.get(index))
+        one = _locate_image(context, reference, asking.crops.get(index))
         if isinstance(one, Refusal):
             return one if len(asking.images) == 1 else replace(one, what=f"image {index}: {one.what}")
         found.append(one)
     return found
 
 
-def _find_image(door: Door, reference: object, crop: Crop | None) -> FoundImage | Refusal:
-    found = bitmap(door, reference, crop, None, None)
-    picture = found if isinstance(found, Refusal) else within_bounds(found.data)
+def _locate_image(context: ToolContext, reference: object, crop: Crop | None) -> FoundImage | Refusal:
+    found = find_image(context, reference, crop, None, None)
+    picture = found if isinstance(found, Refusal) else probe_within_limits(found.data)
     if isinstance(found, Refusal) or isinstance(picture, Refusal):
         return cast("Refusal", picture)
-    box = resolve(found.crop, picture.size) if found.crop else None
+    box = resolve_crop(found.crop, picture.size) if found.crop else None
     if isinstance(box, Refusal):
         return box
     sha256 = hashlib.sha256(found.data).hexdigest()
-    image = Image(sha256, picture.mime, picture.size, found.data, picture.turned)
+    image = Image(sha256, picture.mime, picture.size, found.data, picture.is_rotated)
     return FoundImage(VisionImage(image, found.name, box), found.path)
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """A call whose images were found."""
+class _LocatedQuestion:
+    """A question whose images were found, on its way to becoming a request to the vision service."""
 
-    door: Door
+    context: ToolContext
     settings: Settings
-    asking: Asking
+    asking: ImageQuestion
     found: Sequence[FoundImage]
 
     @property
@@ -244,97 +314,106 @@ class _Call:
         return tuple(each.sha256 for each in self.found)
 
     def build_request(self, since: float) -> VisionRequest:
-        images = tuple(each.vision for each in self.found)
-        hints, alike = self._find_hints()
+        images = tuple(each.image for each in self.found)
+        hints, similarity = self._find_hints()
         ids: list[Json] = [each.id for each in images]
         names: list[Json] = [each.filename for each in images] if len(images) > 1 else []
         return VisionRequest(
-            scope=self.door.scope,
+            scope=self.context.scope,
             prompt=self._build_prompt(hints),
-            fit=partial(fit_images, self.door.workers, images, decoded=True),
+            fit=partial(fit_images, self.context.workers, images, check_pixels=True),
             identity=["analyze", ids, names],
-            entries=partial(self._write_entries, alike),
-            nobody=_NO_ONE,
+            make_entries=partial(self._write_entries, similarity),
+            no_candidate=_SEER_OFF if self.context.settings and self.context.settings.seer == "off" else _NO_ONE,
             images=images,
             sha256s=self.sha256s,
-            caller=self.door.caller,
+            caller=self.context.caller,
             model=self.asking.model or None,
             check=self.asking.check,
             cache=self._cache_rule(),
             quota=self._quota(),
             keep_images=self._keep_images,
             advise=partial(advise_user, settings=self.settings),
-            longest=_LONGEST_ANSWER,
+            max_chars=_MAX_ANSWER_LENGTH,
             since=since,
         )
 
     def _build_prompt(self, hints: Sequence[str]) -> Prompt:
-        words, question = self.asking.words, self.asking.question
+        words, question = self.asking.prompt, self.asking.question
         if len(self.found) > 1:
-            return Prompt(joint.prompt(len(self.found), words, hints), words, asked=question, introduces=True)
-        told = ANSWER_INSTRUCTIONS if question else self.settings.system_prompt or INSTRUCTIONS
-        return Prompt(told, words, asked=question)
+            return Prompt(
+                wording.build_joint_prompt(len(self.found), words, hints),
+                words,
+                reader_question=question,
+                lists_images=True,
+            )
+        instructions = ANSWER_INSTRUCTIONS if question else self.settings.system_prompt or DESCRIBE_INSTRUCTIONS
+        return Prompt(instructions, words, reader_question=question)
 
     def _find_hints(self) -> tuple[list[str], float | None]:
-        """Return what names and likeness of several images say; a model that asks has said itself what it wants."""
-        if self.asking.by_tool or len(self.found) < 2:
+        """Return hints about several images from their names and likeness. A model asks for what it wants itself."""
+        if self.asking.from_model or len(self.found) < 2:
             return [], None
-        hashes = [self.door.workers.ask("hash", each.vision.image.data) for each in self.found]
+        hashes = [self.context.workers.run_sync("hash", each.image.image.data) for each in self.found]
         threshold = self.settings.phash_similarity_threshold
-        alike = list(joint.similar(likeness(hashes), threshold))
-        hints = joint.hints([each.vision.filename for each in self.found], alike)
-        return hints, max((how for *_, how in alike), default=None)
+        similar_pairs = list(wording.find_similar_pairs(compare_replies(hashes), threshold))
+        hints = wording.build_hints([each.image.filename for each in self.found], similar_pairs)
+        return hints, max((how for *_, how in similar_pairs), default=None)
 
     def _cache_rule(self) -> CacheRule:
-        """Return where the answer is kept. The description of one whole image is kept in the record.
+        """Return where the answer is cached. The description of one whole image is kept in the record.
 
-        That of the local reader is not: the places that it measures would be lost.
+        One of the local reader is not: the boxes that it measures would be lost.
         """
         (one, *more), save = self.found, self.asking.save
-        plain = not self.asking.question and not more and not one.vision.box
+        plain = not self.asking.question and not more and not one.image.box
         return CacheRule(
-            version=partial(version, self.settings.system_prompt or INSTRUCTIONS) if plain else None,
-            reads=lambda seer: seer != LOCAL,
-            keeps=lambda seer: save or seer != LOCAL,
+            hash_prompt=partial(hash_prompt, self.settings.system_prompt or DESCRIBE_INSTRUCTIONS) if plain else None,
+            can_read=lambda seer: seer != LOCAL_SEER,
+            can_keep=lambda seer: save or seer != LOCAL_SEER,
             save=self._save if save else None,
             in_memory=True,
-            shared=bool(self.settings.cache_size),
+            join_others=bool(self.settings.cache_size),
             refresh=save,
         )
 
     def _save(self, result: VisionResult, prompt: str) -> Refusal | None:
-        """Make the answer the description of the image, as the user wants it."""
-        boxes = _write_boxes(result, self.settings, _MOST_BEHIND)
-        said = replace(result.as_description(self.found[0].sha256), boxes=boxes)
-        no = self.door.record.descriptions.replace(self.door.scope, self.door.reach, said, prompt)
-        return no and replace(no, what=f"the image was described, but that could not be saved: {no.what}")
+        """Make the answer the description of the image."""
+        boxes = _write_boxes(result, self.settings, _FENCE_CHARACTERS)
+        description = replace(result.as_description(self.found[0].sha256), boxes_block=boxes)
+        refusal = self.context.record.descriptions.replace(
+            self.context.scope, self.context.visible_scope, description, prompt
+        )
+        return refusal and replace(
+            refusal, what=f"the image was described, but the description could not be saved: {refusal.what}"
+        )
 
     def _quota(self) -> Quota | None:
-        """Return how often a model may have somebody asked in a turn."""
-        turn, turns = self.door.turn, self.door.turns
-        if not self.asking.by_tool or turn is None:
+        """Return the limit on the questions of a model in one turn."""
+        turn, turns = self.context.turn, self.context.quota
+        if not self.asking.from_model or turn is None:
             return None
-        most = self.settings.max_tool_calls_per_turn
+        limit = self.settings.max_tool_calls_per_turn
         return Quota(
-            lambda: None if turns.takes(turn, most) else TOO_OFTEN,
-            lambda: turns.gives_back(turn),
+            lambda: None if turns.try_take(turn, limit) else QUOTA_EXCEEDED,
+            lambda: turns.give_back(turn),
             {"question": self.asking.question},
         )
 
     def _keep_images(self) -> bool:
-        """Store the images, and where they were found."""
-        door = self.door
-        held = door.record.images.find_kept(door.scope, set(self.sha256s))
+        """Keep the images, and note where they were found."""
+        context = self.context
+        already_kept = context.record.images.find_kept_images(context.scope, set(self.sha256s))
         kept = True
         for each in self.found:
-            if each.sha256 not in held:
-                kept = keep(door, each.vision.image, each.path) and kept
+            if each.sha256 not in already_kept:
+                kept = keep_image(context, each.image.image, each.path) and kept
             elif each.path:
-                door.record.images.note_place(door.scope, each.sha256, each.path)
+                context.record.images.note_place(context.scope, each.sha256, each.path)
         return kept
 
-    def _write_entries(self, alike: float | None, attempt: Attempt) -> Sequence[Entry]:
-        """Return the entries of the ledger: a person's look at several images is one of its own, and a command."""
+    def _write_entries(self, alike: float | None, attempt: Attempt) -> Sequence[LedgerEntry]:
+        """Return the ledger entries. A person's look at several images has one for the look and one for the command."""
         if not attempt.fitted:
             return ()
         crops = [self.asking.crops.get(index) for index in range(len(self.found))]
@@ -342,31 +421,31 @@ class _Call:
             "question": self.asking.question,
             "reason": self.asking.reason,
             "grounding_format": attempt.form,
-            "crop_form": [name_form(crop) for crop in crops],
-            "crop_resolved_pixels": [str(each.vision.box) if each.vision.box else None for each in self.found],
+            "crop_form": [name_crop_form(crop) for crop in crops],
+            "crop_resolved_pixels": [str(each.image.box) if each.image.box else None for each in self.found],
         }
         many = len(self.found) > 1
         if many:
-            about["dimensions"] = [str(each.vision.size) for each in self.found]
-        entry = attempt.as_entry("vision_proxy.tool_call", self.sha256s, about)
-        if self.asking.by_tool:
+            about["dimensions"] = [str(each.image.size) for each in self.found]
+        entry = attempt.make_entry("vision_proxy.tool_call", self.sha256s, about)
+        if self.asking.from_model:
             return (entry,)
         if not many:
             return (replace(entry, kind="vision_proxy.command"),)
-        hint: Json = joint.filename_hint([each.vision.filename for each in self.found])
+        hint: Json = wording.find_filename_hint([each.image.filename for each in self.found])
         hinted = {**about, "filename_hint": hint, "phash_similarity": alike}
-        return (  # what was spent is noted once
+        return (  # only the first has the cost
             replace(entry, kind="vision_proxy.joint_description", about=hinted),
-            Entry("vision_proxy.command", self.sha256s, about=about, error=entry.error),
+            LedgerEntry("vision_proxy.command", self.sha256s, about=about, error=entry.error),
         )
 
 
-def build_analysis(made: VisionResult, asking: Asking, settings: Settings) -> Analysis:
+def build_analysis(made: VisionResult, asking: ImageQuestion, settings: Settings) -> Analysis:
     text = made.answer.text
-    if made.instead:
-        text = f"{text}\n\n{fallen(made.instead, made.seer)}"
-    written = fence(made.images, text, made.form, made.seer, asked=bool(asking.question))
-    behind = _write_boxes(made, settings, _MOST_BEHIND - len(written))
+    if made.fallback_reason:
+        text = f"{text}\n\n{explain_fallback(made.fallback_reason, made.seer)}"
+    written = write_fence(made.images, text, made.form, made.seer, is_answer=bool(asking.question))
+    behind = _write_boxes(made, settings, _FENCE_CHARACTERS - len(written))
     whole = "\n".join(filter(None, (written, behind)))
     usage = Usage() if made.cached else made.answer.usage
     return Analysis(
@@ -375,20 +454,20 @@ def build_analysis(made: VisionResult, asking: Asking, settings: Settings) -> An
 
 
 def _write_boxes(made: VisionResult, settings: Settings, room: int) -> str:
-    return write_boxes(made.images, made.find_boxes(), room) if settings.boxes else ""
+    return format_boxes(made.images, made.find_boxes(), room) if settings.boxes else ""
 
 
-def name_form(crop: Crop | None) -> str:
-    """Return the form of a crop by the name that the ledger has for it."""
+def name_crop_form(crop: Crop | None) -> str:
+    """Return the name of a crop's form in the ledger."""
     match crop:
-        case Region():
+        case NamedCrop():
             return "region"
-        case Normalized():
+        case FractionCrop():
             return "normalized"
-        case Pixels():
+        case PixelCrop():
             return "pixels"
     return "none"
 
 
-def _settings(door: Door) -> Settings:
-    return door.settings or load()
+def _settings(context: ToolContext) -> Settings:
+    return context.settings or load_settings()

@@ -1,6 +1,6 @@
-"""`vision_analyze` and `video_analyze`: one question about one file, one envelope.
+"""`vision_analyze` and `video_analyze`: one question about one image, PDF or video.
 
-Checked in this order, so that the same call gets the same refusal everywhere: arguments, file, model, capability,
+A call is checked in this order, so that it fails in the same way everywhere: arguments, file, model, capability,
 provider.
 """
 
@@ -14,105 +14,106 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, cast
 
-from sightline.api.given_file import MIB, File, check_size, read_file, refuse_kind
-from sightline.api.results import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Refused
-from sightline.api.session import NATIVE, Door
-from sightline.model.asking import Document, Usage
-from sightline.model.fence import neutral, sound
-from sightline.model.image import Image, base64_length
-from sightline.model.ports import Seer
-from sightline.model.records import Entry
+from sightline.api.input_file import MIB, ONE_FILE, InputFile, check_size, read_input_file, refuse_kind
+from sightline.api.session import NATIVE_FORMATS, ToolContext
+from sightline.api.tool_results import IMAGE_ANSWER_CHARACTERS, VIDEO_ANSWER_CHARACTERS, Failure, FileAnswer
+from sightline.api.views import find_source
+from sightline.model.base64_text import compute_base64_length
+from sightline.model.fence import neutralize, replace_surrogates
+from sightline.model.image import Image
+from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.passes.fit import target
-from sightline.passes.words import fallen
-from sightline.pixels.decode_limits import within_bounds
-from sightline.pixels.fit import fitted, task
-from sightline.pixels.probe import PDF
-from sightline.pixels.worker import Workers
-from sightline.runtime import shared_runtime
-from sightline.settings import Settings, load
-from sightline.vision import schema as json_schema
-from sightline.vision.bridge import wait
-from sightline.vision.capabilities import provider_of, supports_pdf, supports_video, supports_vision
+from sightline.model.seer import Attachment, Seer, Usage
+from sightline.passes.show import build_target
+from sightline.passes.wording import explain_fallback
+from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels.probe import PDF, probe_within_limits
+from sightline.pixels.workers import WorkerPool
+from sightline.runtime import get_shared_runtime
+from sightline.settings import Settings, load_settings
+from sightline.vision import json_answers as json_schema
+from sightline.vision.background_loop import run_blocking
+from sightline.vision.capabilities import get_provider_name, supports_pdf, supports_video, supports_vision
 from sightline.vision.chooser import Candidate
 from sightline.vision.prompts import FILE_INSTRUCTIONS, Prompt
-from sightline.vision.providers import OURS
-from sightline.vision.results import Attempt, CacheRule, VisionImage, VisionRequest, VisionResult
+from sightline.vision.providers import LOCAL_READER
 from sightline.vision.service import advise_user
+from sightline.vision.vision_request import Attempt, CacheRule, VisionImage, VisionRequest, VisionResult
 
 Fit = Literal["auto", "never"]
 Method = Literal["auto", "native", "frames"]
 Ability = Literal["vision", "pdf", "video"]
 DESCRIBE_VIDEO = "Describe this video in detail."
-_IMAGE_BYTES = 5 * MIB  # of an image that is sent as it is
-_SHAPE = 'write {"type": "json_schema", "schema": {"type": "object", …}}'
-_TAKEN = "give a PNG, JPEG, GIF, WEBP or PDF"
-_FILMED = "give an MP4, MOV or WebM"
-_PAGES = "nothing here draws its pages: name a model that takes PDFs, as gemini/gemini-2.5-pro does"
-_SAY = "the setting `models` says what is not known: {0}"
-_FILM = "name a model that takes videos themselves"
+_IMAGE_BYTES = 5 * MIB  # of an image that is sent unchanged
+_SHAPE = 'use {"type": "json_schema", "schema": {"type": "object", …}}'
+_IMAGE_KINDS = "give a PNG, JPEG, GIF, WEBP or PDF"
+_VIDEO_KINDS = "give an MP4, MOV or WebM"
+_PAGES = "Sightline cannot render its pages: name a model that takes PDFs, such as gemini/gemini-2.5-pro"
+_DECLARE = "name another model, or set `{0}` of this one to true in the setting `models`"
+_NAME_VIDEO_MODEL = "name a model that takes videos"
 _NOBODY = Refusal(
     "unavailable",
-    "no model is named, and the setting `seer` is off",
+    "there is no model to ask: the call names none, and the setting `seer` is off",
     "name one as PROVIDER/MODEL, or set seer to auto",
     stage="model",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What a question is about: an image, or a PDF or video as it is; and which candidates take it."""
+class QuestionSubject:
+    """The image, PDF or video of a question, and a check of which models take it."""
 
     sha256: str
     admit: Callable[[Candidate], Refusal | None]
     image: Image | None = None
-    document: Document | None = None
+    document: Attachment | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A call whose arguments make sense, and how to read the file: it is read when it is wanted."""
+class FileQuestion:
+    """The checked arguments of a call. Its file is read only when it is needed."""
 
-    door: Door
+    context: ToolContext
     settings: Settings
     tool: str
     prompt: str
     model: str | None
-    read: Callable[[], Subject | Refusal]
+    read: Callable[[], QuestionSubject | Refusal]
     schema: dict[str, Json] | None = None
     fit: Fit = "auto"
-    most: int = MOST_OF_AN_IMAGE
+    max_characters: int = IMAGE_ANSWER_CHARACTERS
 
 
-def vision_analyze(door: Door, **given: object) -> Envelope | Refused:
-    return _answer(check_image_call(door, **given))
+def vision_analyze(context: ToolContext, **given: object) -> FileAnswer | Failure:
+    return _answer(check_image_call(context, **given))
 
 
-def video_analyze(door: Door, **given: object) -> Envelope | Refused:
-    return _answer(check_video_call(door, **given))
+def video_analyze(context: ToolContext, **given: object) -> FileAnswer | Failure:
+    return _answer(check_video_call(context, **given))
 
 
 def check_image_call(
-    door: Door,
+    context: ToolContext,
     *,
     prompt: object = None,
     file_path: object = None,
     file_url: object = None,
     file_base64: object = None,
+    file: object = None,
     model: object = None,
-    format: object = None,  # noqa: A002, the tool's own word
+    format: object = None,  # noqa: A002, the tool's own name for it
     fit: object = None,
-) -> Ask | Refusal:
-    settings = door.settings or load()
+) -> FileQuestion | Refusal:
+    settings = context.settings or load_settings()
     how = settings.vision_fit if fit is None else fit
-    schema = _read_schema(door, format)
+    schema = _read_schema(context, format)
 
-    def read() -> Subject | Refusal:
-        file = read_file(door, file_path, file_url, file_base64)
-        return file if isinstance(file, Refusal) else _open(door, settings, file, cast("Fit", how))
+    def read() -> QuestionSubject | Refusal:
+        given = _read_file(context, file, file_path, file_url, file_base64)
+        return given if isinstance(given, Refusal) else _open_subject(context, settings, given, cast("Fit", how))
 
-    ask = _check(door, settings, "vision_analyze", prompt, model, read)
+    ask = _check(context, settings, "vision_analyze", prompt, model, read)
     if isinstance(ask, Refusal) or isinstance(schema, Refusal):
         return ask if isinstance(ask, Refusal) else cast("Refusal", schema)
     if how not in ("auto", "never"):
@@ -120,57 +121,75 @@ def check_image_call(
     return replace(ask, schema=schema, fit=how)
 
 
+def _read_file(context: ToolContext, file: object, *others: object) -> InputFile | Refusal:
+    """Return the one file of a call. `file` is only given by programs, in any form that an image argument takes."""
+    if file is None:
+        return read_input_file(context, *others)
+    if any(each is not None for each in others):
+        return ONE_FILE
+    found = find_source(context, file)
+    return replace(found, stage="file") if isinstance(found, Refusal) else InputFile(found.data, found.name)
+
+
 def check_video_call(
-    door: Door,
+    context: ToolContext,
     *,
     file_url: object = None,
     file_path: object = None,
+    file: object = None,
     prompt: object = None,
     model: object = None,
     method: object = None,
-) -> Ask | Refusal:
-    settings = door.settings or load()
+) -> FileQuestion | Refusal:
+    settings = context.settings or load_settings()
 
-    def read() -> Subject | Refusal:
-        file = read_file(door, file_path, file_url)
-        film = file if isinstance(file, Refusal) else _check_video(file)
+    def read() -> QuestionSubject | Refusal:
+        given = _read_file(context, file, file_path, file_url)
+        film = given if isinstance(given, Refusal) else _check_video(given)
         if isinstance(film, Refusal):
             return film
-        document = Document(film.kind.mime, film.data, name=film.name)
-        return Subject(
+        document = Attachment(film.kind.mime, film.data, name=film.name)
+        return QuestionSubject(
             film.sha256, partial(_admit_video, settings, cast("Method", method or "auto")), document=document
         )
 
-    asked = DESCRIBE_VIDEO if prompt is None else prompt
-    ask = _check(door, settings, "video_analyze", asked, model, read)
+    question = DESCRIBE_VIDEO if prompt is None else prompt
+    ask = _check(context, settings, "video_analyze", question, model, read)
     if isinstance(ask, Refusal):
         return ask
     if method not in (None, "auto", "native", "frames"):
         return Refusal("invalid_input", 'method must be "auto", "native" or "frames"', "leave it out for auto")
-    return replace(ask, most=MOST_OF_A_VIDEO)
+    return replace(ask, max_characters=VIDEO_ANSWER_CHARACTERS)
 
 
 def _check(
-    door: Door, settings: Settings, tool: str, prompt: object, model: object, read: Callable[[], Subject | Refusal]
-) -> Ask | Refusal:
+    context: ToolContext,
+    settings: Settings,
+    tool: str,
+    prompt: object,
+    model: object,
+    read: Callable[[], QuestionSubject | Refusal],
+) -> FileQuestion | Refusal:
     if not isinstance(prompt, str) or not prompt.strip():
-        return Refusal("invalid_input", "there is no prompt", "say what you want to know")
+        return Refusal("invalid_input", "the prompt is empty", "say what you want to know")
     if not isinstance(model, str | None):
-        return Refusal("invalid_input", "the model is not text", "write PROVIDER/MODEL")
-    return Ask(door, settings, tool, sound(prompt), model if model is None else sound(model), read)
+        return Refusal("invalid_input", "the model must be a string", "write PROVIDER/MODEL")
+    return FileQuestion(
+        context, settings, tool, replace_surrogates(prompt), model if model is None else replace_surrogates(model), read
+    )
 
 
-def _read_schema(door: Door, given: object) -> dict[str, Json] | Refusal | None:
+def _read_schema(context: ToolContext, given: object) -> dict[str, Json] | Refusal | None:
     match given:
         case None:
             return None
         case {"type": "json_schema", "schema": {"type": "object"} as schema, **rest} if not rest:
-            fault = json_schema.unusable(door.workers, schema) if _is_json(schema) else "it is no JSON"
+            fault = json_schema.find_schema_fault(context.workers, schema) if _is_json(schema) else "it is not JSON"
             return _refuse_schema(fault) if fault else cast("dict[str, Json]", schema)
         case {"type": "json_schema", "schema": dict()}:
-            return _refuse_schema("the type of its top level is not object")
+            return _refuse_schema("its top level must have the type object")
         case _:
-            return _refuse_schema("it has another shape")
+            return _refuse_schema("it has the wrong shape")
 
 
 def _refuse_schema(fault: str) -> Refusal:
@@ -185,12 +204,12 @@ def _is_json(schema: object) -> bool:
     return True
 
 
-def find_unagreed(ask: Ask | Refusal) -> str:
-    """Return the provider that only the user's consent keeps from being asked; empty: none, or more is missing."""
+def find_missing_consent(ask: FileQuestion | Refusal) -> str:
+    """Return the provider that needs only the user's consent to answer; empty: none does, or the call fails anyway."""
     if isinstance(ask, Refusal):
         return ""
-    runtime = shared_runtime(ask.settings, ask.door.record)
-    found = None if isinstance(runtime, Refusal) else runtime.chooser.find_unagreed(ask.model, "none")
+    runtime = get_shared_runtime(ask.settings, ask.context.record)
+    found = None if isinstance(runtime, Refusal) else runtime.chooser.find_missing_consent(ask.model, "none")
     if found is None:
         return ""
     candidate, receiver = found
@@ -198,162 +217,166 @@ def find_unagreed(ask: Ask | Refusal) -> str:
     return "" if isinstance(subject, Refusal) or subject.admit(candidate) else receiver
 
 
-def _answer(ask: Ask | Refusal) -> Envelope | Refused:
+def _answer(ask: FileQuestion | Refusal) -> FileAnswer | Failure:
     subject = ask if isinstance(ask, Refusal) else ask.read()
     if isinstance(ask, Refusal) or isinstance(subject, Refusal):
-        return Refused(cast("Refusal", subject), "ask")
-    runtime = shared_runtime(ask.settings, ask.door.record)
+        return Failure(cast("Refusal", subject), "ask")
+    runtime = get_shared_runtime(ask.settings, ask.context.record)
     if isinstance(runtime, Refusal):
-        return Refused(replace(runtime, stage="model"), "ask")
-    fitter = _Fitter(ask.door.workers, subject.image, ask.fit)
-    made = wait(runtime.vision.look(_build_request(ask, subject, fitter)))
-    return Refused(made, "ask") if isinstance(made, Refusal) else _seal(ask, made, fitted_image=fitter.changed)
+        return Failure(replace(runtime, stage="model"), "ask")
+    fitter = _Fitter(ask.context.workers, subject.image, ask.fit)
+    result = run_blocking(runtime.vision.look(_build_request(ask, subject, fitter)))
+    return (
+        Failure(result, "ask")
+        if isinstance(result, Refusal)
+        else _build_answer(ask, result, fitted_image=fitter.changed)
+    )
 
 
-def _build_request(ask: Ask, subject: Subject, fitter: _Fitter) -> VisionRequest:
+def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: _Fitter) -> VisionRequest:
     remembers = ask.settings.vision_cache
     image, document = subject.image, subject.document
     return VisionRequest(
-        scope=ask.door.scope,
+        scope=ask.context.scope,
         prompt=Prompt(FILE_INSTRUCTIONS, ask.prompt, schema=ask.schema, documents=(document,) if document else ()),
         fit=fitter,
         fit_first=True,
         identity=[ask.tool, subject.sha256, cast("Json", ask.schema)],
-        entries=partial(_write_entries, ask, subject),
-        nobody=_NOBODY,
+        make_entries=partial(_write_entries, ask, subject),
+        no_candidate=_NOBODY,
         images=(VisionImage(image),) if image else (),
         sha256s=(subject.sha256,),
         model=ask.model,
         check="none",
         first_only=True,
-        admit=subject.admit,
-        grounded=False,
+        check_candidate=subject.admit,
+        ask_coordinates=False,
         cache=CacheRule(
-            version=(lambda form: _name_question(ask, fitter.sent)) if remembers else None, shared=remembers
+            hash_prompt=(lambda form: _name_question(ask, fitter.sent)) if remembers else None, join_others=remembers
         ),
-        fault=partial(_find_fault, ask.schema) if ask.schema is not None else None,
+        find_fault=partial(_find_fault, ask.schema) if ask.schema is not None else None,
         advise=partial(advise_user, settings=ask.settings),
         since=time.time(),
     )
 
 
-def _name_question(ask: Ask, sent: Sequence[Image]) -> str:
-    """Return the name under which an answer is remembered like a description: with its image it is forgotten."""
-    asked = [ask.tool, ask.prompt, ask.schema, [each.sha256 for each in sent]]
-    return f"ask:{hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()}"
+def _name_question(ask: FileQuestion, sent: Sequence[Image]) -> str:
+    """Return the key under which an answer is cached like a description, so that it is forgotten with its image."""
+    question = [ask.tool, ask.prompt, ask.schema, [each.sha256 for each in sent]]
+    return f"ask:{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()}"
 
 
 class _Fitter:
-    """Makes the image of a call fit the seer that is asked, and never more than 5 MiB of it."""
+    """Makes the image of a call fit the model that is asked, in at most 5 MiB."""
 
-    def __init__(self, workers: Workers, image: Image | None, fit: Fit) -> None:
+    def __init__(self, workers: WorkerPool, image: Image | None, fit: Fit) -> None:
         self._workers = workers
         self._image = image
         self._fit = fit
         self._made: dict[str, Sequence[Image] | Refusal] = {}  # by the seer
 
     async def __call__(self, seer: Seer, form: str) -> Sequence[Image] | Refusal:
-        """Return the image as the seer takes it: the very same where that will do."""
+        """Return the image as the model takes it, unchanged where possible."""
         if seer.name not in self._made:
-            made = await self._fit_image(self._image, seer) if self._image else None
-            self._made[seer.name] = made if isinstance(made, Refusal) else [made] if made else []
+            result = await self._fit_image(self._image, seer) if self._image else None
+            self._made[seer.name] = result if isinstance(result, Refusal) else [result] if result else []
         return self._made[seer.name]
 
     @property
     def sent(self) -> Sequence[Image]:
-        """What was made to fit last."""
-        made = next(reversed(self._made.values()), ())
-        return () if isinstance(made, Refusal) else made
+        """What was sent last."""
+        result = next(reversed(self._made.values()), ())
+        return () if isinstance(result, Refusal) else result
 
     @property
     def changed(self) -> bool:
         return any(each is not self._image for each in self.sent)
 
     async def _fit_image(self, image: Image, seer: Seer) -> Image | Refusal:
-        picture = within_bounds(image.data)
+        picture = probe_within_limits(image.data)
         if isinstance(picture, Refusal) or self._fit == "never":
             return picture if isinstance(picture, Refusal) else image
-        goal = target(seer.limits)
-        light = len(image.data) <= _IMAGE_BYTES and not image.turned
-        if light and goal.admits(picture, base64_length(len(image.data))):
+        goal = build_target(seer.limits)
+        light = len(image.data) <= _IMAGE_BYTES and not image.is_rotated
+        if light and goal.accepts(picture, compute_base64_length(len(image.data))):
             return image
-        most = _IMAGE_BYTES // 3 * 4
-        tight = replace(goal, encoded_bytes=min(goal.encoded_bytes or most, most), plain=True)
-        made = await self._workers.run("fit", image.data, task(tight))
-        return made if isinstance(made, Refusal) else fitted(made.facts, made.data).parts[0].image
+        max_encoded = _IMAGE_BYTES // 3 * 4
+        tight = replace(goal, encoded_bytes=min(goal.encoded_bytes or max_encoded, max_encoded), keeps_geometry=True)
+        result = await self._workers.run("fit", image.data, pack_target(tight))
+        return result if isinstance(result, Refusal) else unpack_fit_result(result.facts, result.data).parts[0].image
 
 
 def _find_fault(shape: Mapping[str, Json], text: str) -> str:
-    """Return why an answer is not the JSON that was asked for; other breaches of the schema are told beside it."""
-    found = json_schema.object_in(text)
+    """Return why an answer has to be asked for again. Lesser breaches of the schema are reported with the answer."""
+    found = json_schema.find_object(text)
     if found is None:
-        return "it is no JSON object"
-    absent = json_schema.missing(found, shape)
+        return "it is not a JSON object"
+    absent = json_schema.find_missing_fields(found, shape)
     return f"it lacks {', '.join(absent)[:200]}" if absent else ""
 
 
-def _seal(ask: Ask, made: VisionResult, *, fitted_image: bool) -> Envelope:
+def _build_answer(ask: FileQuestion, made: VisionResult, *, fitted_image: bool) -> FileAnswer:
     text, candidate = made.answer.text, made.candidate
-    found = json_schema.object_in(text) if ask.schema is not None else None
-    breaches = json_schema.errors(ask.door.workers, found, ask.schema) if found is not None else []
+    found = json_schema.find_object(text) if ask.schema is not None else None
+    breaches = json_schema.find_schema_errors(ask.context.workers, found, ask.schema) if found is not None else []
     assert candidate is not None
-    named = candidate.named or OURS
-    return Envelope(
-        neutral(text + (f"\n\n{fallen(made.instead, made.seer)}" if made.instead else "")),
+    named = candidate.vision_model or LOCAL_READER
+    return FileAnswer(
+        neutralize(text + (f"\n\n{explain_fallback(made.fallback_reason, made.seer)}" if made.fallback_reason else "")),
         named.model,
         named.upstream.name,
         Usage(0, 0) if made.cached else made.answer.usage,
         0.0 if made.cached else made.cost_usd,
-        None if found is None else json_schema.harmless(found),
-        tuple(map(neutral, breaches)),
+        None if found is None else json_schema.neutralize_fences(found),
+        tuple(map(neutralize, breaches)),
         made.cached,
         fitted_image,
-        ask.most,
+        ask.max_characters,
     )
 
 
-def _write_entries(ask: Ask, subject: Subject, attempt: Attempt) -> Sequence[Entry]:
-    """Return the entry of the ledger; its error is the word that the caller reads."""
+def _write_entries(ask: FileQuestion, subject: QuestionSubject, attempt: Attempt) -> Sequence[LedgerEntry]:
+    """Return the ledger entry, with the error prefix that the caller reads."""
     if not attempt.fitted:
         return ()
     about: Mapping[str, Json] = {"tool": ask.tool, "question": ask.prompt, "crop_form": "none"}
-    entry = attempt.as_entry("vision_proxy.tool_call", (subject.sha256,), about)
+    entry = attempt.make_entry("vision_proxy.tool_call", (subject.sha256,), about)
     if isinstance(attempt.outcome, Refusal):
-        return (replace(entry, error=Refused(attempt.outcome, "ask").prefix, cost_usd=attempt.cost_usd),)
+        return (replace(entry, error=Failure(attempt.outcome, "ask").prefix, cost_usd=attempt.cost_usd),)
     return (replace(entry, cost_usd=0.0) if attempt.cached else entry,)
 
 
-def _open(door: Door, settings: Settings, file: File, fit: Fit) -> Subject | Refusal:
-    """Return an image with all its pixels, or a PDF as it is."""
+def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit: Fit) -> QuestionSubject | Refusal:
+    """Return an image that decodes completely, or a PDF."""
     if file.kind is PDF:
         paper = check_size(file)
         if isinstance(paper, Refusal):
             return paper
-        document = Document(file.kind.mime, file.data, name=file.name)
-        return Subject(file.sha256, partial(_admit_pdf, settings, fit), document=document)
+        document = Attachment(file.kind.mime, file.data, name=file.name)
+        return QuestionSubject(file.sha256, partial(_admit_pdf, settings, fit), document=document)
     if file.kind.family != "bitmap":
-        return refuse_kind(f"this is {file.kind.name}", _TAKEN)
-    picture = within_bounds(file.data)
-    no = picture if isinstance(picture, Refusal) else _check_unfitted(file) if fit == "never" else None
-    checked = no or door.workers.ask("check", file.data)
+        return refuse_kind(f"this is {file.kind.name}", _IMAGE_KINDS)
+    picture = probe_within_limits(file.data)
+    refusal = picture if isinstance(picture, Refusal) else _check_sendable(file) if fit == "never" else None
+    checked = refusal or context.workers.run_sync("check", file.data)
     if isinstance(picture, Refusal) or isinstance(checked, Refusal):
         return replace(cast("Refusal", checked), stage="file")
-    image = Image(file.sha256, picture.mime, picture.size, file.data, picture.turned)
-    return Subject(file.sha256, partial(_admit_image, settings), image=image)
+    image = Image(file.sha256, picture.mime, picture.size, file.data, picture.is_rotated)
+    return QuestionSubject(file.sha256, partial(_admit_image, settings), image=image)
 
 
-def _check_unfitted(file: File) -> Refusal | None:
-    """Return why an image cannot be sent as it is."""
-    if file.kind.mime not in NATIVE:
-        return refuse_kind(f"this is {file.kind.name}", "with fit auto it is converted")
+def _check_sendable(file: InputFile) -> Refusal | None:
+    """Return why an image cannot be sent unchanged."""
+    if file.kind.mime not in NATIVE_FORMATS:
+        return refuse_kind(f"this is {file.kind.name}", "use fit=auto to convert it")
     if len(file.data) > _IMAGE_BYTES:
-        return Refusal("too_large", "the image is larger than 5 MiB", "with fit auto it is made smaller")
+        return Refusal("too_large", "the image is larger than 5 MiB", "use fit=auto to shrink it")
     return None
 
 
-def _check_video(file: File) -> File | Refusal:
+def _check_video(file: InputFile) -> InputFile | Refusal:
     if file.kind.family != "video":
-        return refuse_kind(f"this is {file.kind.name}, not a video", _FILMED)
+        return refuse_kind(f"this is {file.kind.name}, not a video", _VIDEO_KINDS)
     return check_size(file)
 
 
@@ -364,12 +387,12 @@ _SUPPORTS: Mapping[Ability, Callable[[str, str, Settings], bool]] = {
 }
 
 
-def _takes(ability: Ability, candidate: Candidate, settings: Settings) -> bool:
-    """Return whether a candidate is known to take such files. The reader, and what was found here, take images."""
-    named = candidate.named
-    if named is None or named is OURS or candidate.found:
+def _supports(ability: Ability, candidate: Candidate, settings: Settings) -> bool:
+    """Return whether a candidate takes such files. The local reader and models found on this machine take images."""
+    named = candidate.vision_model
+    if named is None or named is LOCAL_READER or candidate.on_loopback:
         return ability == "vision"
-    return _SUPPORTS[ability](named.model, provider_of(named.upstream, settings), settings)
+    return _SUPPORTS[ability](named.model, get_provider_name(named.upstream, settings), settings)
 
 
 def _refuse_ability(ability: Ability, what: str, remedy: str) -> Refusal:
@@ -377,26 +400,30 @@ def _refuse_ability(ability: Ability, what: str, remedy: str) -> Refusal:
 
 
 def _admit_image(settings: Settings, candidate: Candidate) -> Refusal | None:
-    if candidate.named is None or _takes("vision", candidate, settings):
+    if candidate.vision_model is None or _supports("vision", candidate, settings):
         return None
-    return _refuse_ability("vision", f"{candidate.shown} is not known to see images", _SAY.format("vision"))
+    return _refuse_ability("vision", f"{candidate.display_name} is not known to see images", _DECLARE.format("vision"))
 
 
 def _admit_pdf(settings: Settings, fit: Fit, candidate: Candidate) -> Refusal | None:
-    if candidate.named is None or _takes("pdf", candidate, settings):
+    if candidate.vision_model is None or _supports("pdf", candidate, settings):
         return None
-    why = _PAGES if fit == "auto" and _takes("vision", candidate, settings) else _SAY.format("pdf")
-    return _refuse_ability("pdf", f"{candidate.shown} is not known to take PDFs", why)
+    why = _PAGES if fit == "auto" and _supports("vision", candidate, settings) else _DECLARE.format("pdf")
+    return _refuse_ability("pdf", f"{candidate.display_name} is not known to take PDFs", why)
 
 
 def _admit_video(settings: Settings, method: Method, candidate: Candidate) -> Refusal | None:
-    if candidate.named is None:
+    if candidate.vision_model is None:
         return None
-    if candidate.named is OURS and candidate.refusal:
-        return _refuse_ability("video", f"{candidate.refusal}, and takes no videos: {_FILM}", "")
-    video = _takes("video", candidate, settings)
-    if method == "frames" or (method == "auto" and not video and _takes("vision", candidate, settings)):
-        return _refuse_ability("video", f"nothing here makes stills of a video for {candidate.shown}", _FILM)
+    if candidate.vision_model is LOCAL_READER and candidate.refusal:
+        return _refuse_ability("video", f"{candidate.refusal}, and takes no videos: {_NAME_VIDEO_MODEL}", "")
+    video = _supports("video", candidate, settings)
+    if method == "frames" or (method == "auto" and not video and _supports("vision", candidate, settings)):
+        return _refuse_ability(
+            "video", f"Sightline cannot extract frames of a video for {candidate.display_name}", _NAME_VIDEO_MODEL
+        )
     if not video:
-        return _refuse_ability("video", f"{candidate.shown} is not known to take videos", _SAY.format("video"))
+        return _refuse_ability(
+            "video", f"{candidate.display_name} is not known to take videos", _DECLARE.format("video")
+        )
     return None

@@ -1,28 +1,41 @@
-"""What a client does with an agent's image capability: size an image for it, and know whether to warn."""
+"""`fit_for` and `may_send`: images for a peer, such as an ACP agent, by the image capability that it advertises."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from sightline.api.results import Refused
-from sightline.model.capability import PROMISES, TRUSTS, ImageCapability, Promise, Trust, image_capability
-from sightline.model.image import Image, Picture, Target
+from sightline.api.input_file import GivenImage, read_image_input
+from sightline.api.session import Session
+from sightline.api.tool_results import Failure
+from sightline.api.views import find_source
+from sightline.model.image import Image, ImageInfo, ImageTarget
+from sightline.model.media_capability import (
+    PROMISES,
+    TRUST_LEVELS,
+    ImageCapability,
+    Promise,
+    TrustLevel,
+    parse_image_capability,
+)
 from sightline.model.refusal import Refusal
-from sightline.pixels.fit import fitted, task
+from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.probe import probe
-from sightline.runtime import shared_workers
-from sightline.settings import load
+from sightline.runtime import get_shared_workers
+from sightline.settings import load_settings
+
+if TYPE_CHECKING:
+    from sightline.api.input_file import ImageInput
 
 _FORMATS = ("image/png", "image/jpeg", "image/webp")
 CapabilityLike = ImageCapability | Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
-    """Whether an image may be sent; false with the sentence that a person should read first."""
+class SendDecision:
+    """Whether an image may be sent. If not, it is falsy, and `warning` says why."""
 
     ok: bool
     warning: str = ""
@@ -31,92 +44,107 @@ class Sending:
         return self.ok
 
     def __str__(self) -> str:
-        return self.warning
+        return self.warning or "the image may be sent"
 
 
 def fit_for(
-    capability: CapabilityLike, image: bytes, *, trust: Trust | None = None, verified: Collection[Promise] = ()
-) -> Image | Refused:
-    """The image as the peer takes it: untouched wherever that will do.
+    capability: CapabilityLike,
+    image: ImageInput,
+    *,
+    trust: TrustLevel | None = None,
+    verified: Collection[Promise] = (),
+) -> Image | Failure:
+    """Resize an image to the limits of a peer; return it unchanged if the peer accepts it as it is.
 
-    capability: what the peer advertises, as `read_image_capability` gives it, or its fields; None: nothing.
-    image: the bytes of the file.
-    trust: how far the peer is believed: "trust", "verify" or "ignore"; else as the setting `trustPeerCapability` says.
-    verified: the promises that the caller has seen the peer keep: "autoHandlesOversized", "autoHandlesWrongModel".
+    capability: what the peer advertises, as `read_image_capability` returns it, or its fields; None: nothing.
+    image: a path, bytes, a file object, a PIL image or a `sha256:` reference.
+    trust: "trust", "verify" or "ignore" what the peer promises; None: as the setting `trustPeerCapability` says.
+    verified: promises that you have seen the peer keep: "autoHandlesOversized", "autoHandlesWrongModel".
     """
-    made = _fitted(_known(capability, trust, verified), image)
-    return Refused(made) if isinstance(made, Refusal) else made
+    result = _fit(_read_capability(capability, trust, verified), image)
+    return Failure(result) if isinstance(result, Refusal) else result
 
 
 def may_send(
     capability: CapabilityLike,
-    image: bytes | None = None,
+    image: ImageInput | None = None,
     *,
     sees: bool | None = None,
-    trust: Trust | None = None,
+    trust: TrustLevel | None = None,
     verified: Collection[Promise] = (),
-) -> Sending:
-    """Whether an image may be sent without a warning; it is false with the sentence to warn with.
+) -> SendDecision:
+    """Decide whether an image may be sent without a warning.
 
-    capability: what the peer advertises, as `read_image_capability` gives it, or its fields; None: nothing.
-    image: the bytes that would be sent; None: only the model is asked about.
-    sees: what the client knows of the agent's model; None: nothing, and then it is not warned of.
-    trust: how far the peer is believed: "trust", "verify" or "ignore"; else as the setting `trustPeerCapability` says.
-    verified: the promises that the caller has seen the peer keep: "autoHandlesOversized", "autoHandlesWrongModel".
+    capability: what the peer advertises, as `read_image_capability` returns it, or its fields; None: nothing.
+    image: what would be sent, as `fit_for` takes it; None: decide by the model alone.
+    sees: whether the peer's model sees images; None: not known, which is no reason to warn.
+    trust: "trust", "verify" or "ignore" what the peer promises; None: as the setting `trustPeerCapability` says.
+    verified: promises that you have seen the peer keep: "autoHandlesOversized", "autoHandlesWrongModel".
     """
-    known = _known(capability, trust, verified)
+    known = _read_capability(capability, trust, verified)
     if isinstance(known, Refusal):
-        return Sending(ok=False, warning=str(known))
+        return SendDecision(ok=False, warning=str(known))
     if sees is False and not known.auto_handles_wrong_model:
-        return Sending(ok=False, warning="the model does not see images, and the agent does not describe them for it")
+        return SendDecision(
+            ok=False, warning="the agent's model does not see images, and the agent does not describe them for it"
+        )
     if image is None or known.auto_handles_oversized:
-        return Sending(ok=True)
-    picture = _picture(image)
-    if isinstance(picture, Refusal):
-        return Sending(ok=False, warning=str(picture))
-    if known.admits(picture):
-        return Sending(ok=True)
-    return Sending(ok=False, warning=f"the agent does not take an image of {picture.size} and {picture.bytes:,} bytes")
+        return SendDecision(ok=True)
+    read = _read_picture(image)
+    if isinstance(read, Refusal):
+        return SendDecision(ok=False, warning=str(read))
+    _, picture = read
+    if known.accepts(picture):
+        return SendDecision(ok=True)
+    return SendDecision(
+        ok=False, warning=f"the agent does not take an image of {picture.size} and {picture.bytes:,} bytes"
+    )
 
 
-def _fitted(known: ImageCapability | Refusal, image: bytes) -> Image | Refusal:
-    picture = known if isinstance(known, Refusal) else _picture(image)
-    if isinstance(known, Refusal) or isinstance(picture, Refusal):
-        return cast("Refusal", picture)
-    if known.auto_handles_oversized or known.admits(picture):
-        return Image(hashlib.sha256(image).hexdigest(), picture.mime, picture.size, image, picture.turned)
-    goal = Target(_FORMATS, _most_encoded(known), known.max_dimension, plain=True)
-    answer = shared_workers().ask("fit", image, task(goal))
-    return answer if isinstance(answer, Refusal) else fitted(answer.facts, answer.data).parts[0].image
+def _fit(known: ImageCapability | Refusal, image: object) -> Image | Refusal:
+    read = known if isinstance(known, Refusal) else _read_picture(image)
+    if isinstance(known, Refusal) or isinstance(read, Refusal):
+        return cast("Refusal", read)
+    data, picture = read
+    if known.auto_handles_oversized or known.accepts(picture):
+        return Image(hashlib.sha256(data).hexdigest(), picture.mime, picture.size, data, picture.is_rotated)
+    goal = ImageTarget(_FORMATS, _find_encoded_limit(known), known.max_dimension, keeps_geometry=True)
+    answer = get_shared_workers().run_sync("fit", data, pack_target(goal))
+    return answer if isinstance(answer, Refusal) else unpack_fit_result(answer.facts, answer.data).parts[0].image
 
 
-def _known(capability: object, trust: object, verified: object) -> ImageCapability | Refusal:
-    """What may be counted on; or why nobody can tell."""
-    believed = load().trust_peer_capability if trust is None else _named(trust)
+def _read_capability(capability: object, trust: object, verified: object) -> ImageCapability | Refusal:
+    """Return the limits and promises to rely on."""
+    believed = load_settings().trust_peer_capability if trust is None else _read_trust(trust)
     if not isinstance(capability, ImageCapability | Mapping | None):
-        return Refusal("invalid_input", "the capability is no object", "give what read_image_capability has found")
+        return Refusal("invalid_input", "the capability must be an object", "give what read_image_capability returned")
     if believed is None:
-        return Refusal("invalid_input", f"there is no trust {trust!r:.60}", f"one of {', '.join(TRUSTS)}")
+        return Refusal("invalid_input", f"trust cannot be {trust!r:.60}", f"use one of {', '.join(TRUST_LEVELS)}")
     if not isinstance(verified, Collection) or any(each not in PROMISES for each in verified):
-        return Refusal("invalid_input", "verified is no list of promises", f"of these: {', '.join(PROMISES)}")
-    said = capability if isinstance(capability, ImageCapability) else image_capability(capability or {})
-    return said.believed(believed, verified)
+        return Refusal("invalid_input", "verified must be a list of promises", f"use {', '.join(PROMISES)}")
+    declared = capability if isinstance(capability, ImageCapability) else parse_image_capability(capability or {})
+    return declared.apply_trust(believed, verified)
 
 
-def _named(trust: object) -> Trust | None:
-    return next((each for each in TRUSTS if each == trust), None)
+def _read_trust(trust: object) -> TrustLevel | None:
+    return next((each for each in TRUST_LEVELS if each == trust), None)
 
 
-def _most_encoded(known: ImageCapability) -> int | None:
-    """Of the base64 text: what the target stands for, and never more than maxBytes, which some peers count so."""
+def _find_encoded_limit(known: ImageCapability) -> int | None:
+    """Return the limit in characters of base64: that of the target, but at most maxBytes, which some peers mean so."""
     target = known.downsample_target_bytes
     limits = [known.max_bytes, None if target is None else target // 3 * 4]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _picture(image: object) -> Picture | Refusal:
-    if not isinstance(image, bytes):
-        return Refusal("invalid_input", "the image is not given as bytes", "give the bytes of a file")
-    found = probe(image, len(image))
-    assert found is not None, "a whole file always has an answer"
-    return found
+def _read_picture(image: object) -> tuple[bytes, ImageInfo] | Refusal:
+    """Return the bytes of an image, and what they are."""
+    given = read_image_input(image)
+    if isinstance(given, Refusal):
+        return given
+    found = given if isinstance(given, GivenImage) else find_source(Session().context, given)
+    if isinstance(found, Refusal):
+        return found
+    picture = probe(found.data, len(found.data))
+    assert picture is not None, "the probe of a whole file has a result"
+    return picture if isinstance(picture, Refusal) else (found.data, picture)

@@ -1,129 +1,167 @@
-"""Whose eyes these are: the record, the folders that may be read, the limits, the tools that are offered."""
+"""Sessions: the user's settings and record, what may be read and fetched, and how often models may ask."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.model.image import Target
+from sightline.model.image import MAX_UNCHANGED_BYTES, ImageTarget
 from sightline.model.ports import Store
-from sightline.pixels.part import AS_IT_IS
-from sightline.pixels.worker import Workers
+from sightline.pixels.workers import WorkerPool
 from sightline.runtime import (
+    build_read_policy,
     find_working_folder,
+    get_shared_workers,
     grant_network,
     open_shared_record,
-    readable_folders,
-    shared_workers,
 )
-from sightline.settings import Settings, load
-from sightline.sources.file import Policy
-from sightline.vision.bridge import once
-from sightline.vision.lru_cache import LruCache
+from sightline.settings import Settings, load_settings
+from sightline.sources.files import PathPolicy, build_path_policy
+from sightline.vision.background_loop import once
+from sightline.vision.concurrency import LruCache
 
 if TYPE_CHECKING:
-    from sightline.sources.web import Grant
+    from sightline.sources.web import WebGrant
     from sightline.vision.chooser import Caller
 
 
-NATIVE = ("image/png", "image/jpeg", "image/webp", "image/gif")  # what every provider takes
-UNNAMED = ""  # the turn of calls whose host names none
-_TURNS = 1024  # of a session whose calls are counted
-_SILENCE = 60.0  # seconds after which calls without a name are of another turn
-_LONG_SILENCE = 3600.0  # … and those with one
-_EDGE = 8000  # the widest that any known provider takes
-SEEN_BY_ALL = 2000  # pixels of an edge that every provider takes, however many images there are
-ANYONE = Target(NATIVE, encoded_bytes=4 * -(-AS_IT_IS // 3), edge=_EDGE)
+NATIVE_FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")  # that every provider takes
+UNNAMED_TURN = ""  # the turn of calls whose host doesn't name one
+_TURNS = 1024  # whose calls are counted, per session
+_IDLE_SECONDS = 60.0  # after which calls without a turn's name belong to another turn
+_NAMED_IDLE_SECONDS = 3600.0  # … and calls with a name
+_MAX_EDGE = 8000  # the widest that any known provider takes
+SAFE_EDGE = 2000  # pixels of an edge that every provider takes, however many images there are
+ANY_PROVIDER = ImageTarget(NATIVE_FORMATS, encoded_bytes=4 * -(-MAX_UNCHANGED_BYTES // 3), edge=_MAX_EDGE)
 
 
-class Turns:
-    """How often somebody was asked in each turn of a session. Those that were spoken of least lately are forgotten.
+class TurnQuota:
+    """Counts how often a model was asked in each turn of a conversation, for the turns that were used last.
 
-    A turn is over when nobody was asked for a while, sooner where nobody names turns: else a long life would be one
-    turn, and so would be a question that is asked in the same words again and again.
+    A turn ends when no model was asked for a while, sooner where the host doesn't name its turns: otherwise a long
+    conversation would be one turn, and so would a question that is asked in the same words again and again.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._asked: LruCache[tuple[int, float]] = LruCache(_TURNS)  # how often, and when last
+        self._counts: LruCache[tuple[int, float]] = LruCache(_TURNS)  # how often, and when last
         self._lock = threading.Lock()
         self._clock = clock
 
-    def takes(self, turn: str, most: int) -> bool:
-        """Whether a turn may ask once more, of so many times (0: always); if so, that counts."""
+    def try_take(self, turn: str, limit: int) -> bool:
+        """Count one more call of a turn and return True, or return False at `most` calls (0: no limit)."""
         with self._lock:
             now = self._clock()
-            asked = self._so_far(turn, now)
-            if most and asked >= most:
+            count = self._count_calls(turn, now)
+            if limit and count >= limit:
                 return False
-            self._asked.put(turn, (asked + 1, now))
+            self._counts.put(turn, (count + 1, now))
             return True
 
-    def gives_back(self, turn: str) -> None:
-        """A call that was counted and did not take place after all."""
+    def give_back(self, turn: str) -> None:
+        """Uncount a call that did not take place after all."""
         with self._lock:
-            asked, last = self._asked.get(turn) or (0, self._clock())
-            self._asked.put(turn, (max(0, asked - 1), last))
+            count, last = self._counts.get(turn) or (0, self._clock())
+            self._counts.put(turn, (max(0, count - 1), last))
 
-    def _so_far(self, turn: str, now: float) -> int:
-        asked, last = self._asked.get(turn) or (0, now)
-        return 0 if now - last > (_SILENCE if turn == UNNAMED else _LONG_SILENCE) else asked
+    def _count_calls(self, turn: str, now: float) -> int:
+        count, last = self._counts.get(turn) or (0, now)
+        return 0 if now - last > (_IDLE_SECONDS if turn == UNNAMED_TURN else _NAMED_IDLE_SECONDS) else count
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class ToolContext:
+    """What the calls of one caller may use: the record, files, the network, models; and the limits of its results."""
+
     record: Store
-    scope: str  # what one scope has seen, no other finds by its sha256
-    policy: Policy
-    workers: Workers  # that know the task `part` beside those of their own
-    target: Target = ANYONE  # of whoever will look at the pixels
-    as_it_is: int = AS_IT_IS  # bytes of a bitmap that is shown untouched, where the target admits it
+    scope: str  # images of one scope cannot be found from another by their sha256
+    policy: PathPolicy
+    workers: WorkerPool
+    target: ImageTarget = ANY_PROVIDER  # the limits of the model that will see the pixels
+    untouched_bytes: int = MAX_UNCHANGED_BYTES  # of an image that is shown as it is, where the target admits it
     toolset: frozenset[str] = frozenset({"vision"})
-    owner: bool = False  # of the record: who can read its files anyway may see every image in it
-    here: tuple[Path, ...] | None = None  # folders whose images are listed; None: all within reach
-    network: Grant | None = None  # to view what is at a web address, by the setting `network` or by the host's code
-    settings: Settings | None = None  # of its user; None: no tool that asks somebody is offered
-    turn: str | None = None  # of the conversation that asks, as its host names it; else a model's are UNNAMED
-    turns: Turns = field(default_factory=Turns, compare=False, repr=False)
-    caller: Caller | None = field(default=None, repr=False)  # of a client: its own provider may be asked as well
+    can_edit: bool = False  # `edit_file` is offered, too
+    is_owner: bool = False  # of the record: may see every image in it, because its files are readable anyway
+    listed_folders: tuple[Path, ...] | None = None  # whose images are listed; None: all that may be seen
+    network: WebGrant | None = None  # permission to view images at web addresses
+    settings: Settings | None = None  # of the user; None: tools that ask a model are not offered
+    turn: str | None = None  # of the conversation, as its host names it; None: calls are not counted
+    quota: TurnQuota = field(default_factory=TurnQuota, compare=False, repr=False)
+    caller: Caller | None = field(default=None, repr=False)  # of a client whose own provider may be asked, too
 
     @property
-    def reach(self) -> str | None:
-        """The scope whose images may be seen by their sha256."""
-        return None if self.owner else self.scope
+    def visible_scope(self) -> str | None:
+        """The scope whose images may be seen by their sha256; None: any."""
+        return None if self.is_owner else self.scope
 
 
-def door(settings: Settings | None = None, *, network: bool | None = None, turn: str | None = None) -> Door:
-    """The user's own: settings, record, and the folder in which this process works now.
+class Session:
+    """What calls may use: the user's settings and record, files, the network. Calls without one use `Session()`.
 
-    settings: else those of the user's file and environment.
-    network: whether a view may fetch what is at a public https address; None: as the setting `network` says. It does
-        not concern `file_url` of the tools that ask about a file, which permits the fetch of that one address.
-    turn: a name for the turn of the conversation that looks; without one a model's calls here are of one turn, until
-        nobody was asked for a minute.
+    settings: the settings to use; if left out, those of the user's file and environment.
+    reach: the folders that may be read; a relative path starts at the first of them. If left out, functions read what
+        the process may read, and tools (`tools`, `call`) the working folder, the temporary one and those of `fsReach`.
+    network: whether a view may fetch images at public https addresses; None: as the setting `network` says. A
+        `file_url` doesn't depend on it: naming an address permits fetching it.
+    turn: a name for the current turn of the conversation. Without one, calls of tools count as one turn until a model
+        has not been asked for a minute.
+    can_edit: also offer the tool `edit_file`.
     """
-    known = settings or load()
-    record = open_shared_record(known.folder, known.record)
-    scope, grant = record.scope_of(""), grant_network(network=known.network if network is None else network)
-    return Door(
-        record,
-        scope,
-        readable_folders(known),
-        shared_workers(),
-        toolset=known.toolset,
-        owner=True,
-        here=None if known.list_images == "all" else tuple(filter(None, [find_working_folder()])),
-        network=grant,
-        settings=known,
-        turn=turn,
-        turns=_session(known.folder, known.record),
-    )
+
+    __slots__ = ("context", "tool_context")
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        reach: Iterable[str | os.PathLike[str]] | None = None,
+        network: bool | None = None,
+        turn: str | None = None,
+        can_edit: bool = False,
+    ) -> None:
+        known = settings or load_settings()
+        record = open_shared_record(known.record_folder, known.record)
+        working = find_working_folder()
+        self.tool_context = ToolContext(
+            record,
+            record.compute_scope(""),
+            build_read_policy(known) if reach is None else _limit_to(reach, known),
+            get_shared_workers(),
+            toolset=known.toolset,
+            can_edit=can_edit or "edit_file" in known.toolset,
+            is_owner=True,
+            listed_folders=None if known.list_images == "all" else tuple(filter(None, [working])),
+            network=grant_network(network=known.network if network is None else network),
+            settings=known,
+            turn=turn,
+            quota=_find_quota(known.record_folder, known.record),
+        )
+        unlimited = PathPolicy(tuple(filter(None, [working])), is_unlimited=True)
+        self.context = self.tool_context if reach is not None else replace(self.tool_context, policy=unlimited)
+
+    @classmethod
+    def from_context(cls, context: ToolContext) -> Session:
+        """Return a session whose functions and tools use the same context."""
+        session = cls.__new__(cls)
+        session.context = session.tool_context = context
+        return session
+
+    def __repr__(self) -> str:
+        policy = self.context.policy
+        return f"<Session reach={None if policy.is_unlimited else [*map(str, policy.roots)]}>"
+
+
+def _limit_to(reach: Iterable[str | os.PathLike[str]], settings: Settings) -> PathPolicy:
+    folders = [reach] if isinstance(reach, str | os.PathLike) else reach
+    allowed = [Path(os.path.expanduser(each)) for each in folders]  # noqa: PTH111, which raises nothing without a home
+    return build_path_policy(None, None, allowed, None, excluded=(settings.file, settings.record_folder))
 
 
 @once
-def _session(folder: Path, kind: str) -> Turns:
-    """What this process has asked, for the user of a record."""
-    return Turns()
+def _find_quota(folder: Path, kind: str) -> TurnQuota:
+    """Return the counts of this process for the user of a record."""
+    return TurnQuota()

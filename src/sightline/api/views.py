@@ -1,4 +1,4 @@
-"""`view`: a source as pixels, or a typed no. Never text."""
+"""`view`, `recall` and `list_images`: the pixels of a file, of an image of the record, or of a web address."""
 
 from __future__ import annotations
 
@@ -9,290 +9,283 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import cast, final
+from typing import cast
 
-from sightline.api.results import Refused, View, written
-from sightline.api.session import ANYONE, SEEN_BY_ALL, Door
-from sightline.model.crop import Crop, Pixels, resolve
-from sightline.model.fence import json_line, sound
-from sightline.model.geometry import Box, Size
-from sightline.model.image import Image, Kept, Picture, Target, base64_length
-from sightline.model.records import Perception, perception_id
+from sightline.api.input_file import GivenImage
+from sightline.api.session import ANY_PROVIDER, SAFE_EDGE, ToolContext
+from sightline.api.tool_results import Failure, ImageList, ListedImage, View, write_result
+from sightline.model.base64_text import compute_base64_length
+from sightline.model.fence import dump_json_line, replace_surrogates
+from sightline.model.geometry import Box, Crop, PixelCrop, Size, format_crop, parse_crop, resolve_crop
+from sightline.model.image import Image, ImageInfo, ImageSummary, ImageTarget
+from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.pixels.decode_limits import within_bounds
-from sightline.pixels.fit import fitted, task
-from sightline.pixels.headers import animated
-from sightline.pixels.part import crop_of, written_crop
-from sightline.pixels.probe import Kind, kind_of
-from sightline.sources import file as files
-from sightline.sources import reference
-from sightline.sources.reference import Address, Named, Reference, Stored
-from sightline.vision.bridge import wait
+from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels.image_headers import is_animated
+from sightline.pixels.probe import FileType, identify_file, probe_within_limits
+from sightline.sources import files, reference
+from sightline.sources.reference import PathReference, RecordReference, Reference, UrlReference
+from sightline.vision.background_loop import run_blocking
 
-_OPENING = 4096  # bytes that tell what a file is
+_OPENING = 4096  # bytes that tell the kind of a file
 _BITMAP_NAMES = frozenset(
     ".png .apng .jpg .jpeg .jpe .jfif .webp .gif .avif .heic .heif .tif .tiff .bmp .dib .ico .psd .jxl .jp2".split()
 )
 _RENDERED = frozenset({"vector", "document", "text", "video"})
 _FIRST_FRAME = "the first frame of an animation"
 _NOT_KEPT = "not kept: the record cannot be written, and this sha256 will not be found there"
-_NO_PLACE = Refusal("invalid_input", "an image has one page and no moments", "leave page and at out")
+_NOT_A_DOCUMENT = Refusal("invalid_input", "an image has neither pages nor times", "leave out page and at")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The bytes behind a reference."""
+class SourceImage:
+    """The bytes of an image, and the part of it that was asked for."""
 
     data: bytes
-    source: str  # the reference
+    source: str  # as the caller named it
     name: str = ""  # of the file
     crop: Crop | None = None
-    path: str = ""  # where the file really is
+    path: str = ""  # of the file, with links resolved
 
 
-def view(door: Door, path: object, *, crop: object = None, page: object = None, at: object = None) -> View | Refused:
-    found = bitmap(door, path, crop, page, at)
-    seen = found if isinstance(found, Refusal) else _seen(door, found)
-    return Refused(seen) if isinstance(seen, Refusal) else seen
+def view(
+    context: ToolContext, path: object, *, crop: object = None, page: object = None, at: object = None
+) -> View | Failure:
+    """See an image, decoded, cropped and made to fit, and keep it in the record."""
+    found = find_image(context, path, crop, page, at)
+    seen = found if isinstance(found, Refusal) else _build_view(context, found)
+    return Failure(seen) if isinstance(seen, Refusal) else seen
 
 
-def recall(door: Door, result: dict[str, Json]) -> View | Refused:
-    """A view that was given before, by its result alone: the same pixels, however the source has changed."""
+def recall(context: ToolContext, result: dict[str, Json]) -> View | Failure:
+    """Return an earlier view by its result alone: the same pixels, even if the source has changed since."""
     try:
-        kept = door.record.images.read_view(door.scope, perception_id(written(_as_read(result))))
+        kept = context.record.images.read_view(context.scope, compute_view_id(write_result(_strip_extras(result))))
     except (AttributeError, TypeError, ValueError, RecursionError):
-        return Refused(
-            Refusal("invalid_input", "that is no result of a view", "give what as_dict() of a view returned")
+        return Failure(
+            Refusal("invalid_input", "this is not the result of a view", "give what as_dict() of a view returned")
         )
     if kept is None:
-        return Refused(Refusal("not_found", "the record holds no such view", "call view_image again"))
-    return _again(kept)
+        return Failure(Refusal("not_found", "the record holds no such view", "call view_image again"))
+    return _restore_view(kept)
 
 
-def _as_read(result: Mapping[str, Json]) -> dict[str, Json]:
-    """A result as a model read it, without what stands beside it there."""
+def _strip_extras(result: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the result as a model read it, without what `as_dict` adds."""
     found = {name: value for name, value in result.items() if name != "words"}
     if isinstance(shown := found.get("shown"), dict):
         found["shown"] = {name: value for name, value in shown.items() if name != "mime"}
     return found
 
 
-def bitmap(door: Door, path: object, crop: object, page: object, at: object) -> Found | Refusal:
-    """The bitmap that is meant, with the part of it that is."""
-    wanted = crop_of(crop)
+def find_image(context: ToolContext, path: object, crop: object, page: object, at: object) -> SourceImage | Refusal:
+    """Return the image that a reference names, with the part of it that was asked for."""
+    wanted = parse_crop(crop)
     if isinstance(wanted, Refusal):
         return wanted
-    if not (_from(1, page) and _from(0, at)):
-        return Refusal("invalid_input", "page counts from 1, at is in seconds from 0", "leave them out for an image")
-    found = _found(door, path)
+    if not (_is_number_from(1, page) and _is_number_from(0, at)):
+        return Refusal("invalid_input", "page counts from 1 and at is in seconds from 0", "leave them out for an image")
+    found = find_source(context, path)
     if isinstance(found, Refusal):
         return found
-    kind = kind_of(found.data[:_OPENING])
+    kind = identify_file(found.data[:_OPENING])
     if kind.family != "bitmap":
-        return _no_bitmap(found.name, kind)
-    return _one_crop(found, wanted) if page in (None, 1) and at is None else _NO_PLACE
+        return _refuse_kind(found.name, kind)
+    return _merge_crop(found, wanted) if page in (None, 1) and at is None else _NOT_A_DOCUMENT
 
 
-def _from(low: int, value: object) -> bool:
+def _is_number_from(low: int, value: object) -> bool:
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value is None or (numeric and low <= cast("float", value) < math.inf)
 
 
-def _one_crop(found: Found, wanted: Crop | None) -> Found | Refusal:
+def _merge_crop(found: SourceImage, wanted: Crop | None) -> SourceImage | Refusal:
     if found.crop and wanted:
-        return Refusal("invalid_input", "the reference names a crop, and another is asked for", "give one of the two")
+        return Refusal("invalid_input", "the reference has a crop, and the call has another one", "give one of the two")
     return replace(found, crop=found.crop or wanted)
 
 
-def _found(door: Door, path: object) -> Found | Refusal:
-    asked = reference_of(path)
-    match asked:
-        case Stored():
-            return _stored(door, asked, named(path))
-        case Named(path=name):
-            file = files.read(name, door.policy)
-            return file if isinstance(file, Refusal) else _of_file(file, named(path))
-        case Address(url=url):
-            return _fetched(door, url)
+def find_source(context: ToolContext, path: object) -> SourceImage | Refusal:
+    """Return the bytes that a reference names, or that a program gave; they may be of any kind."""
+    if isinstance(path, Refusal):
+        return path
+    if isinstance(path, GivenImage):
+        return SourceImage(path.data, f"sha256:{hashlib.sha256(path.data).hexdigest()}", replace_surrogates(path.name))
+    reference = read_reference(path)
+    match reference:
+        case RecordReference():
+            return _read_stored(context, reference, write_path(path))
+        case PathReference(path=name):
+            file = files.read_permitted_file(name, context.policy)
+            return file if isinstance(file, Refusal) else _build_source(file, write_path(path))
+        case UrlReference(url=url):
+            return _fetch(context, url)
         case Refusal():
-            return asked
+            return reference
 
 
-def _of_file(file: files.File, source: str) -> Found:
-    return Found(file.data, source, sound(file.name), path=named(file.path))
+def _build_source(file: files.SourceFile, source: str) -> SourceImage:
+    return SourceImage(file.data, source, replace_surrogates(file.name), path=write_path(file.path))
 
 
-def _fetched(door: Door, url: str) -> Found | Refusal:
-    """From the web, where the host grants it. A server that does not answer has nothing there, as far as we know."""
+def _fetch(context: ToolContext, url: str) -> SourceImage | Refusal:
+    """Fetch an image from the web, where that is permitted. A server that doesn't answer counts as `not_found`."""
     from sightline.sources import web
 
-    page = wait(web.read(url, door.network))
+    page = run_blocking(web.fetch_web_file(url, context.network))
     if isinstance(page, Refusal):
         return replace(page, code="not_found") if page.code == "unavailable" else page
-    return Found(page.data, named(url), sound(page.name))
+    return SourceImage(page.data, write_path(url), replace_surrogates(page.name))
 
 
-def _stored(door: Door, asked: Stored, source: str) -> Found | Refusal:
-    sha256 = reference.only(asked, door.record.images.find_by_prefix(door.reach, asked.sha256))
+def _read_stored(context: ToolContext, asked: RecordReference, source: str) -> SourceImage | Refusal:
+    sha256 = reference.choose_image(asked, context.record.images.find_by_prefix(context.visible_scope, asked.sha256))
     if isinstance(sha256, Refusal):
-        return door.record.find_trouble() or sha256  # where nothing can be read, nobody knows what is there
-    kept = door.record.images.read(door.reach, sha256)
+        return context.record.find_trouble() or sha256  # an unreadable record is the better reason
+    kept = context.record.images.read(context.visible_scope, sha256)
     if kept is None:
-        return Refusal("not_found", "the record has lost that image", "view its source again")
+        return Refusal("not_found", "the record has lost the bytes of this image", "view its source again")
     box = asked.crop
-    crop = Pixels(box.x, box.y, box.width, box.height) if box else None
-    return Found(kept.data, source, crop=crop)
+    crop = PixelCrop(box.x, box.y, box.width, box.height) if box else None
+    return SourceImage(kept.data, source, crop=crop)
 
 
-def _no_bitmap(name: str, kind: Kind) -> Refusal:
-    """A name that claims a bitmap over other bytes: whoever wrote it was wrong, and nothing is drawn from it."""
+def _refuse_kind(name: str, kind: FileType) -> Refusal:
+    """Return why a file that is not a bitmap is not shown. One with the name of a bitmap is never rendered."""
     if PurePath(name).suffix.lower() in _BITMAP_NAMES:
-        return Refusal("unsupported_type", f"its name claims an image, and it is {kind.name}", "give a real image")
+        return Refusal("unsupported_type", f"the file is named like an image, but it is {kind.name}", "give an image")
     if kind.family in _RENDERED:
         remedy = "call read_file" if kind.family in ("vector", "text") else "convert it to an image"
-        return Refusal("render_unavailable", f"this is {kind.name}, and nothing here draws it", remedy)
+        return Refusal("render_unavailable", f"this is {kind.name}, which Sightline cannot render", remedy)
     return Refusal("unsupported_type", f"this is {kind.name}, not an image", "give an image")
 
 
-def _seen(door: Door, found: Found) -> View | Refusal:
-    """The bitmap decoded, cut, made to fit, and kept before anybody hears of it."""
-    picture = within_bounds(found.data)
+def _build_view(context: ToolContext, found: SourceImage) -> View | Refusal:
+    """Return the image decoded, cropped and made to fit. It is kept first, so that the result can be relied on."""
+    picture = probe_within_limits(found.data)
     if isinstance(picture, Refusal):
         return picture
-    shown = shown_of(door, found, picture)
+    shown = render(context, found, picture)
     if isinstance(shown, Refusal):
         return shown
     sha256 = hashlib.sha256(found.data).hexdigest()
     pixels = shown.image or Image(sha256, picture.mime, shown.whole, found.data)
-    seen = View(picture.mime, shown.whole, picture.bytes, sha256, found.source, pixels, shown.box, shown.words)
-    source = Image(sha256, picture.mime, shown.whole, found.data, picture.turned)
-    view = Perception(written(seen.result()), sha256, pixels, seen.words)
-    kept = keep(door, source, found.path) and door.record.images.keep_view(door.scope, view)
-    return seen if kept else replace(seen, words=_together(seen.words, _NOT_KEPT))
+    seen = View(
+        picture.mime, shown.whole, picture.bytes, f"sha256:{sha256}", found.source, pixels, shown.box, shown.words
+    )
+    source = Image(sha256, picture.mime, shown.whole, found.data, picture.is_rotated)
+    view = StoredView(write_result(seen.as_result()), sha256, pixels, seen.note)
+    kept = keep_image(context, source, found.path) and context.record.images.keep_view(context.scope, view)
+    return seen if kept else replace(seen, note=_join(seen.note, _NOT_KEPT))
 
 
-def keep(door: Door, image: Image, path: str) -> bool:
-    """Its bytes, and where they were found: whoever works there is told of it again."""
-    kept = door.record.images.keep(door.scope, image)
+def keep_image(context: ToolContext, image: Image, path: str) -> bool:
+    """Keep an image, and note where it was found: `list_images` shows it to those who work there."""
+    kept = context.record.images.keep(context.scope, image)
     if kept and path:
-        door.record.images.note_place(door.scope, image.sha256, path)
+        context.record.images.note_place(context.scope, image.sha256, path)
     return kept
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPixels:
+    """The pixels that are shown of an image."""
+
     whole: Size
-    image: Image | None = None  # None: the very bytes of the source
+    image: Image | None = None  # None: the bytes of the source, unchanged
     box: Box | None = None
     words: str = ""
 
 
-def shown_of(door: Door, found: Found, picture: Picture) -> Shown | Refusal:
-    """The very bytes wherever they will do; else the most legible that the target takes."""
-    moving = animated(found.data)
-    light = picture.bytes <= door.as_it_is and not picture.turned and not moving
-    untouched = light and door.target.admits(picture, base64_length(picture.bytes))
+def render(context: ToolContext, found: SourceImage, picture: ImageInfo) -> ShownPixels | Refusal:
+    """Return the source's own bytes where the target takes them, otherwise the most legible version that it takes."""
+    moving = is_animated(found.data)
+    light = picture.bytes <= context.untouched_bytes and not picture.is_rotated and not moving
+    untouched = light and context.target.accepts(picture, compute_base64_length(picture.bytes))
     if found.crop is None and untouched:
-        answer = door.workers.ask("check", found.data)
-        return answer if isinstance(answer, Refusal) else Shown(Size(answer.facts["width"], answer.facts["height"]))
-    goal = task(replace(_goal(door.target, found.crop, picture.size), images=1))
+        answer = context.workers.run_sync("check", found.data)
+        return (
+            answer if isinstance(answer, Refusal) else ShownPixels(Size(answer.facts["width"], answer.facts["height"]))
+        )
+    goal = pack_target(replace(_choose_target(context.target, found.crop, picture.size), images=1))
     if found.crop is None:
-        answer = door.workers.ask("fit", found.data, goal)
+        answer = context.workers.run_sync("fit", found.data, goal)
     else:
-        answer = door.workers.ask("part", found.data, {**goal, "crop": written_crop(found.crop)})
+        answer = context.workers.run_sync("part", found.data, {**goal, "crop": format_crop(found.crop)})
     if isinstance(answer, Refusal):
         return answer
-    (part,) = fitted(answer.facts, answer.data).parts
-    words = _together(_FIRST_FRAME if moving else "", part.words)
+    (part,) = unpack_fit_result(answer.facts, answer.data).parts
+    words = _join(_FIRST_FRAME if moving else "", part.note)
     if found.crop is None:
-        return Shown(part.map.source, part.image, words=words)
-    return Shown(Size(*answer.facts["whole"]), part.image, Box(*answer.facts["box"]), words)
+        return ShownPixels(part.map.source, part.image, words=words)
+    return ShownPixels(Size(*answer.facts["whole"]), part.image, Box(*answer.facts["box"]), words)
 
 
-def _goal(target: Target, crop: Crop | None, whole: Size) -> Target:
-    """Where nobody knows who will look, what is too large for some is made as large as all of them take."""
-    part = resolve(crop, whole) if crop else whole
+def _choose_target(target: ImageTarget, crop: Crop | None, whole: Size) -> ImageTarget:
+    """Return the target. Without a known one, an image that some providers refuse is made to fit all of them."""
+    part = resolve_crop(crop, whole) if crop else whole
     size = part.size if isinstance(part, Box) else part
-    if target != ANYONE or isinstance(size, Refusal) or target.takes(size):
+    if target != ANY_PROVIDER or isinstance(size, Refusal) or target.accepts_size(size):
         return target
-    return replace(target, edge=SEEN_BY_ALL)
+    return replace(target, edge=SAFE_EDGE)
 
 
-def _together(*words: str) -> str:
+def _join(*words: str) -> str:
     return ", ".join(filter(None, words))
 
 
-def _again(kept: Perception) -> View:
+def _restore_view(kept: StoredView) -> View:
     result = json.loads(kept.result)
     box = Box(*result["crop"]) if "crop" in result else None
     size = Size(result["width"], result["height"])
-    return View(result["mime"], size, result["bytes"], kept.image, result["source"], kept.pixels, box, kept.words)
+    return View(result["mime"], size, result["bytes"], result["image"], result["source"], kept.pixels, box, kept.text)
 
 
-_LONGEST = 4000  # characters of JSON, so that every result has room for the reference that it repeats
+_MAX_REFERENCE = 4000  # characters of JSON: a result repeats the reference, and has to have room for it
 
 
-def reference_of(path: object) -> Reference | Refusal:
+def read_reference(path: object) -> Reference | Refusal:
     if not isinstance(path, str):
-        return Refusal("invalid_input", "the path is not text", "give the path of a file")
-    if len(path) > _LONGEST or len(json_line(named(path))) > _LONGEST:
-        return Refusal("invalid_input", "the path is too long", "give a shorter one, from the working folder")
-    return reference.parse(path)
+        return Refusal("invalid_input", "the path must be a string", "give the path of a file")
+    if len(path) > _MAX_REFERENCE or len(dump_json_line(write_path(path))) > _MAX_REFERENCE:
+        return Refusal("invalid_input", "the path is too long", "give a shorter one, relative to the working folder")
+    return reference.parse_reference(path)
 
 
-def named(path: object) -> str:
-    """As it can be written in JSON, also where it holds bytes that are no text."""
+def write_path(path: object) -> str:
+    """Return a path as JSON can hold it: bytes that are not text are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
-_MOST = 50
-_CHARACTERS = 7_800  # of all that is listed, which leaves room for the words around it
+_MAX_LISTED = 50
+_LIST_CHARACTERS = 7_800  # of the JSON of all entries, which leaves room for the text around them
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Images of the record, the newest first."""
-
-    images: tuple[Kept, ...]
-    more: bool = False  # there are older ones
-
-    def as_dict(self) -> dict[str, Json]:
-        return {"ok": True, "images": [_entry(each) for each in self.images], "more": self.more}
-
-    def content(self) -> list[Json]:
-        return [{"type": "text", "text": json_line(self.as_dict())}]
+def list_images(context: ToolContext) -> ImageList:
+    """List the images that may be listed, newest first, as many as one result may hold."""
+    found = find_images(context, _MAX_LISTED + 1)
+    entries = [ListedImage(f"sha256:{each.sha256}", each.mime, each.size, each.bytes, each.path) for each in found]
+    fitting = _limit_list(entries[:_MAX_LISTED])
+    return ImageList(tuple(fitting), more=len(fitting) < len(found))
 
 
-def list_images(door: Door) -> Listed:
-    """The images that may be listed, as many as one result may hold."""
-    found = images_of(door, _MOST + 1)
-    fitting = _fitting(found[:_MOST])
-    return Listed(tuple(fitting), more=len(fitting) < len(found))
+def find_images(context: ToolContext, limit: int) -> list[ImageSummary]:
+    """Return the newest images of the listed folders, or of the whole scope if there are none."""
+    folders = None if context.listed_folders is None else [os.path.realpath(each) for each in context.listed_folders]
+    newest = context.record.images.list_newest(context.visible_scope, folders, limit)
+    return [_hide_path(context, each) for each in newest]
 
 
-def images_of(door: Door, most: int) -> list[Kept]:
-    """Those of the folders that its user works in; where no folder is meant, those of the same scope."""
-    folders = None if door.here is None else [os.path.realpath(folder) for folder in door.here]
-    return [_seen_from(door, each) for each in door.record.images.list_newest(door.reach, folders, most)]
+def _hide_path(context: ToolContext, kept: ImageSummary) -> ImageSummary:
+    """Remove a path that the caller may not read."""
+    return kept if kept.path and context.policy.allows(Path(kept.path)) else replace(kept, path="")
 
 
-def _seen_from(door: Door, kept: Kept) -> Kept:
-    """Without a place at which whoever asks may not look."""
-    return kept if kept.path and door.policy.holds(Path(kept.path)) else replace(kept, path="")
-
-
-def _fitting(found: list[Kept]) -> list[Kept]:
-    left = _CHARACTERS
+def _limit_list(found: list[ListedImage]) -> list[ListedImage]:
+    left = _LIST_CHARACTERS
     for index, each in enumerate(found):
-        left -= len(json_line(_entry(each))) + 2
+        left -= len(dump_json_line(each.as_dict())) + 2
         if left < 0:
             return found[:index]
     return found
-
-
-def _entry(kept: Kept) -> Json:
-    sides: dict[str, Json] = {"width": kept.size.width, "height": kept.size.height}
-    entry: dict[str, Json] = {"image": f"sha256:{kept.sha256}", "mime": kept.mime, **sides, "bytes": kept.bytes}
-    return {**entry, "path": kept.path} if kept.path else entry

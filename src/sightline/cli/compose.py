@@ -1,4 +1,4 @@
-"""Put the surfaces on a runtime: the proxy, and the tools for MCP hosts."""
+"""Build the surfaces on a runtime: the proxy, and the MCP server at /mcp."""
 
 from __future__ import annotations
 
@@ -8,149 +8,171 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
-from sightline.api.results import Refused
-from sightline.api.session import Door, Turns
-from sightline.api.toolset import call, tools
-from sightline.commands.answer import answer_text
-from sightline.model.receipt import Receipt
+from sightline.api.session import ToolContext, TurnQuota
+from sightline.api.tool_registry import call_tool, list_tools
+from sightline.api.tool_results import Failure
+from sightline.commands.execution import answer_text
+from sightline.model.profile import RequestOrigin, is_loopback
+from sightline.model.records import Receipt
 from sightline.model.scene import Json
-from sightline.model.upstream import Visitor, is_loopback
-from sightline.runtime import Runtime, grant_network, known_profile, shared_workers
+from sightline.runtime import Runtime, find_model_profile, get_shared_workers, grant_network
 from sightline.server import App
 from sightline.settings import Settings
-from sightline.sources.file import Policy, policy_for
-from sightline.surfaces.mcp.clients import Terms
-from sightline.surfaces.mcp.http import Mount
-from sightline.surfaces.proxy.app import Proxy
-from sightline.surfaces.proxy.commands import Commands
-from sightline.surfaces.proxy.headers import ANYBODY, CREDENTIALS
+from sightline.sources.files import PathPolicy, build_path_policy
+from sightline.surfaces.mcp import ClientTerms
+from sightline.surfaces.mcp.http import McpMount
+from sightline.surfaces.proxy.app import ChatCommands, Proxy
+from sightline.surfaces.proxy.http_headers import CREDENTIAL_HEADERS, NO_CREDENTIAL
 from sightline.surfaces.proxy.middleware import serve_mounts
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
-from sightline.surfaces.proxy.tool_loop import Tools
+from sightline.surfaces.proxy.tool_loop import OwnTools
 from sightline.vision.chooser import Caller
-from sightline.wire.tool_loop import Offer, Result
+from sightline.wire.tool_loop import OwnResult, OwnTool
 
-NOWHERE = Policy(roots=())
-MCP = "/mcp"
-_CALLERS = 1024  # credentials whose calls over MCP are counted
-
-
-def under(settings: Settings, root: Path) -> Policy:
-    """One folder and nothing else; Sightline's own files are closed there, too."""
-    return policy_for(root, None, (), None, closed=(settings.file, settings.folder))
+NO_FILES = PathPolicy(roots=())
+MCP_PATH = "/mcp"
+_CALLERS = 1024  # credentials that have a quota for calls over MCP
 
 
-def reaches(settings: Settings, root: Path | None, host: str) -> tuple[Policy, Policy | None]:
-    """Which files a command may name to a proxy that listens on `host`, and which may be counted on to be there.
+def limit_to_folder(settings: Settings, root: Path) -> PathPolicy:
+    """Return a policy that allows one folder, except Sightline's own files in it."""
+    return build_path_policy(root, None, (), None, excluded=(settings.file, settings.record_folder))
 
-    Whoever calls from this machine works on its files; a path that comes from another one means nothing here.
+
+def find_policies(settings: Settings, root: Path | None, host: str) -> tuple[PathPolicy, PathPolicy | None]:
+    """Return the files that clients of a proxy on `host` may name, and those that their paths can refer to.
+
+    A client on this machine works with its files; the paths of a client elsewhere mean nothing here.
     """
-    named = under(settings, root) if root else NOWHERE
+    named = limit_to_folder(settings, root) if root else NO_FILES
     return named, None if root is None and is_loopback(host) else named
 
 
-def proxy(
-    whole: Runtime,
-    say: Callable[[Receipt], None] = lambda receipt: None,
-    patience: float = 10.0,
+def build_proxy(
+    runtime: Runtime,
+    on_receipt: Callable[[Receipt], None] = lambda receipt: None,
+    timeout: float = 10.0,
     token: str = "",
-    reach: Policy = NOWHERE,
+    policy: PathPolicy = NO_FILES,
     request_log: RequestLog | None = None,
     metrics: Metrics | None = None,
-    mcp: Mount | None = None,
+    mcp: McpMount | None = None,
 ) -> Proxy:
-    commands = Commands(partial(_commanded, whole, reach))
-    mounts = {} if mcp is None else _mounted(mcp)
-    tools = Tools(offers(whole), partial(_called, whole, reach, Turns()))
-    rooms = (whole.engine, whole.dialler, whole.directory, whole.record)
+    commands = ChatCommands(partial(_answer_command, runtime, policy))
+    mounts = {} if mcp is None else _list_mounts(mcp)
+    tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
+    parts = (runtime.engine, runtime.http_client, runtime.directory, runtime.record)
     memory = None if mcp is None else mcp.memory
-    return Proxy(*rooms, say, patience, token, commands, request_log, tools, metrics, mounts, memory)
+    return Proxy(*parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory)
 
 
-def only(mount: Mount, token: str = "") -> App:
-    """The tools for MCP hosts and nothing else."""
-    return serve_mounts(_mounted(mount), token)
+def build_mcp_app(mount: McpMount, token: str = "") -> App:
+    """Return an application that serves MCP and nothing else."""
+    return serve_mounts(_list_mounts(mount), token)
 
 
-def _mounted(mount: Mount) -> dict[str, Mount]:
-    return {MCP: mount, f"{MCP}/": mount}
+def _list_mounts(mount: McpMount) -> dict[str, McpMount]:
+    return {MCP_PATH: mount, f"{MCP_PATH}/": mount}
 
 
-def mcp(whole: Runtime, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:
-    """The tools for MCP hosts. A host that has to bring a token is somebody else's, who agrees to nothing here.
+def build_mcp_mount(
+    runtime: Runtime, policy: PathPolicy = NO_FILES, token: str = "", *, is_only_process: bool = True
+) -> McpMount:
+    """Build the MCP server. A client that needs a token is not the user's own, and is not asked for consent.
 
-    `alone`: no other process answers at the same address; else who answers a question may meet one that has not asked.
+    `is_only_process`: no other process serves the same address. Otherwise the answer to a question could reach a
+    process that did not ask it, so no questions are asked.
     """
-    turns = lru_cache(_CALLERS)(lambda scope: Turns())
-    anybody = partial(whole.record.scope_of, ANYBODY)
-    terms = Terms(partial(_served, whole, reach, turns), consents=alone and not token, anybody=anybody)
-    return Mount(terms, stateless=not alone, offload=whole.engine.thread)
+    find_quota = lru_cache(_CALLERS)(lambda scope: TurnQuota())
+    get_shared_scope = partial(runtime.record.compute_scope, NO_CREDENTIAL)
+    terms = ClientTerms(
+        partial(_open_client_context, runtime, policy, find_quota),
+        asks_consent=is_only_process and not token,
+        get_shared_scope=get_shared_scope,
+    )
+    return McpMount(terms, stateless=not is_only_process, offload=runtime.engine.compute_thread)
 
 
-def _served(whole: Runtime, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
-    """With what was seen under the same credential, and no file beyond `reach`; its calls are counted.
+def _open_client_context(
+    runtime: Runtime, policy: PathPolicy, find_quota: Callable[[str], TurnQuota], headers: Mapping[str, str]
+) -> ToolContext:
+    """Return the context of a client: the images seen under the same credential, the files of `policy`, its quota.
 
-    Whoever has none is anybody: what such clients have seen is theirs who know its sha256, and only what stands under
-    `reach` is listed, unless the user lets all of it be.
+    Clients without a credential share one scope. They can see an image of it by its sha256, but only those found in
+    the folders of `policy` are listed, unless the setting `listImages` is "all".
     """
-    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), ANYBODY)
-    scope = whole.record.scope_of(credential)
-    door = _door(whole, reach, scope, turns=turns(scope))
-    is_known = credential != ANYBODY or whole.settings.list_images == "all"
-    return door if is_known else replace(door, here=reach.roots)
+    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIAL_HEADERS)), NO_CREDENTIAL)
+    scope = runtime.record.compute_scope(credential)
+    context = _build_context(runtime, policy, scope, quota=find_quota(scope))
+    is_known = credential != NO_CREDENTIAL or runtime.settings.list_images == "all"
+    return context if is_known else replace(context, listed_folders=policy.roots)
 
 
-def offers(whole: Runtime) -> Callable[[bool], Sequence[Offer]]:
-    """The tools that a model is offered in its conversation: whoever sees gets none, unless the user wants it so."""
-    wanted = whole.settings.tool
-    listed = {str(each["name"]): each for each in tools(_door(whole, NOWHERE, whole.record.scope_of("")))}
-    blind, seeing = (
-        [_offer(listed[name]) for name in names if name in listed and wanted != "off"]
+def choose_offers(runtime: Runtime) -> Callable[[bool], Sequence[OwnTool]]:
+    """Return a function that lists the tools to offer to a model. Vision models get none unless the user wants it."""
+    wanted = runtime.settings.tool
+    listed = {
+        str(each["name"]): each
+        for each in list_tools(_build_context(runtime, NO_FILES, runtime.record.compute_scope("")))
+    }
+    for_blind_models, for_vision_models = (
+        [_build_offer(listed[name]) for name in names if name in listed and wanted != "off"]
         for names in (("analyze_image",), ("analyze_image", "view_image"))
     )
-    return lambda sees: blind if not sees else seeing if wanted == "on" else []
+    return lambda sees: for_blind_models if not sees else for_vision_models if wanted == "on" else []
 
 
-def _offer(tool: dict[str, Json]) -> Offer:
-    return Offer(str(tool["name"]), str(tool["description"]), cast("dict[str, Json]", tool["parameters"]))
+def _build_offer(tool: dict[str, Json]) -> OwnTool:
+    return OwnTool(str(tool["name"]), str(tool["description"]), cast("dict[str, Json]", tool["parameters"]))
 
 
-def _called(
-    whole: Runtime, reach: Policy, turns: Turns, name: str, arguments: Json, visitor: Visitor, model: str, turn: str
-) -> Result:
-    """A model's call, on behalf of its client: what that may see, and no file beyond `reach`."""
-    known = known_profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
-    own = f"{visitor.scope} {turn}"  # the same words of another client are another turn
-    outcome = call(_door(whole, reach, visitor.scope, Caller(visitor, known), own, turns), name, arguments)
+def _answer_call(
+    runtime: Runtime,
+    policy: PathPolicy,
+    quota: TurnQuota,
+    name: str,
+    arguments: Json,
+    origin: RequestOrigin,
+    model: str,
+    turn: str,
+) -> OwnResult:
+    """Run a tool call of a model, with the images that its client may see and the files of `policy`."""
+    profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)
+    turn_key = f"{origin.scope} {turn}"  # clients never share a turn
+    outcome = call_tool(
+        _build_context(runtime, policy, origin.scope, Caller(origin, profile), turn_key, quota), name, arguments
+    )
     blocks = [each for each in outcome.content() if isinstance(each, dict)]
     text = "\n".join(str(each["text"]) for each in blocks if "text" in each)
     images = tuple((str(each["mimeType"]), str(each["data"])) for each in blocks if "data" in each)
-    return Result(text, images, failed=isinstance(outcome, Refused))
+    return OwnResult(text, images, failed=isinstance(outcome, Failure))
 
 
-def _door(
-    whole: Runtime,
-    reach: Policy,
+def _build_context(
+    runtime: Runtime,
+    policy: PathPolicy,
     scope: str,
     caller: Caller | None = None,
     turn: str | None = None,
-    turns: Turns | None = None,
-) -> Door:
-    return Door(
-        whole.record,
+    quota: TurnQuota | None = None,
+) -> ToolContext:
+    return ToolContext(
+        runtime.record,
         scope,
-        reach,
-        shared_workers(),
-        toolset=whole.settings.toolset,
-        network=grant_network(network=whole.settings.network),
-        settings=whole.settings,
+        policy,
+        get_shared_workers(),
+        toolset=runtime.settings.toolset,
+        network=grant_network(network=runtime.settings.network),
+        settings=runtime.settings,
         caller=caller,
         turn=turn,
-        turns=turns or Turns(),
+        quota=quota or TurnQuota(),
     )
 
 
-def _commanded(whole: Runtime, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:
-    """What is typed into a conversation is answered with what its client may see, and no file beyond `reach`."""
-    known = known_profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
-    return answer_text(text, _door(whole, reach, visitor.scope, Caller(visitor, known)), images)
+def _answer_command(
+    runtime: Runtime, policy: PathPolicy, text: str, origin: RequestOrigin, model: str, images: Sequence[str]
+) -> str:
+    """Answer a command that was typed into a conversation, with what its client may see and the files of `policy`."""
+    profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)
+    return answer_text(text, _build_context(runtime, policy, origin.scope, Caller(origin, profile)), images)

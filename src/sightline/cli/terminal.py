@@ -1,6 +1,6 @@
-"""What every verb shares: its contract, what it prints for people and programs, and the files it writes for them.
+"""What the verbs share: their protocol, printing for people and programs, asking the user, and writing image files.
 
-stdout has the answer; stderr has what is said about it. Lines of our own between those of an answer begin with a name.
+The answer goes to stdout, and everything about it to stderr.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from sightline.model.fence import plain
+from sightline.model.fence import to_printable
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:  # `--help` needs none of it
     from argparse import ArgumentParser, Namespace
 
-    from sightline.model.asking import Usage
     from sightline.model.ports import Store
     from sightline.model.scene import Json
+    from sightline.model.seer import Usage
     from sightline.settings import Settings
 
-NAME = "[Vision Proxy]"
 USAGE_ERROR = 2
-ENDINGS = ".png, .jpg or .webp"
-OF_A_FILE = frozenset({"not_found", "unsupported_type", "too_large", "corrupt", "render_unavailable"})
-"""The refusals that are about a file, whichever model was asked to look at it."""
+IMAGE_SUFFIXES = ".png, .jpg or .webp"
+FILE_CODES = frozenset({"not_found", "unsupported_type", "too_large", "corrupt", "render_unavailable"})
+"""Codes of refusals that are about a file, not about the model that was asked."""
 
 _FORMATS: Mapping[str, str] = {
     ".png": "image/png",
@@ -38,102 +37,99 @@ _FORMATS: Mapping[str, str] = {
     ".jpeg": "image/jpeg",
     ".webp": "image/webp",
 }
-_TO_A_MODEL = (
-    ("the user runs: ", "run: "),
-    ("the user sets ", "set "),
-    ("call read_file", "open it as text"),
-)
-_LEAST = 0.0001  # of a dollar, with as many digits as are shown
-_BOLD, _PLAIN, _BACK = "\033[1;36m", "\033[0m", "\r\033[K"
+_READ_FILE = "call read_file"  # in a remedy for models
+_MIN_SHOWN_COST = 0.0001  # dollars; prices have four decimals
+_DIM_STYLE, _RESET_STYLE, _CLEAR_LINE = "\033[2m", "\033[0m", "\r\033[K"
 
 
 @dataclass(frozen=True, slots=True)
-class CliAnswer:
-    """What was asked: for programs as an object, for people as lines."""
+class VerbResult:
+    """The result of a verb: an object for programs, and lines for people."""
 
-    found: Mapping[str, Json]
+    fields: Mapping[str, Json]
     lines: Iterable[str]
 
 
-_MOST_FILES = 2_000  # files and folders that `list_files` looks at
+_MAX_FILES = 2_000  # files and folders that `list_files` looks at
 
-Outcome = int | Refusal | CliAnswer
-"""How a verb ends: an exit code where it has printed everything itself, else what is to be printed."""
+VerbOutcome = int | Refusal | VerbResult
+"""What a verb returns: an exit code if it has printed everything itself, otherwise what to print."""
 
 
 class Verb(Protocol):
-    """A module of `verbs`, or a class in one. It imports nothing heavy before `run`."""
+    """A module of `verbs`, or a class in one. It imports nothing heavy until `run`."""
 
     EXAMPLE: str
 
-    def arguments(self, parser: ArgumentParser) -> None: ...
+    def add_arguments(self, parser: ArgumentParser) -> None: ...
 
-    def run(self, args: Namespace) -> Outcome: ...
+    def run(self, args: Namespace) -> VerbOutcome: ...
 
 
-def finish(outcome: Outcome, *, as_json: bool) -> int:
-    """Print how a verb ended and return its exit code: 0 done, 1 refused."""
+def print_outcome(outcome: VerbOutcome, *, as_json: bool) -> int:
+    """Print what a verb returned, and return the exit code: 0 if it is done, 1 if it was refused."""
     if isinstance(outcome, Refusal):
-        return refused(outcome, as_json=as_json)
-    return answer(outcome.found, outcome.lines, as_json=as_json) if isinstance(outcome, CliAnswer) else outcome
+        return print_refusal(outcome, as_json=as_json)
+    return print_result(outcome.fields, outcome.lines, as_json=as_json) if isinstance(outcome, VerbResult) else outcome
 
 
-def answer(found: Mapping[str, Json], lines: Iterable[str], *, as_json: bool, trouble: Refusal | None = None) -> int:
-    """Print what was asked, as one JSON object or as lines, and return the exit code.
+def print_result(
+    fields: Mapping[str, Json], lines: Iterable[str], *, as_json: bool, trouble: Refusal | None = None
+) -> int:
+    """Print a result, as one JSON object or as lines, and return the exit code.
 
-    `trouble`: something is wrong that the lines say themselves; the exit code is 1 then.
+    `trouble`: a problem that the lines mention already. The exit code is 1 then.
     """
     if as_json:
-        said = {"ok": False, "reason": trouble.code, "message": str(trouble)} if trouble else {"ok": True}
-        show({**said, **found})
+        outcome = {"ok": False, "reason": trouble.code, "message": str(trouble)} if trouble else {"ok": True}
+        print_json({**outcome, **fields})
     else:
         for line in lines:
-            print(plain(line))
+            print(to_printable(line))
     return 1 if trouble else 0
 
 
-def refused(refusal: Refusal, found: Mapping[str, Json] | None = None, *, as_json: bool = False) -> int:
-    """Say in one line what is refused and what to do about it; with JSON, also what was `found` all the same."""
+def print_refusal(refusal: Refusal, fields: Mapping[str, Json] | None = None, *, as_json: bool = False) -> int:
+    """Print one line that says what is refused and what to do; with JSON, also `fields`."""
     if as_json:
-        show({"ok": False, "reason": refusal.code, "message": str(refusal), **(found or {})})
-    say(str(refusal))
+        print_json({"ok": False, "reason": refusal.code, "message": str(refusal), **(fields or {})})
+    print_status(str(refusal))
     return 1
 
 
-def say_no(about: str, message: str) -> int:
-    """Say a refusal of the library to a person: which file it is about, and remedies that a person can follow."""
-    for to_model, to_person in _TO_A_MODEL:
-        message = message.replace(to_model, to_person)
-    say(f"{about:.200}: {message}" if about else message)
+def print_failure(about: str, message: str) -> int:
+    """Print a failure of the library for people: with the file that it is about, and with remedies for people."""
+    message = message.replace(_READ_FILE, "open it as text")
+    print_status(f"{about:.200}: {message}" if about else message)
     return 1
 
 
-def say(line: str) -> None:
-    """Say something to the person, on stderr."""
-    print(f"sightline: {plain(' '.join(line.split()))}", file=sys.stderr, flush=True)
+def print_status(line: str) -> None:
+    """Print a line on stderr."""
+    print(f"sightline: {to_printable(' '.join(line.split()))}", file=sys.stderr, flush=True)
 
 
-def warn(warnings: Iterable[str]) -> None:
+def print_warnings(warnings: Iterable[str]) -> None:
     for warning in warnings:
-        say(f"warning: {warning}")
+        print_status(f"warning: {warning}")
 
 
-def tell(line: str) -> None:
-    """Print one line of our own among those of an answer."""
-    named = f"{_BOLD}{NAME}{_PLAIN}" if sys.stdout.isatty() else NAME
-    print(f"{named} {plain(line)}")
+def print_details(line: str) -> None:
+    """Print a line about an answer on stderr, dimmed on a terminal."""
+    text = f"sightline: {to_printable(' '.join(line.split()))}"
+    print(f"{_DIM_STYLE}{text}{_RESET_STYLE}" if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
 
-def show(found: Mapping[str, Json]) -> None:
-    """Print one JSON object in one line. What a terminal cannot print is escaped, as JSON does it."""
-    every = sys.stdout.encoding.lower().replace("-", "") in ("utf8", "utf16")
-    text = json.dumps(found, ensure_ascii=not every)
-    print("".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text))
+def print_json(fields: Mapping[str, Json]) -> None:
+    """Print a JSON object on one line. Characters that the terminal can't encode or display are escaped."""
+    is_unicode = sys.stdout.encoding.lower().replace("-", "") in ("utf8", "utf16")
+    text = json.dumps(fields, ensure_ascii=not is_unicode)
+    print("".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in text))
 
 
 @contextmanager
-def progress(words: str) -> Iterator[None]:
-    """Show a line on a terminal while something takes its time."""
+def show_progress(words: str) -> Iterator[None]:
+    """Show a line on the terminal while the context is open."""
     live = sys.stderr.isatty()
     if live:
         print(f"sightline: {words}", end="", file=sys.stderr, flush=True)
@@ -141,63 +137,71 @@ def progress(words: str) -> Iterator[None]:
         yield
     finally:
         if live:
-            print(_BACK, end="", file=sys.stderr, flush=True)
+            print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
 
 
 def confirm(question: str) -> bool:
-    """Ask the user a question on a terminal; where there is none, the answer is no."""
+    """Ask the user a yes-or-no question on the terminal; without a terminal, the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print(f"{NAME} {plain(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"sightline: {to_printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def ask_consent(settings: Settings, record: Store, model: str) -> None:
-    """Ask on a terminal whether images may be sent, where that is not agreed yet; it counts for one provider alone."""
+    """Ask on a terminal whether images may be sent to the model's provider, unless the user has agreed already."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    from sightline.passes.words import SENT
-    from sightline.settings.upstreams import called
-    from sightline.vision.providers import find_named_receiver
+    from sightline.passes.wording import CONSENT_TEXT
+    from sightline.settings.upstreams import format_provider
+    from sightline.vision.providers import find_image_receiver
 
-    provider = find_named_receiver(settings, model or None)
+    provider = find_image_receiver(settings, model or None)
     if not provider or record.policy.read_consents().get(provider, False):
         return
-    if not confirm(f"{SENT.format(called(settings, provider))}: is that all right?"):
+    if not confirm(f"{CONSENT_TEXT.format(format_provider(settings, provider))}: do you allow this?"):
         return
-    if no := record.policy.set_consent(provider, given=True):
-        say(f"that could not be remembered, so nothing is sent: {no}")
+    if refusal := record.policy.set_consent(provider, given=True):
+        print_status(f"the consent could not be saved, so nothing is sent: {refusal}")
 
 
-def print_answer(title: str, text: str) -> None:
-    """Print what was said of images: a title with their names, then the text."""
-    tell(title)
+def print_text(text: str) -> None:
+    """Print a text, line by line."""
     for line in text.splitlines():
-        print(plain(line))
+        print(to_printable(line))
 
 
 def format_usage(usage: Usage, cost_usd: float | None, *, cached: bool) -> str:
     if cached:
-        return "remembered: nobody was asked"
-    counts = [f"{count:,} tokens {way}" for way, count in (("in", usage.input), ("out", usage.output)) if count]
+        return "from the cache"
+    counts = [
+        f"{count:,} tokens {direction}" for direction, count in (("in", usage.input), ("out", usage.output)) if count
+    ]
     price = [format_dollars(cost_usd)] if cost_usd is not None else []
     return ", ".join([*counts, *price]) or "done"
 
 
 def format_dollars(cost: float) -> str:
-    """Write a price as people read it: what costs nothing has no figures, and what costs something is never $0."""
+    """Format a price for people: "at no cost" for zero, and never $0.0000 for anything else."""
     if cost == 0:
         return "at no cost"
-    return f"${cost:.4f}" if cost >= _LEAST else f"less than ${_LEAST:.4f}"
+    return f"${cost:.4f}" if cost >= _MIN_SHOWN_COST else f"less than ${_MIN_SHOWN_COST:.4f}"
 
 
 def read_settings() -> Settings:
-    """Load the settings and say what is wrong with them."""
-    from sightline.settings import load
+    """Load the settings, and print their warnings."""
+    from sightline.settings import load_settings
 
-    settings = load()
-    warn(settings.warnings)
+    settings = load_settings()
+    print_warnings(settings.warnings)
     return settings
+
+
+def read_image(reference: str) -> object:
+    """Return an image argument of the command line: a reference, or for `-` the bytes of standard input."""
+    from sightline.api.input_file import read_image_input
+
+    return read_image_input(sys.stdin.buffer if reference == "-" else reference)
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -205,21 +209,21 @@ def add_json(parser: ArgumentParser) -> None:
 
 
 def list_files(folder: Path) -> list[Path] | None:
-    """Return all files below a folder, also behind links, or None when there are too many to look at."""
+    """Return all files below a folder, following links, or None if there are too many."""
     found: list[Path] = []
     seen = 0
     for parent, folders, names in os.walk(folder, followlinks=True):
         seen += len(folders) + len(names)
-        if seen > _MOST_FILES:
+        if seen > _MAX_FILES:
             return None
         found += (Path(parent, name) for name in names)
     return found
 
 
-def text_of(path: Path) -> str | None:
-    """Return the text of a file, or None when it cannot be read.
+def read_text(path: Path) -> str | None:
+    """Return the text of a file, or None if it cannot be read.
 
-    What is no UTF-8 in it is replaced, as the agents that read the same files do.
+    Bytes that are not UTF-8 are replaced, as the agents that read the same files do.
     """
     try:
         return path.read_text("utf-8-sig", errors="replace")
@@ -227,45 +231,47 @@ def text_of(path: Path) -> str | None:
         return None
 
 
-# Pictures that a person wants as files: the ending of the name decides the format, and no file is lost.
+# Image files: the suffix decides the format, and no file is overwritten by accident.
 
 
 def find_format(path: Path, flag: str) -> str | Refusal:
-    """Return the media type that belongs to the ending of a name."""
+    """Return the media type for the suffix of a file name."""
     if found := _FORMATS.get(path.suffix.lower()):
         return found
     return Refusal(
-        "unsupported_type", f"{path} does not say which format is wanted", f"give {flag} a name that ends in {ENDINGS}"
+        "unsupported_type",
+        f"{path} has no known image format",
+        f"give {flag} a name that ends in {IMAGE_SUFFIXES}",
     )
 
 
 def check_writable(path: Path, flag: str, *, force: bool) -> Refusal | None:
-    """Return why a file cannot be written, as far as that can be told before it is made."""
+    """Return why a file can't be written, as far as that can be known in advance."""
     if os.path.lexists(path):
         if not force:
-            return Refusal("not_permitted", f"{path} is there already", "--force writes over it")
+            return Refusal("not_permitted", f"{path} already exists", "use --force to overwrite it")
         regular = stat.S_ISREG(path.lstat().st_mode)
-        return None if regular else _refuse_file(path, "it is no regular file", flag)
+        return None if regular else _refuse_file(path, "it is not a regular file", flag)
     if not path.parent.is_dir():
         return _refuse_file(path, "there is no such folder", flag)
     writable = os.access(path.parent, os.W_OK | os.X_OK)
-    return None if writable else _refuse_file(path, "nothing can be written there", flag)
+    return None if writable else _refuse_file(path, "the folder is not writable", flag)
 
 
 def write_picture(path: Path, data: bytes, flag: str, *, force: bool) -> Refusal | None:
-    """Write all of it or nothing, and nothing in the place of a device, a pipe, a folder or a link."""
-    from sightline.disk import write_whole
+    """Write a file atomically; refuse to replace a device, a pipe, a folder or a link."""
+    from sightline.disk import write_atomically
 
     try:
-        if no := check_writable(path, flag, force=force):
-            return no
-        write_whole(path, data, mode=0o666, fresh=not force)
+        if refusal := check_writable(path, flag, force=force):
+            return refusal
+        write_atomically(path, data, mode=0o666, exclusive=not force)
     except FileExistsError:
-        return Refusal("not_permitted", f"{path} is there already", "--force writes over it")
-    except OSError as trouble:
-        return _refuse_file(path, trouble.strerror or "the disk refuses it", flag)
+        return Refusal("not_permitted", f"{path} already exists", "use --force to overwrite it")
+    except OSError as error:
+        return _refuse_file(path, error.strerror or "unknown error", flag)
     except ValueError:
-        return Refusal("invalid_input", "that is no path of a file", f"give another {flag}")
+        return Refusal("invalid_input", "this is not the path of a file", f"give another {flag}")
     return None
 
 
@@ -273,12 +279,12 @@ def _refuse_file(path: Path, why: str, flag: str) -> Refusal:
     return Refusal("not_permitted", f"{path} cannot be written: {why}", f"give another {flag}")
 
 
-# Commands of /vision-proxy as verbs of the shell
+# Commands of /vision-proxy as verbs
 
 
-def add_arguments(parser: ArgumentParser, verb: str) -> None:
-    """Add the arguments of a command, as its table has them."""
-    from sightline.commands.table import VERBS
+def add_command_arguments(parser: ArgumentParser, verb: str) -> None:
+    """Add the arguments of a /vision-proxy command from its table."""
+    from sightline.commands.verb_table import VERBS
 
     for argument in VERBS[verb].arguments:
         if argument.kind == "flag":
@@ -294,7 +300,7 @@ def add_arguments(parser: ArgumentParser, verb: str) -> None:
 
 
 def for_shell(refusal: Refusal, verb: str) -> Refusal:
-    """Return a refusal of the grammar with the usage of a verb as it is typed in a shell, not in a conversation."""
+    """Return a refusal of the command grammar with its remedy reworded for the shell."""
     if refusal.remedy.startswith("usage: ") and verb != "vision-proxy":
-        return replace(refusal, remedy=f"see sightline {verb} --help")
+        return replace(refusal, remedy=f"see: sightline {verb} --help")
     return replace(refusal, remedy=refusal.remedy.replace("/vision-proxy ", "sightline vision-proxy "))

@@ -1,11 +1,13 @@
 """What `/vision-proxy …` means and does, once for the shell, the proxy, MCP and ACP.
 
-`table` lists the verbs and their arguments, `grammar` parses them into the `values`, `answer` does what they say.
+`verb_table` lists the verbs and their arguments, `grammar` parses a command into one of the `command_values`, and
+`execution` does what it says.
 """
 
 from sightline.commands.grammar import (
     find_command,
     format_shell,
+    is_answer,
     is_command,
     parse,
     parse_arguments,
@@ -13,19 +15,21 @@ from sightline.commands.grammar import (
     quote_word,
     split_words,
 )
-from sightline.commands.table import NAME, SETTINGS, VERBS, usage
+from sightline.commands.verb_table import ANSWER_PREFIX, NAME, SETTINGS, VERBS, format_usage
 
 __all__ = [
+    "ANSWER_PREFIX",
     "NAME",
     "SETTINGS",
     "VERBS",
     "find_command",
     "format_shell",
+    "format_usage",
+    "is_answer",
     "is_command",
     "parse",
     "parse_arguments",
     "parse_words",
     "quote_word",
     "split_words",
-    "usage",
 ]

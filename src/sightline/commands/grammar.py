@@ -10,9 +10,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sightline.commands.table import NAME, SETTINGS, VERBS, Argument, usage
-from sightline.commands.values import (
-    Change,
+from sightline.commands.command_values import (
+    ChangeSetting,
     Command,
     Consent,
     Describe,
@@ -21,12 +20,13 @@ from sightline.commands.values import (
     Redescribe,
     Status,
     UseModel,
-    sides,
+    get_sides,
 )
-from sightline.model import crop
-from sightline.model.asking import LOCAL
-from sightline.model.crop import Crop, Region
+from sightline.commands.verb_table import ANSWER_PREFIX, NAME, SETTINGS, VERBS, Argument, format_usage
+from sightline.model import geometry
+from sightline.model.geometry import Crop, NamedCrop
 from sightline.model.refusal import Refusal
+from sightline.model.seer import LOCAL_SEER
 
 _BARE_MODES = ("fallback", "always", "off", "route")  # modes that need no verb
 
@@ -44,7 +44,7 @@ _within = {
 
 
 def split_words(text: str) -> list[str] | Refusal:
-    """Split a text into words; those that hold spaces are quoted.
+    """Split a text into words; words with spaces are quoted.
 
     A quote opens only where a word begins, so that an apostrophe within one is just that. A backslash is itself,
     except before a space, a quote or another backslash.
@@ -59,7 +59,7 @@ def split_words(text: str) -> list[str] | Refusal:
             if inner is None:
                 return Refusal("invalid_input", f"the quote {quote} is not closed", f"close it with {_QUOTES[quote]}")
             if inner.end() < len(text) and not text[inner.end()].isspace():
-                return Refusal("invalid_input", f"there is no space after {_show(inner[0])}", "put one there")
+                return Refusal("invalid_input", f"there is no space after {_show(inner[0])}", "add a space")
             words.append(opened[0] + (inner[1] if quote == "'" else _ESCAPED.sub(r"\1", inner[1])))
             at = inner.end()
         else:
@@ -101,10 +101,15 @@ def find_command(text: str) -> str | None:
     return bare if is_command(bare) else None
 
 
+def is_answer(text: str) -> bool:
+    """Return whether a text starts as answers to commands do; those of earlier versions started with the command."""
+    return text.lstrip().startswith(ANSWER_PREFIX) or is_command(text)
+
+
 def parse(text: str) -> Command | Refusal:
     """Parse a command as a person types it into a chat."""
     if not is_command(text):
-        return Refusal("invalid_input", f"it does not begin with {NAME}", usage("status"))
+        return Refusal("invalid_input", f"a command begins with {NAME}", format_usage("status"))
     words = split_words(text.lstrip()[len(NAME) :])
     return words if isinstance(words, Refusal) else parse_words(words)
 
@@ -118,7 +123,7 @@ def parse_words(words: Sequence[str]) -> Command | Refusal:
         verb, rest = "mode", words
     if verb not in VERBS:
         close = difflib.get_close_matches(verb, VERBS, 1)
-        remedy = f"did you mean {close[0]}?" if close else f"one of {', '.join(VERBS)}"
+        remedy = f"did you mean {close[0]}?" if close else f"use one of {', '.join(VERBS)}"
         return Refusal("invalid_input", f"there is no command {_show(verb)}", remedy)
     given = _read_words(verb, rest)
     return given if isinstance(given, Refusal) else _build(given)
@@ -140,7 +145,7 @@ def parse_arguments(verb: str, values: Mapping[str, object]) -> Command | Refusa
             words += texts
         else:
             options[argument.name] = texts
-    return _build(_Given(verb, tuple(words), options))
+    return _build(_VerbInput(verb, tuple(words), options))
 
 
 def format_shell(command: Command) -> str:
@@ -149,25 +154,25 @@ def format_shell(command: Command) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _VerbInput:
     """The words and the options that a verb is given."""
 
     verb: str
     words: tuple[str, ...]
     options: Mapping[str, tuple[str, ...]]
 
-    def option(self, name: str) -> str | None:
+    def get_option(self, name: str) -> str | None:
         return self.options[name][0] if name in self.options else None
 
     def refuse(self, what: str) -> Refusal:
-        return Refusal("invalid_input", what, f"usage: {usage(self.verb)}")
+        return Refusal("invalid_input", what, f"usage: {format_usage(self.verb)}")
 
 
 _CROP_FORMS = ("r=", "n=", "p=")
 _crop = re.compile(r"[0-9]+:").match
 
 
-def _read_words(verb: str, words: Sequence[str]) -> _Given | Refusal:
+def _read_words(verb: str, words: Sequence[str]) -> _VerbInput | Refusal:
     """Tell words and options apart; `--` ends the options."""
     arguments = {argument.name: argument for argument in VERBS[verb].arguments if argument.kind != "word"}
     plain: list[str] = []
@@ -185,12 +190,12 @@ def _read_words(verb: str, words: Sequence[str]) -> _Given | Refusal:
         argument = arguments.get(name)
         fault = _find_option_fault(verb, name, argument, left, valued=bool(equals))
         if argument is None or fault or (name in options and not argument.repeatable):
-            return _Given(verb, (), {}).refuse(fault or f"--{name} is given twice")
+            return _VerbInput(verb, (), {}).refuse(fault or f"--{name} is given twice")
         if argument.kind == "option" and not equals:
             value = left.popleft()
         more = _read_crops(value, left) if argument.repeatable else [value]
         options[name] = (*options.get(name, ()), *more)
-    return _Given(verb, tuple(plain), options)
+    return _VerbInput(verb, tuple(plain), options)
 
 
 def _find_option_fault(verb: str, name: str, argument: Argument | None, left: Sequence[str], *, valued: bool) -> str:
@@ -216,12 +221,12 @@ def _read_crops(first: str, left: deque[str]) -> list[str]:
 # Verbs
 
 
-def _build_describe(given: _Given) -> Command | Refusal:
+def _build_describe(given: _VerbInput) -> Command | Refusal:
     if not given.words or not all(given.words):
         return given.refuse("describe needs an image: a path or sha256:<hex>")
-    if (question := given.option("question")) is not None and not question.strip():
+    if (question := given.get_option("question")) is not None and not question.strip():
         return given.refuse("the question is empty")
-    model, crops = _model_option(given), _build_crops(given)
+    model, crops = _read_model_option(given), _build_crops(given)
     if isinstance(model, Refusal):
         return model
     if isinstance(crops, Refusal):
@@ -230,25 +235,25 @@ def _build_describe(given: _Given) -> Command | Refusal:
     return _check_save(given, command) or command
 
 
-def _check_save(given: _Given, command: Describe) -> Refusal | None:
+def _check_save(given: _VerbInput, command: Describe) -> Refusal | None:
     if not command.save:
         return None
-    whole = not command.crops and not any("#crop:" in image for image in command.images)
-    if len(command.images) == 1 and not command.question and whole:
+    is_whole = not command.crops and not any("#crop:" in image for image in command.images)
+    if len(command.images) == 1 and not command.question and is_whole:
         return None
     return given.refuse("--save is only for one whole image, with no --question and no --crop")
 
 
-def _build_redescribe(given: _Given) -> Command | Refusal:
+def _build_redescribe(given: _VerbInput) -> Command | Refusal:
     if len(given.words) != 1 or not given.words[0]:
         return given.refuse(f"redescribe takes one image, not {len(given.words)}")
     if "#crop:" in given.words[0]:
         return given.refuse("redescribe is only for a whole image")
-    model = _model_option(given)
+    model = _read_model_option(given)
     return model if isinstance(model, Refusal) else Redescribe(given.words[0], model)
 
 
-def _build_consent(given: _Given) -> Command | Refusal:
+def _build_consent(given: _VerbInput) -> Command | Refusal:
     match given.words:
         case () | ("list",):
             return Consent()
@@ -256,27 +261,27 @@ def _build_consent(given: _Given) -> Command | Refusal:
             return Consent(answer)
         case ("yes" | "no" as answer, provider) if provider:
             return Consent(answer, provider)
-    return given.refuse(f"consent does not know {_show(' '.join(given.words))}")
+    return given.refuse(f"consent has no form {_show(' '.join(given.words))}")
 
 
-def _build_use_model(given: _Given) -> Command | Refusal:
+def _build_use_model(given: _VerbInput) -> Command | Refusal:
     if len(given.words) != 1:
         return given.refuse(f"model takes one name, not {len(given.words)}")
     model = _check_seer(given, given.words[0])
     return model if isinstance(model, Refusal) else UseModel(model)
 
 
-def _build_setting(given: _Given) -> Command | Refusal:
+def _build_setting(given: _VerbInput) -> Command | Refusal:
     if len(given.words) != 1:
         return given.refuse(f"{given.verb} takes one value, not {len(given.words)}")
     key = SETTINGS[given.verb]
-    value = key.kind.read(given.words[0])
-    if isinstance(value, (str, int)) and not key.kind.fault(value):
-        return Change(key.name, value)
+    value = key.kind.parse(given.words[0])
+    if isinstance(value, (str, int)) and not key.kind.find_fault(value):
+        return ChangeSetting(key.name, value)
     return given.refuse(f"{given.verb} cannot be {_show(given.words[0])}")
 
 
-def _build_grounding_models(given: _Given) -> Command | Refusal:
+def _build_grounding_models(given: _VerbInput) -> Command | Refusal:
     match given.words:
         case ("add", name):
             return _build_grounding_add(given, name)
@@ -288,53 +293,53 @@ def _build_grounding_models(given: _Given) -> Command | Refusal:
     return given.refuse(_find_grounding_fault(given))
 
 
-def _find_grounding_fault(given: _Given) -> str:
+def _find_grounding_fault(given: _VerbInput) -> str:
     match given.words:
         case ("list" | "reset" | "remove" as action, *_) if given.options:
             return f"{action} takes no options"
         case ("add" | "remove" as action, *models):
             return f"{action} takes one model, not {len(models)}"
         case ("list" | "reset" as action, *_):
-            return f"{action} takes nothing more"
+            return f"{action} takes no arguments"
         case (action, *_):
-            return f"grounding-models does not know {_show(action)}"
-    return "grounding-models needs to know what to do"
+            return f"grounding-models has no action {_show(action)}"
+    return "grounding-models needs an action"
 
 
-def _build_grounding_add(given: _Given, name: str) -> Command | Refusal:
+def _build_grounding_add(given: _VerbInput, name: str) -> Command | Refusal:
     from sightline.grounding.formats import FORMATS  # with all their readers, which few commands need
 
     model = _check_model(given, name)
-    form = given.option("format")
+    form = given.get_option("format")
     if isinstance(model, Refusal):
         return model
     if form is not None and form not in FORMATS:
-        return Refusal("invalid_input", f"there is no format {_show(form)}", f"one of {', '.join(FORMATS)}")
+        return Refusal("invalid_input", f"there is no format {_show(form)}", f"use one of {', '.join(FORMATS)}")
     return GroundingModels("add", model, form or "", "yes" in given.options)
 
 
-def _expect_nothing(command: Command) -> Callable[[_Given], Command | Refusal]:
-    return lambda given: given.refuse(f"{given.verb} takes nothing more") if given.words else command
+def _build_without_words(command: Command) -> Callable[[_VerbInput], Command | Refusal]:
+    return lambda given: given.refuse(f"{given.verb} takes no arguments") if given.words else command
 
 
-def _model_option(given: _Given) -> str | Refusal:
-    name = given.option("model")
+def _read_model_option(given: _VerbInput) -> str | Refusal:
+    name = given.get_option("model")
     return "" if name is None else _check_seer(given, name)
 
 
-def _check_seer(given: _Given, name: str) -> str | Refusal:
+def _check_seer(given: _VerbInput, name: str) -> str | Refusal:
     """Return the name of a model, or of the local reader, which has no provider in front of it."""
-    return LOCAL if name == LOCAL else _check_model(given, name)
+    return LOCAL_SEER if name == LOCAL_SEER else _check_model(given, name)
 
 
-def _check_model(given: _Given, name: str) -> str | Refusal:
+def _check_model(given: _VerbInput, name: str) -> str | Refusal:
     provider, _, model = name.partition("/")
     if provider and model and not re.search(r"\s", name):
         return name
-    return given.refuse(f"{_show(name)} is not a provider and a model with / between them")
+    return given.refuse(f"{_show(name)} is not of the form PROVIDER/MODEL")
 
 
-def _build_crops(given: _Given) -> tuple[tuple[int, Crop], ...] | Refusal:
+def _build_crops(given: _VerbInput) -> tuple[tuple[int, Crop], ...] | Refusal:
     found: dict[int, Crop] = {}
     for written in given.options.get("crop", ()):
         one = _read_crop(given, written)
@@ -343,7 +348,7 @@ def _build_crops(given: _Given) -> tuple[tuple[int, Crop], ...] | Refusal:
         index, part = one
         if index >= len(given.words):
             return given.refuse(
-                f"there is no image {index} to crop: they are counted from 0, up to {len(given.words) - 1}"
+                f"there is no image {index} to crop: images are numbered from 0 to {len(given.words) - 1}"
             )
         if index in found:
             return given.refuse(f"image {index} has two crops")
@@ -351,31 +356,31 @@ def _build_crops(given: _Given) -> tuple[tuple[int, Crop], ...] | Refusal:
     return tuple(found.items())
 
 
-def _read_crop(given: _Given, written: str) -> tuple[int, Crop] | Refusal:
+def _read_crop(given: _VerbInput, written: str) -> tuple[int, Crop] | Refusal:
     alone = len(given.words) == 1 and written.startswith(_CROP_FORMS)  # a single image needs no index
     index, colon, form = (f"0:{written}" if alone else written).partition(":")
     if len(re.findall(r"[rnp]=", written)) > 1:
         return given.refuse(f"the crop {_show(written)} has more than one form")
     if not colon or not re.fullmatch(r"[0-9]{1,9}", index):
         return given.refuse(f"the crop {_show(written)} does not begin with the number of an image and a colon")
-    part = crop.parse(form)
+    part = geometry.parse_crop_text(form)
     if isinstance(part, Refusal):
-        return Refusal("invalid_input", f"the crop {_show(written)} is none: {part.what}", part.remedy)
-    if not isinstance(part, Region) and not all(map(math.isfinite, sides(part))):
-        return given.refuse(f"the crop {_show(written)} does not hold four numbers")
+        return Refusal("invalid_input", f"the crop {_show(written)} is invalid: {part.what}", part.remedy)
+    if not isinstance(part, NamedCrop) and not all(map(math.isfinite, get_sides(part))):
+        return given.refuse(f"the crop {_show(written)} does not have four numbers")
     return int(index), part
 
 
-_BUILDERS: Mapping[str, Callable[[_Given], Command | Refusal]] = {
+_BUILDERS: Mapping[str, Callable[[_VerbInput], Command | Refusal]] = {
     "describe": _build_describe,
     "redescribe": _build_redescribe,
     "consent": _build_consent,
     "model": _build_use_model,
     "grounding-models": _build_grounding_models,
-    "list": _expect_nothing(ListImages()),
-    "status": _expect_nothing(Status()),
+    "list": _build_without_words(ListImages()),
+    "status": _build_without_words(Status()),
 }
 
 
-def _build(given: _Given) -> Command | Refusal:
+def _build(given: _VerbInput) -> Command | Refusal:
     return _BUILDERS.get(given.verb, _build_setting)(given)

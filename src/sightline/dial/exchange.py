@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection to an upstream: requests go out in buffers, answers come back as they arrive."""
+"""One HTTP/1.1 connection to an upstream: writes a request and reads its response as it arrives."""
 
 from __future__ import annotations
 
@@ -13,191 +13,194 @@ Buffer = bytes | bytearray | memoryview
 Header = tuple[bytes, bytes]
 Body = Sequence[Buffer] | AsyncIterator[bytes]
 
-_JOINED = 64 * 1024  # a smaller request is cheaper to copy once than to write in pieces
-_STEP = 512 * 1024  # of a body goes through TLS at once: what is encrypted is kept until the socket has taken it
-_UNREAD = 1024 * 1024  # with more than this unread, the upstream is asked to wait
-_LARGEST_HEAD = 256 * 1024  # of an answer, or of what else in it is no body
-_FOR_A_BYTE = 16  # bytes that may come beside each byte of a body: the framing of a chunk of one byte takes seven
-_FRAMING = (b"content-length", b"transfer-encoding")
+_SMALL_REQUEST = 64 * 1024  # a smaller request is cheaper to copy once than to write in pieces
+_TLS_STEP = 512 * 1024  # bytes that are encrypted at a time: they stay in memory until the socket takes them
+_MAX_UNREAD = 1024 * 1024  # reading pauses when more than this is unread
+_MAX_OVERHEAD_BYTES = 256 * 1024  # bytes of a response that are not body, beyond those that its body allows
+_OVERHEAD_PER_BYTE = 16  # bytes that each byte of a body allows: the framing of a chunk of one byte takes seven
+_FRAMING_HEADERS = (b"content-length", b"transfer-encoding")
 _VERSIONS = ("1.1", "1.0")
-_SOON = 1.0  # seconds: whoever closes so soon after a question has closed before it came
+_RACE_SECONDS = 1.0  # an upstream that closes so soon after a request has closed before the request arrived
 
 
-class Cut(Exception):
-    """The upstream broke off, or said what is no HTTP, before its answer was complete."""
+class BrokenResponse(Exception):
+    """The upstream's response broke off or is not HTTP."""
 
 
-class Endless(Cut):
-    """More came beside the body (headers, trailers, extensions of chunks) than any answer needs."""
+class EndlessResponse(BrokenResponse):
+    """A response has more headers, trailers or chunk extensions than any response needs."""
 
 
 class Exchange(asyncio.Protocol):
-    """A connection and the answer that is being read from it; reused for the next when the answer is whole."""
+    """A connection and the response that is being read from it; reusable once the response is complete."""
 
     def __init__(self) -> None:
         self.closed = False
-        self.rested_at = 0.0
+        self.idle_since = 0.0
         self._written_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
-        self._take: Callable[[bytes], bool] | None = None
-        self._room = asyncio.Event()
-        self._room.set()
-        self._begin(b"", ())
+        self._receiver: Callable[[bytes], bool] | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._reset(b"", ())
 
-    def _begin(self, method: bytes, body: Body) -> None:
+    def _reset(self, method: bytes, body: Body) -> None:
         self.status = 0
         self.headers: list[Header] = []
-        self.heard = False  # a byte of the answer has come
-        self.unheeded = False  # the connection ended before anybody can have worked on the question
-        self._beside = 0  # bytes that came beside the body, less what the body makes up for
-        self.whole = False
-        self._lasting = False  # the upstream takes another request on this connection
-        self._asked = isinstance(body, Sequence)  # the question is written to its end
-        self._bodiless = method in (b"HEAD", b"CONNECT")
-        self._head = False
-        self._framed = False  # the answer says where it ends
-        self._broken: Cut | None = None
+        self.response_begun = False
+        self.can_retry = False  # the connection ended before the upstream can have worked on the request
+        self._overhead = 0  # bytes beside the body, less those that the body allows
+        self.complete = False
+        self._keep_alive = False  # the upstream accepts another request on this connection
+        self._request_written = isinstance(body, Sequence)  # false while a streamed body is incomplete
+        self._has_no_body = method in (b"HEAD", b"CONNECT")
+        self._head_complete = False
+        self._has_framing = False  # the response says where it ends
+        self._error: BrokenResponse | None = None
         self._pieces: list[bytes] = []
-        self._unread = 0
-        self._owed: Iterator[list[Buffer]] | None = None  # what is still to be written of the question
+        self._unread_bytes = 0
+        self._unwritten: Iterator[list[Buffer]] | None = None  # the rest of the request
         self._parser = httptools.HttpResponseParser(self)
 
-    # What the caller does.
-
     async def send(self, method: bytes, head: bytes, body: Body) -> None:
-        """Write a request and wait for the head of its answer; `Cut` when none comes."""
-        self._begin(method, body)
+        """Write a request and wait for the head of its response; raise `BrokenResponse` if none comes."""
+        self._reset(method, body)
         self._written_at = self._loop.time()
         if isinstance(body, Sequence):
-            if sum(map(len, body)) < _JOINED:
+            if sum(map(len, body)) < _SMALL_REQUEST:
                 self._transport.write(b"".join((head, *body)))
-            elif self._secured:
-                self._owed = _steps([head, *body])
-                self._write_on()
+            elif self._uses_tls:
+                self._unwritten = _split_into_steps([head, *body])
+                self._write_more()
             else:
                 self._transport.writelines([head, *body])
         else:
             self._transport.write(head)
-            await self._pour(body)
-        while not self._head:
+            await self._write_stream(body)
+        while not self._head_complete:
             await self._wait()
 
-    async def piece(self) -> bytes | None:
-        """The next bytes of the body as they came, None at its end; `Cut` when it breaks off."""
+    async def read_piece(self) -> bytes | None:
+        """Return the next bytes of the body, or None at its end; raise `BrokenResponse` if it breaks off."""
         while not self._pieces:
-            if self.whole:
+            if self.complete:
                 return None
             await self._wait()
-        return self._gathered()
+        return self._take_pieces()
 
-    async def hand(self, take: Callable[[bytes], bool]) -> None:
-        """Give what comes to `take` as it comes, with no task between, while it says that it takes more."""
-        self._take = take
+    async def hand_over(self, receiver: Callable[[bytes], bool]) -> None:
+        """Pass bytes to `receiver` as they arrive, without waking a task, until it returns false."""
+        self._receiver = receiver
         try:
-            if not (self._pieces or self.whole):
+            if not (self._pieces or self.complete):
                 await self._wait()
         finally:
-            self._take = None
+            self._receiver = None
 
-    def _handed(self) -> bool:
-        """Whether nobody need wake up for what has come."""
-        if self._take is None or not self._pieces or self.whole or self._broken is not None:
+    def _try_hand_over(self) -> bool:
+        """Return whether a receiver took what has arrived, so that no task has to wake up for it."""
+        if self._receiver is None or not self._pieces or self.complete or self._error is not None:
             return False
-        return self._take(self._gathered())
+        return self._receiver(self._take_pieces())
 
-    def _gathered(self) -> bytes:
+    def _take_pieces(self) -> bytes:
         pieces, self._pieces = self._pieces, []
-        if self._unread > _UNREAD:
+        if self._unread_bytes > _MAX_UNREAD:
             self._transport.resume_reading()
-        self._unread = 0
+        self._unread_bytes = 0
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def read(self, most: int, silence: float | None = None) -> bytes:
-        """The beginning of the body, at most about so many bytes of it; `TimeoutError` when nothing comes so long."""
+    async def read(self, max_bytes: int, silence_seconds: float | None = None) -> bytes:
+        """Return the body, or about `most` bytes of it; raise `TimeoutError` after a silence of `silence_seconds`."""
         parts: list[bytes] = []
-        while most > 0:
-            async with asyncio.timeout(silence):
-                piece = await self.piece()
+        while max_bytes > 0:
+            async with asyncio.timeout(silence_seconds):
+                piece = await self.read_piece()
             if piece is None:
                 break
             parts.append(piece)
-            most -= len(piece)
+            max_bytes -= len(piece)
         return b"".join(parts)
 
-    async def peek(self, most: int, seconds: float | None, enough: Callable[[bytes], bool] | None = None) -> bytes:
-        """What of the beginning has come when it is whole, enough, broken off or too slow; it will be read again."""
-        data = self._gathered() if self._pieces else b""
-        if not ((data and enough is not None and enough(data)) or self.whole or len(data) >= most):
-            data = await self._peeked(bytearray(data), most, seconds, enough)
+    async def peek(
+        self, max_bytes: int, seconds: float | None, is_enough: Callable[[bytes], bool] | None = None
+    ) -> bytes:
+        """Return the beginning of the body without consuming it.
+
+        Wait until it is complete or broken off, has `most` bytes, satisfies `is_enough`, or `seconds` have passed.
+        """
+        data = self._take_pieces() if self._pieces else b""
+        if not ((data and is_enough is not None and is_enough(data)) or self.complete or len(data) >= max_bytes):
+            data = await self._peek_more(bytearray(data), max_bytes, seconds, is_enough)
         self._pieces[:0] = [data] if data else []
         return data
 
-    async def _peeked(
-        self, seen: bytearray, most: int, seconds: float | None, enough: Callable[[bytes], bool] | None
+    async def _peek_more(
+        self, seen: bytearray, max_bytes: int, seconds: float | None, is_enough: Callable[[bytes], bool] | None
     ) -> bytes:
         try:
             async with asyncio.timeout(seconds):
-                while len(seen) < most and (piece := await self.piece()) is not None:
+                while len(seen) < max_bytes and (piece := await self.read_piece()) is not None:
                     seen += piece
-                    if enough is not None and enough(bytes(seen)):
+                    if is_enough is not None and is_enough(bytes(seen)):
                         break
-        except (TimeoutError, Cut):
+        except (TimeoutError, BrokenResponse):
             pass
         return bytes(seen)
 
     @property
-    def ready(self) -> bool:
-        """Nobody who reads now would have to wait."""
-        return self.whole or bool(self._pieces)
+    def has_data(self) -> bool:
+        """Whether `read_piece` would return without waiting."""
+        return self.complete or bool(self._pieces)
 
     @property
-    def drained(self) -> bool:
-        """The answer is whole and has been read to its end."""
-        return self.whole and not self._pieces
+    def fully_read(self) -> bool:
+        """Whether the response is complete and all of it has been read."""
+        return self.complete and not self._pieces
 
     @property
     def reusable(self) -> bool:
-        """May another request follow? Not while an answer is unread, or bytes of a question are owed."""
-        asked = self._asked and self._owed is None and not self._transport.get_write_buffer_size()
-        return self.drained and self._lasting and asked
+        """Whether another request may follow: the response has been read, and all of the request has been written."""
+        written = self._request_written and self._unwritten is None and not self._transport.get_write_buffer_size()
+        return self.fully_read and self._keep_alive and written
 
-    def header(self, name: bytes) -> bytes:
+    def get_header(self, name: bytes) -> bytes:
         return next((value for key, value in self.headers if key == name), b"")
 
     def close(self) -> None:
         self._transport.abort()
 
-    async def secured(self, context: ssl.SSLContext, host: str) -> Exchange:
-        """The same connection, with TLS on it from here on."""
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> Exchange:
+        """Return an exchange on the same connection that uses TLS from here on."""
         inner = Exchange()
         transport = await self._loop.start_tls(self._transport, inner, context, server_hostname=host)
         assert transport is not None
         inner.connection_made(transport)
         return inner
 
-    def _write_on(self) -> None:
-        """As much of what is owed as there is room for."""
-        while self._owed is not None and self._room.is_set() and not self.closed:
-            step = next(self._owed, None)
+    def _write_more(self) -> None:
+        """Write as much of the rest of the request as there is room for."""
+        while self._unwritten is not None and self._writable.is_set() and not self.closed:
+            step = next(self._unwritten, None)
             if step is None:
-                self._owed = None
+                self._unwritten = None
             else:
                 self._transport.writelines(step)
 
-    async def _pour(self, body: AsyncIterator[bytes]) -> None:
+    async def _write_stream(self, body: AsyncIterator[bytes]) -> None:
         async for piece in body:
-            if self.heard or self.closed:  # an answer before the end of the question: a refusal of it
+            if self.response_begun or self.closed:  # a response before the end of the request rejects it
                 return
             self._transport.write(piece)
-            await self._room.wait()
-        self._asked = True
+            await self._writable.wait()
+        self._request_written = True
 
     async def _wait(self) -> None:
-        if self._broken is not None:
-            raise self._broken
+        if self._error is not None:
+            raise self._error
         if self.closed:
-            raise Cut("the connection was closed")
+            raise BrokenResponse("the connection was closed")
         self._waiter = self._loop.create_future()
         try:
             await self._waiter
@@ -208,111 +211,111 @@ class Exchange(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    # What the transport says.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._secured = transport.get_extra_info("ssl_object") is not None
+        self._uses_tls = transport.get_extra_info("ssl_object") is not None
 
     def data_received(self, data: bytes) -> None:
-        if self.whole:  # words after the last word: this connection cannot be trusted with another request
-            self._lasting = False
+        if self.complete:  # bytes after the response: this connection is not safe for another request
+            self._keep_alive = False
             self.close()
             return
-        self.heard = True
-        if not self._asked:
-            self._room.set()  # whoever waits to write learns that there is an answer already
-        self._beside += len(data)
+        self.response_begun = True
+        if not self._request_written:
+            self._writable.set()  # `_write_stream` stops when there is a response
+        self._overhead += len(data)
         try:
             self._parser.feed_data(data)
-            if self._beside > _LARGEST_HEAD:
-                self._spoilt(Endless("its head has no end"))
+            if self._overhead > _MAX_OVERHEAD_BYTES:
+                self._fail(EndlessResponse("its headers are too long"))
         except httptools.HttpParserError as error:
-            refused = error.__context__  # what a callback raised
-            self._spoilt(refused if isinstance(refused, Cut) else Cut("the answer is not HTTP"))
-        if not self._handed():
+            cause = error.__context__  # what a callback raised
+            self._fail(cause if isinstance(cause, BrokenResponse) else BrokenResponse("the response is not HTTP"))
+        if not self._try_hand_over():
             self._wake()
 
-    def _spoilt(self, why: Cut) -> None:
-        self._broken = why
-        self._lasting = False
+    def _fail(self, error: BrokenResponse) -> None:
+        self._error = error
+        self._keep_alive = False
         self.close()
 
     def pause_writing(self) -> None:
-        self._room.clear()
+        self._writable.clear()
 
     def resume_writing(self) -> None:
         self._written_at = self._loop.time()
-        self._room.set()
-        self._write_on()
+        self._writable.set()
+        self._write_more()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
-        self._lasting = False
-        writing = self._owed is not None or not self._room.is_set()
-        self.unheeded = not self.heard and (writing or self._loop.time() - self._written_at < _SOON)
-        self._owed = None
-        if self._head and not self._framed and exc is None and self._broken is None:
-            self.whole = True  # an answer without a length ends with its connection
-        self._room.set()
+        self._keep_alive = False
+        writing = self._unwritten is not None or not self._writable.is_set()
+        self.can_retry = not self.response_begun and (writing or self._loop.time() - self._written_at < _RACE_SECONDS)
+        self._unwritten = None
+        if self._head_complete and not self._has_framing and exc is None and self._error is None:
+            self.complete = True  # a response without a length ends with its connection
+        self._writable.set()
         self._wake()
 
-    # What the parser says.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
-        if self.whole:  # … and these came along with it
-            raise Cut("the answer goes on after its end")
+        if self.complete:  # bytes after the response, in the same read
+            raise BrokenResponse("the response goes on after its end")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._head:  # a trailer is none
+        if self._head_complete:  # a trailer
             return
         name = name.lower()
-        if name in _FRAMING:
-            self._framed = True
-            # Any other coding would reach the client as if it were the content.
+        if name in _FRAMING_HEADERS:
+            self._has_framing = True
+            # Another coding would reach the client as if it were the content.
             if name == b"transfer-encoding" and value.strip(b" \t").lower() != b"chunked":
-                raise Cut("its transfer-encoding is not supported")
+                raise BrokenResponse("its transfer-encoding is not supported")
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         if self._parser.get_http_version() not in _VERSIONS:
-            raise Cut("it does not speak HTTP/1.1")
-        if status == 101:  # nobody asked for it, and what follows is no HTTP
-            raise Cut("it switched to another protocol")
+            raise BrokenResponse("it does not speak HTTP/1.1")
+        if status == 101:  # it was not requested, and what follows is not HTTP
+            raise BrokenResponse("it switched to another protocol")
         if status < 200:
             return
         self.status = status
-        self._head = True
-        self.whole = self._bodiless  # what the parser takes for the body of a HEAD never comes
+        self._head_complete = True
+        self.complete = self._has_no_body  # the parser would wait for the body of a HEAD, which never comes
 
     def on_body(self, body: bytes) -> None:
-        self._beside = max(0, self._beside - _FOR_A_BYTE * len(body))
-        if self._bodiless:
+        self._overhead = max(0, self._overhead - _OVERHEAD_PER_BYTE * len(body))
+        if self._has_no_body:
             return
         self._pieces.append(body)
-        self._unread += len(body)
-        if self._unread > _UNREAD:
+        self._unread_bytes += len(body)
+        if self._unread_bytes > _MAX_UNREAD:
             self._transport.pause_reading()
 
     def on_message_complete(self) -> None:
-        if not self._head:  # an interim answer; the real one follows
+        if not self._head_complete:  # an interim response; the final one follows
             self.headers = []
-            self._framed = False
+            self._has_framing = False
             return
-        self.whole = True
-        self._lasting = self._parser.should_keep_alive() and not self._bodiless
+        self.complete = True
+        self._keep_alive = self._parser.should_keep_alive() and not self._has_no_body
 
 
-def _steps(buffers: Sequence[Buffer]) -> Iterator[list[Buffer]]:
-    """The same bytes in steps of one size, so that not all of them are handed over at once."""
+def _split_into_steps(buffers: Sequence[Buffer]) -> Iterator[list[Buffer]]:
+    """Yield the same bytes in steps of one size, so that the transport doesn't get all of them at once."""
     step: list[Buffer] = []
-    room = _STEP
+    room = _TLS_STEP
     for buffer in buffers:
         view = memoryview(buffer)
         while len(view) >= room:
             yield [*step, view[:room]]
-            view, step, room = view[room:], [], _STEP
+            view, step, room = view[room:], [], _TLS_STEP
         step.append(view)
         room -= len(view)
     yield step

@@ -1,8 +1,6 @@
-"""The driver of the pure middle: all that waits, reads a clock or touches the outside world stands here."""
+"""The engine drives the pure passes: it answers their needs, and does everything that waits or touches the outside."""
 
-from sightline.engine.answers import Reading
-from sightline.engine.driver import MOST_IMAGES, MOST_MESSAGES, Engine, known_profile
-from sightline.engine.options import Options
-from sightline.engine.repairs import Prepared
+from sightline.engine.driver import MAX_IMAGES, MAX_MESSAGES, Engine, find_profile
+from sightline.engine.requests import EngineOptions, PreparedRequest, Reading
 
-__all__ = ["MOST_IMAGES", "MOST_MESSAGES", "Engine", "Options", "Prepared", "Reading", "known_profile"]
+__all__ = ["MAX_IMAGES", "MAX_MESSAGES", "Engine", "EngineOptions", "PreparedRequest", "Reading", "find_profile"]

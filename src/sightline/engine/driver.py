@@ -1,4 +1,4 @@
-"""Decides, finds out what the passes need to know, and decides again."""
+"""The engine: reads a request, runs the passes until they need nothing more, and repairs rejected requests."""
 
 from __future__ import annotations
 
@@ -9,316 +9,346 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
-from sightline.engine.answers import Answers, Reading, named
-from sightline.engine.descriptions import Descriptions
-from sightline.engine.images import ImageChecker, Images, probed
-from sightline.engine.options import Options
-from sightline.engine.repairs import Prepared, ways
-from sightline.model import receipt
-from sightline.model.facts import Facts, Needs
-from sightline.model.fate import Refused
-from sightline.model.fence import sound
-from sightline.model.ports import Store
-from sightline.model.profile import Lesson, Profile, WireName
+from sightline.engine.describer import Describer
+from sightline.engine.inline_images import ImageChecker, InlineImages, probe_inline
+from sightline.engine.needs import NeedResolver
+from sightline.engine.requests import EngineOptions, PreparedRequest, Reading, find_repairs
+from sightline.model import records
+from sightline.model.facts import Facts, Needs, Rules
+from sightline.model.fence import replace_surrogates
+from sightline.model.ports import ConversationStore, DescriptionStore, ImageStore, PolicyStore
+from sightline.model.profile import Lesson, Profile, RequestOrigin, Upstream, WireName
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Rules
-from sightline.model.scene import Json, Scene, Sight
-from sightline.model.source import Inline
-from sightline.model.upstream import Upstream, Visitor
+from sightline.model.scene import InlineSource, Json, Refused, Scene, Sight
 from sightline.passes import decide
-from sightline.passes.together import route
-from sightline.pixels.worker import Workers
-from sightline.profiles import lookup
-from sightline.profiles.lookup import Override
-from sightline.profiles.rejections import lesson
-from sightline.vision.fairness import Offload
-from sightline.vision.lru_cache import LruCache
+from sightline.passes.tell import choose_route
+from sightline.pixels.workers import WorkerPool
+from sightline.profiles import profile_lookup
+from sightline.profiles.profile_lookup import ProfileOverride
+from sightline.profiles.rejections import parse_rejection
+from sightline.vision.concurrency import ComputeThread, LruCache
 from sightline.vision.service import VisionService
-from sightline.wire import routed
-from sightline.wire.codec import Codec
-from sightline.wire.jsontext import Document, Lifted, lift_runs
-from sightline.wire.shape import Whole, items, value_in
+from sightline.wire import Codec, rerouting
+from sightline.wire.json_document import JsonDocument, LiftedBody, lift_runs
+from sightline.wire.json_tree import PlainTexts, get_list, get_value
 
 _LESSON_DAYS = 7.0
 _SUSPICION_SECONDS = 3600.0
-_SUSPICIONS = 256
-_ROUNDS = 8
-MOST_IMAGES = 5_000  # in a request; the most that any provider takes are 3,600
-MOST_MESSAGES = 100_000  # in a request, as many as Anthropic takes
-_LIFTED_AT_ONCE = 4 * 1024 * 1024  # bytes: of a larger body even the base64 is lifted out in a thread
-_PARSED_AT_ONCE = 128 * 1024  # bytes without base64: a larger body is parsed in a thread
-_PREPARED_AT_ONCE = 64 * 1024  # bytes without base64: a larger body with images is prepared in a thread
-_HASHED_AT_ONCE = 8 * 1024 * 1024  # bytes: of a larger body the images are compared and hashed in a thread
-_SHORT = 4096  # bytes without base64: of a shorter body not even the parts are counted
+_SUSPICIONS_KEPT = 256
+_MAX_ROUNDS = 8
+MAX_IMAGES = 5_000  # in a request; no provider takes more than 3,600
+MAX_MESSAGES = 100_000  # in a request, as many as Anthropic takes
+# Above these sizes, work on a body is done in a thread. Sizes without base64 are those of the skeleton.
+_LIFT_INLINE_BYTES = 4 * 1024 * 1024  # lift the base64 out
+_PARSE_INLINE_BYTES = 128 * 1024  # without base64: parse
+_PREPARE_INLINE_BYTES = 64 * 1024  # without base64: prepare a body with images
+_HASH_INLINE_BYTES = 8 * 1024 * 1024  # compare and hash the images
+_SHORT_BYTES = 4096  # without base64: below, the parts aren't even counted
 _FEW_PARTS = 500  # messages, or parts of them
 _FEW_IMAGES = 100
-_REMEDY = "it is forwarded as it came"
-_TOO_MANY_IMAGES = Refusal("too_large", f"there are more than {MOST_IMAGES:,} images", _REMEDY)
-_TOO_MANY_MESSAGES = Refusal("too_large", f"there are more than {MOST_MESSAGES:,} messages", _REMEDY)
+_REMEDY = "it is forwarded unchanged"
+_TOO_MANY_IMAGES = Refusal("too_large", f"there are more than {MAX_IMAGES:,} images", _REMEDY)
+_TOO_MANY_MESSAGES = Refusal("too_large", f"there are more than {MAX_MESSAGES:,} messages", _REMEDY)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_POISON_REMEMBERED = 1024
+_POISON_KEPT = 1024
 
 
 class Engine:
-    def __init__(self, record: Store, vision: VisionService, options: Options, workers: Workers) -> None:
-        self._record = record
+    """Prepares requests for an upstream. Everything that waits or reads a clock is here; the passes are pure."""
+
+    def __init__(
+        self,
+        vision: VisionService,
+        options: EngineOptions,
+        workers: WorkerPool,
+        *,
+        images: ImageStore,
+        descriptions: DescriptionStore,
+        conversations: ConversationStore,
+        policy: PolicyStore,
+    ) -> None:
+        self._policy = policy
         self._options = options
-        self._offload = Offload()
-        checker, images = ImageChecker(workers), Images(record)
-        descriptions = Descriptions(record, vision, options, checker, images, workers)
-        self._answers = Answers(record, checker, images, descriptions, options, self.offload)
-        self._poison: LruCache[str] = LruCache(_POISON_REMEMBERED)
-        self._moved: LruCache[str] = LruCache(_SUSPICIONS)  # where images were once moved out of tool results in vain
-        self._suspected: LruCache[tuple[float, Lesson]] = LruCache(_SUSPICIONS)
+        self._thread = ComputeThread()
+        self._images = InlineImages(images)
+        checker = ImageChecker(workers)
+        describer = Describer(images, descriptions, vision, options, checker, self._images, workers)
+        self._resolver = NeedResolver(
+            descriptions, conversations, checker, self._images, describer, options, self.offload
+        )
+        self._poison: LruCache[str] = LruCache(_POISON_KEPT)
+        self._hoists_tried: LruCache[str] = LruCache(
+            _SUSPICIONS_KEPT
+        )  # models for which images were hoisted out of tool results after a rejection
+        self._suspected: LruCache[tuple[float, Lesson]] = LruCache(_SUSPICIONS_KEPT)
 
     def read_objects(self, tree: Json, wire: Codec) -> Reading:
-        """What stands in a body that a program holds as objects."""
-        whole = Whole()
-        return Reading(wire, tree, whole, wire.read(tree, whole))
+        """Read a body that a program holds as objects."""
+        texts = PlainTexts()
+        return Reading(wire, tree, texts, wire.read(tree, texts))
 
     def read(self, body: bytes | bytearray, wire: Codec) -> Reading | None:
-        """What stands in a body; None for one that cannot be read, which then goes on untouched."""
-        reading = _read(_lifted(body), wire)
+        """Read a body; None if it can't be read, and must be forwarded unchanged."""
+        reading = _parse(_lift(body), wire)
         return None if isinstance(reading, Refusal) else reading
 
     async def open(
         self, body: bytes | bytearray, wire: Codec, caller: Callable[[], str] = str
     ) -> Reading | Refusal | None:
-        """Read a body without holding up the event loop; a refusal says by which bound it is too large to be read.
+        """Read a body without blocking the event loop; a refusal says which limit it exceeds.
 
-        `caller` says whose it is: callers with large bodies take turns.
+        `caller` returns who sent it: callers with large bodies take turns.
         """
-        if len(body) > _LIFTED_AT_ONCE:
-            return await self._offload.run(owner := caller(), lambda: _read(_lifted(body), wire, owner))
-        lifted = _lifted(body)
-        if len(lifted.skeleton) > _PARSED_AT_ONCE:
-            return await self._offload.run(owner := caller(), _read, lifted, wire, owner)
+        if len(body) > _LIFT_INLINE_BYTES:
+            return await self._thread.run(owner := caller(), lambda: _parse(_lift(body), wire, owner))
+        lifted = _lift(body)
+        if len(lifted.skeleton) > _PARSE_INLINE_BYTES:
+            return await self._thread.run(owner := caller(), _parse, lifted, wire, owner)
         document = lifted.parse()
         if document is None:
             return None
         if many := _has_many_parts(document, wire):
-            return await self._offload.run(owner := caller(), _understand, document, wire, many, owner)
-        return _understand(document, wire, many)
+            return await self._thread.run(owner := caller(), _read_scene, document, wire, many, owner)
+        return _read_scene(document, wire, many)
 
     @property
-    def thread(self) -> Offload:
-        """The thread for long computations; there is one for all surfaces of a process."""
-        return self._offload
+    def compute_thread(self) -> ComputeThread:
+        """The thread for long computations, which all surfaces of a process share."""
+        return self._thread
 
     async def offload(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what `work` on a reading returns; if the reading is heavy, it is done in a thread."""
+        """Call `work`, in a thread if the reading is heavy, and return its result."""
         if not reading.heavy:
             return work(*args, **kwargs)
-        return await self._offload.run(reading.caller, work, *args, **kwargs)
+        return await self._thread.run(reading.caller, work, *args, **kwargs)
 
-    def sees(self, visitor: Visitor, model: str) -> bool:
-        """Does this model get pixels?"""
-        return self._options.mode != "always" and self._profile(visitor, model).vision is not False
+    def can_see(self, origin: RequestOrigin, model: str) -> bool:
+        """Return whether this model gets pixels."""
+        return self._options.mode != "always" and self._find_profile(origin, model).vision is not False
 
-    def names(self, reading: Reading) -> tuple[str, ...]:
-        """Of what was spoken: before its messages, and up to each; none where it is nested too deep."""
-        known = named(reading, spoken=True)
-        return () if known is None else (known.head, *known.names)
+    def name_messages(self, reading: Reading) -> tuple[str, ...]:
+        """Return the names of a conversation by its text: before the first message, and up to each message.
 
-    def references(self, reading: Reading, visitor: Visitor) -> list[str]:
-        """The images of a body that were kept for this visitor, by their sha256 and the file that they came from."""
-        return self._answers.references(reading.scene.sights, visitor)
+        They are empty if the body is nested too deep.
+        """
+        names = reading.name_messages(text_only=True)
+        return () if names is None else (names.head_name, *names.names)
+
+    def list_references(self, reading: Reading, origin: RequestOrigin) -> list[str]:
+        """Return the images of a body that are kept for this client, each as its reference and its file name."""
+        return self._images.list_references(reading.scene.sights, origin)
 
     async def prepare(
         self,
         reading: Reading,
-        visitor: Visitor,
+        origin: RequestOrigin,
         paid: bool = True,
         references: bool | None = None,
-        meant: Callable[[Profile], Profile] = lambda known: known,
-    ) -> Prepared:
-        """`references` stands for the setting of this name; `meant` is what a door knows beyond the profile."""
-        reading = self._routed(_sound(reading), visitor)
+        adjust_profile: Callable[[Profile], Profile] = lambda known: known,
+    ) -> PreparedRequest:
+        """Return the request as the upstream should get it.
+
+        `paid`: the request is not a free one, such as counting tokens. `references` overrides the setting of this name;
+        `adjust_profile` adds what the surface knows about the model.
+        """
+        reading = self._route(_clean_model_name(reading), origin)
         poison = (
-            await self.offload(reading, self._poisoned, reading.scene, visitor) if self._poison else frozenset[str]()
+            await self.offload(reading, self._find_poisoned_images, reading.scene, origin)
+            if self._poison
+            else frozenset[str]()
         )
-        profile = meant(self._profile(visitor, reading.scene.model))
-        if reading.routing is not None:  # who sees for this upstream is said: it looks for the other one as well
-            profile = replace(profile, sibling=self._image_model(visitor))
+        profile = adjust_profile(self._find_profile(origin, reading.scene.model))
+        if reading.routing is not None:  # the model for images is named: it also describes them for the other one
+            profile = replace(profile, sibling=self._get_image_model(origin))
         rules = Rules(
             profile=profile,
             mode=self._options.mode,
             max_images=self._options.max_images,
-            max_batch=self._options.max_batch,
-            joint_turns=self._options.joint_turns,
-            paid=paid,
+            max_joint_images=self._options.max_batch,
+            joint_by_turn=self._options.joint_turns,
+            may_pay=paid,
             retention=self._options.retention,
-            poison=poison,
-            references=self._options.references if references is None else references,
-            by_turn=reading.routing is not None,
+            unreadable_keys=poison,
+            add_references=self._options.references if references is None else references,
+            pixels_this_turn_only=reading.routing is not None,
         )
-        return await self._prepared(reading, visitor, rules)
+        return await self._run_passes(reading, origin, rules)
 
-    def _image_model(self, visitor: Visitor) -> str:
-        """By its name at this upstream, with which the settings may lead it."""
-        return self._options.image_model.removeprefix(f"{visitor.upstream.name}/")
+    def _get_image_model(self, origin: RequestOrigin) -> str:
+        """Return the name of the image model at this upstream: the settings may put the upstream's name before it."""
+        return self._options.image_model.removeprefix(f"{origin.upstream.name}/")
 
-    def _routed(self, reading: Reading, visitor: Visitor) -> Reading:
-        """With the model that takes it, where turns with new images have one of their own."""
-        scene, image_model = reading.scene, self._image_model(visitor)
+    def _route(self, reading: Reading, origin: RequestOrigin) -> Reading:
+        """Return the reading with the model for its turn, if turns with new images have a model of their own."""
+        scene, image_model = reading.scene, self._get_image_model(origin)
         wanted = self._options.mode == "route" and image_model and image_model != scene.model
-        # What a provider holds of a conversation, it may hold for one model alone.
-        if not wanted or scene.partial or reading.wire.name not in routed.WIRES:
+        # If the provider stores a part of the conversation, it may do so for one model only.
+        if not wanted or scene.is_partial or reading.wire.name not in rerouting.REROUTED_WIRES:
             return reading
-        if self._profile(visitor, image_model).vision is False:
+        if self._find_profile(origin, image_model).vision is False:
             return reading
-        way = route(scene.with_sights(tuple(filter(_is_image, scene.sights))), image_model)
-        return replace(reading, scene=replace(scene, model=way.model), routing=way)
+        routing = choose_route(scene.with_sights(tuple(filter(_is_image, scene.sights))), image_model)
+        return replace(reading, scene=replace(scene, model=routing.model), routing=routing)
 
-    def _profile(self, visitor: Visitor, model: str) -> Profile:
-        said, hoist = self._options.overrides, self._options.hoist
-        known = known_profile(self._record, visitor.upstream, visitor.wire, model, said, hoist=hoist)
-        suspicion = self._suspected.get((visitor.upstream.name, model))
+    def _find_profile(self, origin: RequestOrigin, model: str) -> Profile:
+        overrides, hoist = self._options.overrides, self._options.hoist
+        known = find_profile(self._policy, origin.upstream, origin.wire, model, overrides, hoist=hoist)
+        suspicion = self._suspected.get((origin.upstream.name, model))
         if suspicion is None or suspicion[0] < time.monotonic():
             return known
-        return known.learnt(suspicion[1])
+        return known.apply_lesson(suspicion[1])
 
-    async def repair(self, before: Prepared, visitor: Visitor, status: int, text: str) -> Prepared | None:
-        """The body again, after a rejection; None when images were not its cause, or nothing else can be done."""
-        said = lesson(status, text)
-        if said is None:
+    async def repair(
+        self, before: PreparedRequest, origin: RequestOrigin, status: int, text: str
+    ) -> PreparedRequest | None:
+        """Prepare a rejected request in another way; None if images were not the cause, or nothing else can help."""
+        rejection = parse_rejection(status, text)
+        if rejection is None:
             return None
-        place = (visitor.upstream.name, visitor.wire, before.scene.model)
-        for rules, taught in ways(before, said):
-            if taught.lesson and taught.lesson.tool_images:
-                if place in self._moved:  # that was tried before, and did not help
+        place = (origin.upstream.name, origin.wire, before.scene.model)
+        for rules, repair_lesson in find_repairs(before, rejection):
+            if repair_lesson.lesson and repair_lesson.lesson.tool_images:
+                if place in self._hoists_tried:  # and it didn't help
                     continue
-                self._moved.put(place, said.kind)
-            after = await self._prepared(before.reading, visitor, rules)
+                self._hoists_tried.put(place, rejection.kind)
+            after = await self._run_passes(before.reading, origin, rules)
             if after.scene != before.scene:
-                note = f"sent again after the upstream said {status} ({said.kind})"
-                poison = _refused(after.scene) if rules.distrust else frozenset[str]()
+                note = f"sent again after the upstream said {status} ({rejection.kind})"
+                poison = _list_refused_keys(after.scene) if rules.check_all_images else frozenset[str]()
                 return replace(
                     after,
                     receipt=replace(after.receipt, notes=(*after.receipt.notes, note)),
-                    taught=replace(taught, poison=poison),
+                    repair_lesson=replace(repair_lesson, poison=poison),
                 )
         return None
 
-    async def taken(self, prepared: Prepared, visitor: Visitor) -> None:
-        """A repaired request was accepted: what it took to repair it was right, and is remembered."""
-        if prepared.taught is None:
+    async def confirm_repair(self, prepared: PreparedRequest, origin: RequestOrigin) -> None:
+        """Remember what it took to repair a request, once the upstream has accepted it."""
+        if prepared.repair_lesson is None:
             return
-        for key in prepared.taught.poison:
-            self._poison.put((visitor.upstream.name, key), key)
-        if lesson := prepared.taught.lesson:
-            name, model = visitor.upstream.name, prepared.scene.model
-            await asyncio.to_thread(self._record.policy.keep_lesson, name, model, lesson, _LESSON_DAYS)
-        if suspected := prepared.taught.suspected:
+        for key in prepared.repair_lesson.poison:
+            self._poison.put((origin.upstream.name, key), key)
+        if lesson := prepared.repair_lesson.lesson:
+            name, model = origin.upstream.name, prepared.scene.model
+            await asyncio.to_thread(self._policy.keep_lesson, name, model, lesson, _LESSON_DAYS)
+        if suspected := prepared.repair_lesson.suspected:
             until = time.monotonic() + _SUSPICION_SECONDS
-            self._suspected.put((visitor.upstream.name, prepared.scene.model), (until, suspected))
+            self._suspected.put((origin.upstream.name, prepared.scene.model), (until, suspected))
 
-    async def _prepared(self, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
+    async def _run_passes(self, reading: Reading, origin: RequestOrigin, rules: Rules) -> PreparedRequest:
         facts: Facts | None = None
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             if reading.heavy:
-                outcome = await self.offload(reading, self._attempt, reading, visitor, rules, facts)
+                outcome = await self.offload(reading, self._decide, reading, origin, rules, facts)
             else:
-                outcome = self._attempt(reading, visitor, rules, facts)
-            if isinstance(outcome, Prepared):
+                outcome = self._decide(reading, origin, rules, facts)
+            if isinstance(outcome, PreparedRequest):
                 return outcome
             facts, needs = outcome
-            facts = facts.with_answers(await self._answers.to(needs, reading, visitor, rules))
-        raise AssertionError("the passes ask without end")
+            facts = facts.with_facts(await self._resolver.resolve(needs, reading, origin, rules))
+        raise AssertionError("the passes never stop asking")
 
-    def _attempt(
-        self, reading: Reading, visitor: Visitor, rules: Rules, facts: Facts | None
-    ) -> Prepared | tuple[Facts, Needs]:
-        """Decide with these facts, at first with those at hand; return also what has to be known before."""
-        known = Facts(self._answers.at_hand(reading.scene, visitor, rules)) if facts is None else facts
+    def _decide(
+        self, reading: Reading, origin: RequestOrigin, rules: Rules, facts: Facts | None
+    ) -> PreparedRequest | tuple[Facts, Needs]:
+        """Return the prepared request, or the facts so far and the needs that must be answered first."""
+        known = Facts(self._resolver.answer_cheap_needs(reading.scene, origin, rules)) if facts is None else facts
         outcome = decide(reading.scene, known, rules)
-        return (known, outcome) if isinstance(outcome, Needs) else _written(outcome, known, reading, visitor, rules)
+        return (known, outcome) if isinstance(outcome, Needs) else _lower(outcome, known, reading, origin, rules)
 
-    def _poisoned(self, scene: Scene, visitor: Visitor) -> frozenset[str]:
-        """Return the images that this upstream could not read before; it takes a hash of every image."""
-        keys = (sight.source.key for sight in scene.sights if isinstance(sight.source, Inline))
-        return frozenset(key for key in keys if (visitor.upstream.name, key) in self._poison)
+    def _find_poisoned_images(self, scene: Scene, origin: RequestOrigin) -> frozenset[str]:
+        """Return the keys of images that this upstream could not read before; every image is hashed for that."""
+        keys = (sight.source.key for sight in scene.sights if isinstance(sight.source, InlineSource))
+        return frozenset(key for key in keys if (origin.upstream.name, key) in self._poison)
 
 
-def _lifted(body: bytes | bytearray) -> Lifted:
+def _lift(body: bytes | bytearray) -> LiftedBody:
     return lift_runs(body, f"sightline-{secrets.token_hex(8)}-")
 
 
-def _read(lifted: Lifted, wire: Codec, caller: str = "") -> Reading | Refusal | None:
+def _parse(lifted: LiftedBody, wire: Codec, caller: str = "") -> Reading | Refusal | None:
     values = lifted.measure()
     if isinstance(values, Refusal):
         return values
     document = lifted.parse()
-    return None if document is None else _understand(document, wire, _has_many_parts(document, wire), caller, values)
+    return None if document is None else _read_scene(document, wire, _has_many_parts(document, wire), caller, values)
 
 
-def _understand(document: Document, wire: Codec, many: bool, caller: str = "", values: int = 0) -> Reading | Refusal:
-    """Find the messages and images of a document; `many`: it has many messages, or parts of them."""
+def _read_scene(
+    document: JsonDocument, wire: Codec, many: bool, caller: str = "", values: int = 0
+) -> Reading | Refusal:
+    """Return a document with its messages and images; `many`: it has many messages, or many parts of them."""
     scene = wire.read(document.tree, document)
-    if len(scene.messages) > MOST_MESSAGES:
+    if len(scene.messages) > MAX_MESSAGES:
         return _TOO_MANY_MESSAGES
-    if len(scene.sights) > MOST_IMAGES:
+    if len(scene.sights) > MAX_IMAGES:
         return _TOO_MANY_IMAGES
-    most = _PREPARED_AT_ONCE if scene.sights else _PARSED_AT_ONCE
-    long = len(document.skeleton) > most or len(document.body) > _HASHED_AT_ONCE
+    max_bytes = _PREPARE_INLINE_BYTES if scene.sights else _PARSE_INLINE_BYTES
+    long = len(document.skeleton) > max_bytes or len(document.body) > _HASH_INLINE_BYTES
     heavy = long or len(scene.sights) > _FEW_IMAGES or many
-    return Reading(wire, document.tree, document, scene, heavy=heavy, values=values, caller=caller)
+    return Reading(wire, document.tree, document, scene, heavy=heavy, value_count=values, caller=caller)
 
 
-def _has_many_parts(document: Document, wire: Codec) -> bool:
-    """Return whether its messages and their parts are so many that to go through them takes milliseconds."""
-    if len(document.skeleton) < _SHORT:
+def _has_many_parts(document: JsonDocument, wire: Codec) -> bool:
+    """Return whether there are enough messages and parts that walking them takes milliseconds."""
+    if len(document.skeleton) < _SHORT_BYTES:
         return False
-    messages = items(document.tree, wire.items)
+    messages = get_list(document.tree, wire.messages_key)
     if len(messages) > _FEW_PARTS:
         return True
-    parts = (value_in(message, "content") or value_in(message, "parts") for message in messages)
+    parts = (get_value(message, "content") or get_value(message, "parts") for message in messages)
     return sum(len(part) for part in parts if isinstance(part, list)) > _FEW_PARTS
 
 
-def known_profile(
-    record: Store,
+def find_profile(
+    policy: PolicyStore,
     upstream: Upstream,
     wire: WireName,
     model: str,
-    overrides: Sequence[Override],
+    overrides: Sequence[ProfileOverride],
     *,
     hoist: bool = False,
 ) -> Profile:
-    """What is known of a model: the user's word, the table, and what the upstream itself has said."""
-    moved = hoist if upstream.hoist is None else upstream.hoist
-    known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=moved)
-    learnt = record.policy.read_lesson(upstream.name, model)
-    return known if learnt is None else known.learnt(learnt)
+    """Return what is known about a model: from the user, the table, and the upstream's own rejections."""
+    hoists = hoist if upstream.hoist is None else upstream.hoist
+    known = profile_lookup.look_up_profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=hoists)
+    lesson = policy.read_lesson(upstream.name, model)
+    return known if lesson is None else known.apply_lesson(lesson)
 
 
-def _written(scene: Scene, facts: Facts, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
-    """Return the request that a decided scene becomes."""
-    edits = [*reading.wire.lower(scene, reading.tree, rules.profile), *reading.added]
+def _lower(scene: Scene, facts: Facts, reading: Reading, origin: RequestOrigin, rules: Rules) -> PreparedRequest:
+    """Return the request for a scene in which everything is decided."""
+    edits = [*reading.wire.lower(scene, reading.tree, rules.profile), *reading.extra_edits]
     notes = reading.notes
-    if way := reading.routing:
-        edits = routed.routed(reading.wire.name, reading.tree, edits, way)
-        notes += (f"instead of {way.named}, for the new images of this turn",) if way.elsewhere else ()
-    said = receipt.of(scene, visitor.upstream.name, rules.profile.sizing, facts, notes)
-    return Prepared(edits, reading, scene, rules, said)
+    if routing := reading.routing:
+        edits = rerouting.reroute(reading.wire.name, reading.tree, edits, routing)
+        notes += (
+            (f"instead of {routing.requested_model}, for the new images of this turn",) if routing.is_rerouted else ()
+        )
+    receipt = records.build_receipt(scene, origin.upstream.name, rules.profile.sizing, facts, notes)
+    return PreparedRequest(edits, reading, scene, rules, receipt)
 
 
-def _sound(reading: Reading) -> Reading:
-    """With a name for the model that can be written down, whatever a client has sent for one."""
-    model = sound(reading.scene.model)
+def _clean_model_name(reading: Reading) -> Reading:
+    """Return the reading with a model name that is valid text, whatever the client sent."""
+    model = replace_surrogates(reading.scene.model)
     return reading if model == reading.scene.model else replace(reading, scene=replace(reading.scene, model=model))
 
 
 def _is_image(sight: Sight) -> bool:
-    """Of what is written into a text, some only looks like an image."""
-    return sight.within is None or not isinstance(sight.source, Inline) or not isinstance(probed(sight.source), Refusal)
+    """Return whether a sight is an image: base64 within a text may only look like one."""
+    return (
+        sight.path_in_text is None
+        or not isinstance(sight.source, InlineSource)
+        or not isinstance(probe_inline(sight.source), Refusal)
+    )
 
 
-def _refused(scene: Scene) -> frozenset[str]:
+def _list_refused_keys(scene: Scene) -> frozenset[str]:
     return frozenset(
         sight.source.key
         for sight in scene.sights
-        if isinstance(sight.fate, Refused) and isinstance(sight.source, Inline)
+        if isinstance(sight.fate, Refused) and isinstance(sight.source, InlineSource)
     )

@@ -1,1 +1,1 @@
-"""Values only: every other room speaks in these words, and nothing here does anything."""
+"""Values and ports that all other packages share. Pure: no I/O."""

@@ -1,191 +1,248 @@
-"""Needs: what a pass must know. Facts: what the driver found out. A need is its own cache key."""
+"""The inputs of a decision besides the scene: needs and facts, and the rules of a request.
+
+A need is what a pass must know; a fact is what the engine found out. A need is its own cache key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Image, Picture, Target
+from sightline.model.image import Image, ImageInfo, ImageTarget
+from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
-from sightline.model.source import Inline, Link, Source
-from sightline.model.value import value
+from sightline.model.scene import InlineSource, LinkSource, Source
+from sightline.model.value import value_class
 
 K = TypeVar("K")
 T = TypeVar("T")
-NO_FORM = "none"  # the way of writing coordinates of somebody who writes none
+NO_COORDINATES = "none"  # the coordinate format of a seer that gives no coordinates
 
 
-@value
+@value_class
 class Probe:
-    """What does the header say? Answered by `Picture`."""
+    """Read the header of an image. Answered by `ImageInfo`."""
 
-    image: Inline
+    image: InlineSource
 
 
-@value
+@value_class
 class Check:
-    """Can every pixel be decoded? Answered by `Picture`."""
+    """Decode every pixel of an image. Answered by `ImageInfo`."""
 
-    image: Inline
+    image: InlineSource
 
 
-@value
+@value_class
 class Refit:
-    """The image, made to fit. Answered by `Image`."""
+    """Fit an image to a target. Answered by `Image`."""
 
-    image: Inline
-    target: Target
+    image: InlineSource
+    target: ImageTarget
 
 
-@value
-class Look:
-    """What is to be seen there? Answered by `Description`."""
+@value_class
+class DescribeImage:
+    """Describe an image. Answered by `Description`."""
 
     image: Source
-    remembered_only: bool = False  # nobody is paid for this look: only what is known already counts
-    message: int = 0  # the first of its turn in which it stands
-    beyond: bool = False  # there are more images than are looked at, and this is not among the newest
+    cached_only: bool = False  # only a stored description counts; no seer is asked
+    message: int = 0  # the first of its turn that contains the image
+    over_limit: bool = False  # the turn has more images than may be described, and this is not one of the newest
 
 
-@value
-class Compare:
-    """What do several images of a turn show together? Answered by `Joint`; a refusal: nothing is said of that."""
+@value_class
+class DescribeTogether:
+    """Describe several images of a turn together. Answered by `JointDescription`; a refusal is not shown."""
 
-    images: tuple[Inline, ...]
-    names: tuple[str, ...]  # the file name of each, or nothing
-    message: int  # in which the last of them stands
-    remembered_only: bool = False
-    whole: bool = True  # False: there is one more, which cannot be read
+    images: tuple[InlineSource, ...]
+    names: tuple[str, ...]  # file names, empty if unknown
+    message: int  # of the last image
+    cached_only: bool = False
+    is_complete: bool = True  # False: the turn has another image, which cannot be read
 
 
-@value
+@value_class
 class Keep:
-    """The image, safe in the record before anything refers to it. Answered by `Kept`."""
+    """Store an image in the record before anything refers to it. Answered by `KeptImage`."""
 
-    image: Inline
+    image: InlineSource
 
 
-@value
-class Kept:
+@value_class
+class KeptImage:
     sha256: str
-    picture: Picture
+    info: ImageInfo
 
 
-@value
+@value_class
 class Fetch:
-    """What an address holds, for a model that cannot be given the address. Answered by `Inline`."""
+    """Fetch an address, for a model that gets a description. Answered by `InlineSource`."""
 
-    link: Link
+    link: LinkSource
 
 
-@value
-class Present:
-    """Was there a file at this path when the conversation had come to a message? Answered by `bool`."""
+@value_class
+class FindFile:
+    """Find out whether a file existed at a message of the conversation. Answered by `bool`."""
 
     path: str
     message: int
 
 
-@value
-class Recall:
-    """What is known of the conversation beyond its words. Answered by `History`."""
+@value_class
+class RecallHistory:
+    """Find out what is known of the conversation beyond its body. Answered by `ConversationHistory`."""
 
 
-@value
-class History:
-    """For each message, its length in tokens without images; and which requests met a cold cache."""
+@value_class
+class ConversationHistory:
+    """The tokens of each message without images, and the requests that met a cold cache."""
 
     tokens: tuple[int, ...]
-    cold: frozenset[int] = frozenset()  # a request that ended with this message found nothing of it cached
-    head: int = 0  # tokens in front of the first message: system and tools
+    cold_messages: frozenset[int] = frozenset()  # requests that ended with these messages found nothing cached
+    head_tokens: int = 0  # before the first message: system prompt and tools
 
 
-@value
-class Member:
-    """One image of a look: which part of it was looked at, and in what size."""
+@value_class
+class DescribedImage:
+    """One image that a seer described: which part of it, and in what size."""
 
     sha256: str
     size: Size  # of the whole image
     filename: str = ""
-    sent: Size | None = None  # None: in its own
-    box: Box | None = None  # None: all of it
+    sent_size: Size | None = None  # None: the region's own size
+    box: Box | None = None  # None: the whole image
 
     @property
-    def region(self) -> Size:
+    def region_size(self) -> Size:
         return self.box.size if self.box else self.size
 
     @property
-    def seen(self) -> Size:
-        """The size in which the image was given to whoever looked."""
-        return self.sent or self.region
+    def seen_size(self) -> Size:
+        """The size in which the seer got the image."""
+        return self.sent_size or self.region_size
 
     @property
     def id(self) -> str:
         return f"sha256:{self.sha256}" + (f"#crop:{self.box}" if self.box else "")
 
 
-@value
+@value_class
 class Description:
     sha256: str
     size: Size
     text: str
     seer: str
-    form: str = NO_FORM
-    sent: Size | None = None  # None: in its own size
-    boxes: str = ""  # all that the words point at, in pixels of the image, as it stands behind them
+    coordinate_format: str = NO_COORDINATES
+    sent_size: Size | None = None  # None: the image's own size
+    boxes_block: str = ""  # the places that the text mentions, in pixels of the image, written behind the text
 
     @property
-    def image(self) -> Member:
-        return Member(self.sha256, self.size, sent=self.sent)
+    def image(self) -> DescribedImage:
+        return DescribedImage(self.sha256, self.size, sent_size=self.sent_size)
 
 
-@value
-class Joint:
-    images: tuple[Member, ...]  # in the order in which the words speak of them
+@value_class
+class JointDescription:
+    images: tuple[DescribedImage, ...]  # in the order in which the text numbers them
     text: str
     seer: str
-    form: str = NO_FORM
-    boxes: str = ""
+    coordinate_format: str = NO_COORDINATES
+    boxes_block: str = ""
 
 
-Need = Probe | Check | Refit | Look | Compare | Keep | Fetch | Present | Recall
-Answer = Picture | Image | Description | Joint | Kept | Inline | bool | History | Refusal
+Need = Probe | Check | Refit | DescribeImage | DescribeTogether | Keep | Fetch | FindFile | RecallHistory
+Fact = (
+    ImageInfo | Image | Description | JointDescription | KeptImage | InlineSource | bool | ConversationHistory | Refusal
+)
 
 
-@value
+@value_class
 class Needs:
-    """What a pass lacks; the driver answers all of it at once and decides again."""
+    """What a pass needs to know; the engine finds out all of it concurrently and decides again."""
 
     needs: frozenset[Need]
 
 
 class Facts:
-    """The answers so far."""
+    """What the engine has found out so far, by need."""
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_facts",)
 
-    def __init__(self, answers: Mapping[Need, Answer] | None = None) -> None:
-        self._answers = dict(answers or {})
+    def __init__(self, facts: Mapping[Need, Fact] | None = None) -> None:
+        self._facts = dict(facts or {})
 
     def __contains__(self, need: Need) -> bool:
-        return need in self._answers
+        return need in self._facts
 
-    def answer(self, need: Need, kind: type[T]) -> T | Refusal | None:
-        """The answer to `need`, or None while it is not known."""
-        found = self._answers.get(need)
+    def get(self, need: Need, kind: type[T]) -> T | Refusal | None:
+        """Return the fact for `need`, or None if it is not known yet."""
+        found = self._facts.get(need)
         assert found is None or isinstance(found, (kind, Refusal)), (need, found)
         return found
 
-    def answers(self, needs: Mapping[K, Need], kind: type[T]) -> dict[K, T | Refusal] | Needs:
-        """The answers to all of these, or those that are not known yet."""
+    def get_all(self, needs: Mapping[K, Need], kind: type[T]) -> dict[K, T | Refusal] | Needs:
+        """Return the facts for all needs, or the needs that are not known yet."""
         found: dict[K, T | Refusal] = {}
         for name, need in needs.items():
-            if (answer := self.answer(need, kind)) is not None:
+            if (answer := self.get(need, kind)) is not None:
                 found[name] = answer
         if len(found) == len(needs):
             return found
         return Needs(frozenset(need for name, need in needs.items() if name not in found))
 
-    def with_answers(self, answers: Mapping[Need, Answer]) -> Facts:
-        return Facts({**self._answers, **answers})
+    def with_facts(self, facts: Mapping[Need, Fact]) -> Facts:
+        return Facts({**self._facts, **facts})
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Which of two models gets a request, and which messages the other one wrote."""
+
+    model: str  # gets this request
+    requested_model: str  # named by the client
+    turn_start: int = -1  # the message that opens the newest turn
+    foreign_messages: frozenset[int] = frozenset()  # written by the other model
+
+    @property
+    def is_rerouted(self) -> bool:
+        """Whether the request goes to another model than the client named."""
+        return self.model != self.requested_model
+
+
+ProxyMode = Literal["fallback", "always", "off", "route"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """When an image that the model has seen is replaced by a line."""
+
+    kept_turns: int | None = None  # images of this many earlier turns stay; None: the cost of the cache decides
+    is_off: bool = False
+    includes_pasted: bool = False  # pasted images are retired too, if they can be seen again
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What settings, profile and earlier rejections prescribe for one request."""
+
+    profile: Profile
+    mode: ProxyMode = "fallback"
+    retention: Retention = Retention()
+    max_images: int = 20  # described in one turn; 0: no limit
+    max_joint_images: int = 1  # images of a turn that are also described together; 1: off
+    joint_by_turn: bool = False  # joint descriptions are removed when their turn ends, not when retention says
+    may_pay: bool = True  # False: tokens are only counted, so no seer is asked
+    check_all_images: bool = False  # the upstream could not read some image, so each is decoded before it is resent
+    reencode: bool = False  # … and encoded again
+    unreadable_keys: frozenset[str] = frozenset()  # keys of the images that the upstream could not read
+    add_references: bool = False  # a pasted image gets its reference beside it, once the record has it
+    pixels_this_turn_only: bool = False  # images of earlier turns are described
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether the model gets text instead of pixels."""
+        return self.mode == "always" or self.profile.vision is False

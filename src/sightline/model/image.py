@@ -1,38 +1,163 @@
-"""Pictures: what a header tells, bytes ready to be sent, and the limits that they are made to fit."""
+"""Images, how providers resize them and how many tokens they cost, and the limits that they must meet."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import assert_never
 
 import pybase64
 
-from sightline.model.geometry import Map, Size
-from sightline.model.sizing import Sizing, seen, tokens
-from sightline.model.value import value
+from sightline.model.geometry import PixelMap, Size
+from sightline.model.value import value_class
 
-MAX_BYTES = 64 * 1024 * 1024  # of a file
+
+@dataclass(frozen=True, slots=True)
+class PaddedSizing:
+    """Anthropic: each side, rounded up to a multiple of `patch`, within `edge`; and at most `max_tokens` patches."""
+
+    edge: int = 1568
+    max_tokens: int = 1568
+    patch: int = 28
+
+
+@dataclass(frozen=True, slots=True)
+class PatchSizing:
+    """OpenAI's patch models: at most `max_patches` patches of 32 pixels and `edge` on the longer side."""
+
+    max_patches: int | None = 1536
+    edge: int | None = 2048
+    multiplier: float = 1.0
+    patch: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TileSizing:
+    """OpenAI's tile models: within 2048 on each side, then the shorter side to 768, in tiles of 512."""
+
+    base_tokens: int = 85
+    tile_tokens: int = 170
+    max_side: int = 2048
+    short_side: int = 768
+    tile_side: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class CropSizing:
+    """Gemini 2: one unit for a small image, else tiles whose side follows the shorter side."""
+
+    tile_tokens: int = 258
+    small_side: int = 384
+
+
+@dataclass(frozen=True, slots=True)
+class FlatSizing:
+    """A fixed price for any size; `edge` if the longer side is known to be reduced."""
+
+    tokens: int
+    edge: int | None = None
+
+
+Sizing = PaddedSizing | PatchSizing | TileSizing | CropSizing | FlatSizing
+
+
+def compute_seen_size(size: Size, rule: Sizing) -> Size:
+    """Return the size in which the model sees an image of a given size."""
+    match rule:
+        case PaddedSizing():
+            return _fit_to_padding(size, rule)
+        case PatchSizing():
+            return _fit_patches(size, rule)
+        case TileSizing():
+            inner = size.fit_within(rule.max_side)
+            short = min(inner.width, inner.height)
+            return inner if short <= rule.short_side else inner.scale(rule.short_side / short)
+        case CropSizing():
+            return size
+        case FlatSizing():
+            return size if rule.edge is None else size.fit_within(rule.edge)
+        case _:
+            assert_never(rule)
+
+
+@lru_cache(4096)  # a conversation has many images of few sizes
+def count_image_tokens(size: Size, rule: Sizing) -> int:
+    """Return what an image of this size costs, in tokens."""
+    inner = compute_seen_size(size, rule)
+    match rule:
+        case PaddedSizing():
+            return _count_cells(inner, rule.patch)
+        case PatchSizing():
+            return math.ceil(_count_cells(inner, rule.patch) * rule.multiplier)
+        case TileSizing():
+            return rule.base_tokens + rule.tile_tokens * _count_cells(inner, rule.tile_side)
+        case CropSizing():
+            if inner.edge <= rule.small_side:
+                return rule.tile_tokens
+            unit = max(256, min(768, min(inner.width, inner.height) * 2 // 3))
+            return rule.tile_tokens * math.ceil(inner.width / unit) * math.ceil(inner.height / unit)
+        case FlatSizing():
+            return rule.tokens
+        case _:
+            assert_never(rule)
+
+
+def _count_cells(size: Size, side: int) -> int:
+    return math.ceil(size.width / side) * math.ceil(size.height / side)
+
+
+def _fit_to_padding(size: Size, rule: PaddedSizing) -> Size:
+    """Return the largest size of the same shape that the rule admits, searching by the longer side."""
+
+    def admits(one: Size) -> bool:
+        sides = (math.ceil(one.width / rule.patch) * rule.patch, math.ceil(one.height / rule.patch) * rule.patch)
+        return max(sides) <= rule.edge and _count_cells(one, rule.patch) <= rule.max_tokens
+
+    if admits(size):
+        return size
+    low, high = 1, size.edge
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if admits(_scale_to_edge(size, middle)) else (low, middle)
+    return _scale_to_edge(size, low)
+
+
+def _scale_to_edge(size: Size, edge: int) -> Size:
+    if size.width >= size.height:
+        return Size(edge, max(1, round(edge * size.height / size.width)))
+    return Size(max(1, round(edge * size.width / size.height)), edge)
+
+
+def _fit_patches(size: Size, rule: PatchSizing) -> Size:
+    inner = size if rule.edge is None else size.fit_within(rule.edge)
+    if rule.max_patches is None or _count_cells(inner, rule.patch) <= rule.max_patches:
+        return inner
+    scale = math.sqrt(rule.patch**2 * rule.max_patches / inner.pixels)
+    across, down = inner.width * scale / rule.patch, inner.height * scale / rule.patch
+    scale *= min(math.floor(across) / across, math.floor(down) / down)
+    return Size(max(1, int(inner.width * scale)), max(1, int(inner.height * scale)))
+
+
+MAX_FILE_BYTES = 64 * 1024 * 1024  # of a file
+MAX_UNCHANGED_BYTES = 8 * 1024 * 1024  # of a file that is shown or sent unchanged
 MAX_EDGE = 65_535
 MAX_PIXELS = 300_000_000  # of an image that is decoded row by row, or shrunk by its decoder
-MAX_WHOLE_PIXELS = 120_000_000  # of an image whose decoder holds all of it
+MAX_DECODED_PIXELS = 120_000_000  # of an image whose decoder holds all of it
 
-WORKER_MEMORY = 528 * 1024 * 1024  # bytes of data; with the code of its libraries a worker stays below 600 MB
-HELD_BYTES = 192_000_000  # of one bitmap
-
-
-def base64_length(size: int) -> int:
-    """The length of so many bytes as base64: what a limit on bytes means on a wire."""
-    return 4 * -(-size // 3)
+WORKER_MEMORY = 528 * 1024 * 1024  # bytes of data; with its libraries a worker stays below 600 MB
+MAX_BITMAP_BYTES = 192_000_000  # of one bitmap
 
 
-@value
-class Picture:
-    """What the first bytes of an image say about it."""
+@value_class
+class ImageInfo:
+    """What the header of an image says."""
 
-    mime: str  # from the bytes, never from a name or a declaration
-    size: Size  # as a person sees it: orientation applied
+    mime: str  # from the bytes, never from a file name or a declaration
+    size: Size  # with the orientation applied
     bytes: int  # of the file, decoded
-    turned: bool = False  # the header asks for a rotation or a mirror
-    moving: bool = False  # it has more than one frame
+    is_rotated: bool = False  # the header asks for a rotation or a mirror
+    is_animated: bool = False  # it has more than one frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +168,7 @@ class Image:
     mime: str
     size: Size
     data: bytes = field(compare=False, repr=False)  # the file's bytes
-    turned: bool = False  # the header asks for a rotation or a mirror, and `size` has it applied
+    is_rotated: bool = False  # the header asks for a rotation or a mirror, and `size` has it applied
 
     @property
     def base64(self) -> str:
@@ -55,77 +180,77 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """An image of the record, without its bytes."""
+class ImageSummary:
+    """An image in the record, without its bytes."""
 
     sha256: str
     mime: str
     size: Size
     bytes: int
-    path: str = ""  # where it was found last; empty: it came by another way
+    path: str = ""  # where it was found last; empty: it did not come from a file
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One of the images that stand for a picture, and where its pixels were."""
+class FitPart:
+    """One of the images made from an original, and where its pixels were."""
 
     image: Image
-    map: Map
-    words: str = ""  # what was done, for whoever looks at it; empty where it is the whole picture, perhaps smaller
+    map: PixelMap
+    note: str = ""  # what was done, for the model; empty if it is the whole image, perhaps smaller
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A picture made to fit: one image, or several in reading order."""
+class FitResult:
+    """An image made to fit: one image, or several in reading order."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FitPart, ...]
 
     @property
-    def words(self) -> str:
-        return "; ".join(part.words for part in self.parts if part.words)
+    def note(self) -> str:
+        return "; ".join(part.note for part in self.parts if part.note)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """What an image has to become: the limits of whoever will look at it."""
+class ImageTarget:
+    """What an image must become: the limits of the model that will get it."""
 
     formats: tuple[str, ...]  # media types, the preferred ones first
     encoded_bytes: int | None = None  # of the base64 text of one image
     edge: int | None = None
     pixels: int | None = None
-    sizing: Sizing | None = None  # what the provider will do to an image; here it finds nothing left to do
+    sizing: Sizing | None = None  # how the provider resizes; the image is made so that it has nothing left to do
     tokens: int | None = None  # for all images together
-    images: int = 1  # how many may be sent in its place
+    images: int = 1  # how many may replace it
     still: bool = False  # an animation becomes its first frame
-    plain: bool = False  # nothing is cut away or moved: for whoever answers with coordinates
+    keeps_geometry: bool = False  # no trimming or moving, so that coordinates stay valid
 
-    def admits(self, picture: Picture, encoded: int) -> bool:
+    def accepts(self, picture: ImageInfo, encoded: int) -> bool:
         return (
             picture.mime in self.formats
-            and not (self.still and picture.moving)
+            and not (self.still and picture.is_animated)
             and (self.encoded_bytes is None or encoded <= self.encoded_bytes)
-            and self.takes(picture.size)
+            and self.accepts_size(picture.size)
         )
 
-    def takes(self, size: Size) -> bool:
-        """Whether an image of this size is within all limits and reaches the model pixel for pixel."""
+    def accepts_size(self, size: Size) -> bool:
+        """Return whether an image of this size meets all limits and reaches the model without resizing."""
         return (
             (self.edge is None or size.edge <= self.edge)
             and (self.pixels is None or size.pixels <= self.pixels)
-            and (self.sizing is None or seen(size, self.sizing) == size)
-            and (self.tokens is None or self.sizing is None or tokens(size, self.sizing) <= self.tokens)
+            and (self.sizing is None or compute_seen_size(size, self.sizing) == size)
+            and (self.tokens is None or self.sizing is None or count_image_tokens(size, self.sizing) <= self.tokens)
         )
 
-    def largest(self, size: Size) -> Size:
-        """The largest size of the same shape that is taken; a single pixel where even that is too much."""
-        if self.takes(size):
+    def find_largest_size(self, size: Size) -> Size:
+        """Return the largest size of the same shape that is accepted, or a single pixel."""
+        if self.accepts_size(size):
             return size
         low, high = 1, size.edge
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self.takes(size.within(middle)) else (low, middle)
-        return size.within(low)
+            low, high = (middle, high) if self.accepts_size(size.fit_within(middle)) else (low, middle)
+        return size.fit_within(low)
 
-    def shared(self, images: int) -> Target:
-        """The limits of each one, when so many are sent."""
+    def split_between(self, images: int) -> ImageTarget:
+        """Return the target of each image if several are sent."""
         return replace(self, images=1, tokens=None if self.tokens is None else max(1, self.tokens // images))

@@ -1,10 +1,9 @@
-"""The contracts of the outside world: HTTP, the seers, and the durable memory.
+"""The ports: sending HTTP requests, and persistent storage. (The port of the seers is in `seer`.)
 
-The durable memory, called the record, is a `Store` of five ports. A caller takes the narrowest of them that it needs.
-Every row belongs to a scope (a hash of the credential that made it), and nothing is read across scopes; a scope of None
-is that of the record's owner, who may read everything. Methods do not raise where the disk or the server fails. A read
-returns what it returns where nothing was kept; a write is lost, and requests go on. Where the caller must know, the
-method returns a refusal.
+Persistent storage, called the record, is a `Store` of five ports. A caller takes the narrowest one that it needs. Every
+row belongs to a scope (a hash of the credential that made it), and nothing is read across scopes; the scope None is
+that of the record's owner, who may read everything. Methods don't raise if the disk or the server fails: a read returns
+the same as if nothing were stored, and a write is lost. Where the caller must know, the method returns a refusal.
 """
 
 from __future__ import annotations
@@ -14,52 +13,41 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
-from sightline.model.asking import Answer, Question
 from sightline.model.facts import Description
-from sightline.model.image import Image, Kept
-from sightline.model.profile import Lesson, Limits
-from sightline.model.receipt import Filed, Omission
-from sightline.model.records import Answered, Entry, EntryKind, Perception, Spent, Telling
+from sightline.model.image import Image, ImageSummary
+from sightline.model.profile import Lesson
+from sightline.model.records import (
+    EntryKind,
+    FiledReceipt,
+    LedgerEntry,
+    LoopAnswer,
+    Omission,
+    PinnedDescription,
+    Spending,
+    StoredView,
+)
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     status: int
     headers: Sequence[tuple[str, str]]
     body: bytes
 
 
-class Http(Protocol):
-    """One exchange with a configured address, of which nothing may come for so many seconds; trouble is a refusal."""
+class HttpSender(Protocol):
+    """Sends one request to a configured address. It gives up after `seconds` without a byte; errors are refusals."""
 
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
-    ) -> Reply | Refusal: ...
-
-
-class Seer(Protocol):
-    """Something that looks at images and answers in words."""
-
-    @property
-    def name(self) -> str:
-        """provider/model, as it is shown to people and kept in the record."""
-        ...
-
-    @property
-    def limits(self) -> Limits:
-        """What it accepts; the driver refits before it asks."""
-        ...
-
-    async def ask(self, question: Question) -> Answer | Refusal:
-        """An answer has words; one without any is a refusal."""
-        ...
+    ) -> HttpReply | Refusal: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to make one look: what is asked, by a name that is the same for all who ask it, and who makes it."""
+    """The right to ask a seer one question: the question's name, which is the same for all callers, and its owner."""
 
     scope: str
     name: str
@@ -67,7 +55,7 @@ class Lease:
 
 
 class ImageStore(Protocol):
-    """The bytes of images, where they were found, and the views that were made of them."""
+    """The bytes of images, the paths where they were found, and the views that were made of them."""
 
     def keep(self, scope: str, image: Image) -> bool:
         """Store an image, and return whether it survives a crash. If not, nothing may refer to it."""
@@ -75,65 +63,69 @@ class ImageStore(Protocol):
 
     def read(self, scope: str | None, sha256: str) -> Image | None: ...
 
-    def find_kept(self, scope: str, names: Collection[str]) -> AbstractSet[str]:
-        """Return those of the images, by their sha256, that are kept and will be. Each counts as used."""
+    def find_kept_images(self, scope: str, hashes: Collection[str]) -> AbstractSet[str]:
+        """Return which of the images, by sha256, are stored and will stay so. Each is marked as used."""
         ...
 
     def find_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
-        """Return the sha256 of the images that begin with a prefix, in order, and at most two of them."""
+        """Return the sha256 of at most two images whose sha256 starts with a prefix, in order."""
         ...
 
-    def list_newest(self, scope: str | None, folders: Sequence[str] | None, most: int) -> Sequence[Kept]:
-        """Return the images that were found in one of the folders, or all for None, the newest first."""
+    def list_newest(self, scope: str | None, folders: Sequence[str] | None, limit: int) -> Sequence[ImageSummary]:
+        """Return the images that were found in one of the folders, newest first; None means all images."""
         ...
 
     def note_place(self, scope: str, sha256: str, path: str) -> None:
-        """Note where an image was found; of many places the newest few are kept."""
+        """Store where an image was found; only the newest few paths are kept."""
         ...
 
-    def keep_view(self, scope: str, view: Perception) -> bool:
+    def keep_view(self, scope: str, view: StoredView) -> bool:
         """Store a view with its pixels, and return whether both survive a crash."""
         ...
 
-    def read_view(self, scope: str, view_id: str) -> Perception | None: ...
+    def read_view(self, scope: str, view_id: str) -> StoredView | None: ...
 
 
 class DescriptionStore(Protocol):
-    """What seers said about images, what was said at which place of a conversation, and leases to ask a seer."""
+    """Descriptions of images, the ones pinned to places in conversations, and leases to ask a seer."""
 
     def keep(self, scope: str, description: Description, prompt: str) -> None: ...
 
     def read(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
 
+    def find_seers(self, scope: str, sha256: str) -> AbstractSet[str]:
+        """Return the seers whose descriptions of an image are stored."""
+        ...
+
     def replace(self, scope: str, reach: str | None, description: Description, prompt: str) -> Refusal | None:
-        """Store a description, and use it from now on wherever the image was described.
+        """Store a description, and use it everywhere that the image was described before.
 
         `reach`: the scope whose conversations are changed; None: all. A refusal means that it was not written.
         """
         ...
 
-    def pin(self, scope: str, telling: Telling) -> Telling:
-        """Store for good what was said at a place, and return what is pinned there now.
+    def pin(self, scope: str, pinned: PinnedDescription) -> PinnedDescription:
+        """Pin a description to a place permanently, and return what is pinned there now.
 
-        The first writer wins, in whichever process. Only a failure is replaced by a later one.
+        The first writer wins, across processes. Only a failure is replaced later.
         """
         ...
 
-    def read_pinned(self, scope: str, turn: str, images: tuple[str, ...]) -> Telling | None: ...
+    def read_pin(self, scope: str, turn: str, images: tuple[str, ...]) -> PinnedDescription | None: ...
 
-    def find_asked(self, scope: str, turn: str) -> AbstractSet[str]:
+    def find_asked_images(self, scope: str, turn: str) -> AbstractSet[str]:
         """Return the images for which a seer was asked in a turn."""
         ...
 
     def claim_lease(self, lease: Lease, since: float, seconds: float) -> str | None:
-        """Take or prolong a lease, and return None; or return its owner, in whichever process.
+        """Take or renew a lease and return None, or return its current owner, which may be in another process.
 
-        An owner that has finished after `since` is returned as well: the answer is there by now.
+        An owner that has finished after `since` is returned too, because its answer can be read.
         """
         ...
 
     def finish_lease(self, lease: Lease, answer: str | None) -> None:
-        """End a lease, and leave the answer for those who wait; None: it failed, and another may try."""
+        """End a lease, and store the answer for waiting callers; None: it failed, and another caller may try."""
         ...
 
     def read_lease(self, lease: Lease) -> tuple[bool, str | None]:
@@ -142,7 +134,7 @@ class DescriptionStore(Protocol):
 
 
 class ConversationStore(Protocol):
-    """What a conversation needs to be continued: visits to prompt caches, our own tool calls; and omissions."""
+    """What is needed to continue a conversation: visits to prompt caches, and our own tool calls; also omissions."""
 
     def visit(
         self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float, touch: bool = True
@@ -157,46 +149,46 @@ class ConversationStore(Protocol):
         ...
 
     def has_answers(self, scope: str) -> bool:
-        """Return whether there is any answer with calls of our own: most scopes have none."""
+        """Return whether any answer with our own calls is stored: most scopes have none."""
         ...
 
-    def read_answers(self, scope: str, keys: Sequence[str]) -> Sequence[Answered]:
-        """Return the answers that these keys may mean."""
+    def read_answers(self, scope: str, keys: Sequence[str]) -> Sequence[LoopAnswer]:
+        """Return the answers stored under these keys."""
         ...
 
-    def keep_answer(self, scope: str, answered: Answered) -> None:
-        """Store an answer with calls of our own, before its client has all of it."""
+    def keep_answer(self, scope: str, answer: LoopAnswer) -> None:
+        """Store an answer with our own calls, before its client has received all of it."""
         ...
 
-    def keep_results(self, scope: str, answered: Answered, results: Sequence[Json]) -> None:
+    def keep_results(self, scope: str, answer: LoopAnswer, results: Sequence[Json]) -> None:
         """Store the results of the calls in the last leg of an answer; the first writer wins."""
         ...
 
     def note_omission(self, omission: Omission) -> None:
-        """Store without a wait that a client leaves images out: see `Ledger.file_receipt`."""
+        """Store, without waiting, that a client omits images: see `Ledger.file_receipt`."""
         ...
 
     def list_omissions(self) -> Sequence[Omission]: ...
 
 
 class Ledger(Protocol):
-    """What was asked and what it cost, and what was done to each request."""
+    """What was asked, what it cost, and what was done to each request."""
 
-    def add_entry(self, scope: str, entry: Entry) -> None: ...
+    def add_entry(self, scope: str, entry: LedgerEntry) -> None: ...
 
-    def list_entries(self, kind: EntryKind | None = None) -> Sequence[Entry]:
+    def list_entries(self, kind: EntryKind | None = None) -> Sequence[LedgerEntry]:
         """Return the entries of every scope, the oldest first."""
         ...
 
-    def sum_spending(self) -> Sequence[Spent] | Refusal:
+    def sum_spending(self) -> Sequence[Spending] | Refusal:
         """Return what was spent in every scope, by day and seer."""
         ...
 
-    def file_receipt(self, scope: str, filed: Filed) -> None:
-        """Store a receipt without a wait: it is written a moment later with others, at the latest by `Store.close`."""
+    def file_receipt(self, scope: str, filed: FiledReceipt) -> None:
+        """Store a receipt without waiting. It is written with others, at the latest by `Store.close`."""
         ...
 
-    def list_receipts(self, most: int) -> Sequence[Filed]:
+    def list_receipts(self, limit: int) -> Sequence[FiledReceipt]:
         """Return the newest receipts of every scope, the newest first."""
         ...
 
@@ -211,12 +203,12 @@ class PolicyStore(Protocol):
     def read_consents(self) -> Mapping[str, bool]:
         """Return what the user has said about each provider.
 
-        It is empty where that cannot be read (then `Store.find_trouble` says why), or may be out of date.
+        It is empty if the record can't be read (`Store.find_trouble` says why), or may be out of date.
         """
         ...
 
     def keep_lesson(self, upstream: str, model: str, lesson: Lesson, days: float) -> Refusal | None:
-        """Store a lesson for so many days; a refusal means that it was not written."""
+        """Store a lesson for this many days; a refusal means that it was not written."""
         ...
 
     def read_lesson(self, upstream: str, model: str) -> Lesson | None: ...
@@ -229,7 +221,7 @@ class PolicyStore(Protocol):
 
 
 class Store(Protocol):
-    """The durable memory: five ports, and what concerns all of them."""
+    """Persistent storage: five ports, and operations that concern all of them."""
 
     @property
     def images(self) -> ImageStore: ...
@@ -246,22 +238,22 @@ class Store(Protocol):
     @property
     def policy(self) -> PolicyStore: ...
 
-    def scope_of(self, credential: str) -> str:
+    def compute_scope(self, credential: str) -> str:
         """Return a keyed hash of a credential; the key never leaves the store."""
         ...
 
     def find_trouble(self) -> Refusal | None:
-        """Return why what was kept cannot be read, or None. With trouble, nothing is known about what is kept."""
+        """Return why the record can't be read, or None. If it can't, nothing is known about its content."""
         ...
 
-    def find_remembered(self, prefix: str) -> Sequence[str] | Refusal:
-        """Return the sha256 of images of which anything is kept in any scope, by a prefix, and at most two of them."""
+    def find_known_images(self, prefix: str) -> Sequence[str] | Refusal:
+        """Return the sha256 of at most two images, by a prefix, of which anything is stored in any scope."""
         ...
 
     def forget(self, sha256: str | None) -> int | Refusal:
-        """Remove an image, or every image for None, with all that was said and shown of it, in every scope.
+        """Delete an image, or every image for None, with its descriptions and views, in every scope.
 
-        Returns how many images and views of parts there were; a refusal means that something may still be there.
+        Return how many images and views were deleted; a refusal means that something may still be there.
         """
         ...
 

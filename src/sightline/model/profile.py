@@ -1,32 +1,37 @@
-"""What a model on a wire accepts, and where it listens."""
+"""Upstreams, and what a model on one of them accepts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from ipaddress import ip_address
 from typing import Literal
+from urllib.parse import urlsplit
 
-from sightline.model.sizing import Patches, Sizing
+from sightline.model.image import PatchSizing, Sizing
 
 WireName = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
-"""The kinds of address that an upstream serves."""
+"""The APIs that an upstream can serve."""
 
 ContentName = Literal["model_message", "mcp", "acp"]
-"""The shapes of content that programs hand to each other, and no provider is asked in."""
+"""Shapes of content that programs exchange, but no provider accepts."""
 
-ToolImages = Literal["native", "hoist", "bridge"]
-"""An image that a tool brought stays in the tool's result, moves out of it (into a user message after it, or beside
-it where the wire has such a place), or moves there behind a word of the assistant, where no user may speak directly
-after a tool."""
+ToolImagePlacement = Literal["native", "hoist", "bridge"]
+"""Where images of tool results go.
 
+native: they stay in the result. hoist: they move into a user message after it, or beside it where the wire has a place
+for that. bridge: as hoist, but after a short assistant message, for APIs that reject a user message after a tool's.
+"""
 
-UNSIZED = Patches(None, None)
-"""Nothing is known of what is done to images: each stays as it is, and costs by its area."""
+UNKNOWN_SIZING = PatchSizing(None, None)
+"""Nothing is known about resizing: an image keeps its size, and costs by its area."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachePrice:
-    """What the prompt cache costs, in multiples of the plain input price, and how long it lasts."""
+    """What the prompt cache costs, in multiples of the input price, and how long it lasts."""
 
     write: float = 1.25
     read: float = 0.1
@@ -34,32 +39,32 @@ class CachePrice:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a provider refuses. None: no limit is known."""
+class ImageLimits:
+    """What a provider rejects. None: no limit is known."""
 
     formats: tuple[str, ...] = ("image/png", "image/jpeg", "image/webp", "image/gif")
-    still: bool = False  # animations are refused, also in a format that is taken
+    still: bool = False  # animations are rejected, also in an accepted format
     encoded_bytes: int | None = None  # base64 length of one image
     edge: int | None = None  # longer side, in pixels
     crowd: int | None = None  # with more images than this in a request …
     crowd_edge: int | None = None  # … the longer side may be only this
     count: int | None = None
     request_bytes: int | None = None
-    refit_bytes: int | None = None  # base64 length to which an image is brought that exceeds one of these
+    refit_bytes: int | None = None  # base64 length of an image that had to be made smaller
 
-    def edge_among(self, images: int) -> int | None:
-        """The edge limit of each image in a request that carries so many."""
+    def get_max_edge(self, images: int) -> int | None:
+        """Return the edge limit of each image in a request with this many images."""
         if self.crowd is not None and self.crowd_edge is not None and images > self.crowd:
             return min(self.crowd_edge, self.edge or self.crowd_edge)
         return self.edge
 
-    def tightened(self, other: Limits) -> Limits:
-        """The stricter of both in each respect."""
+    def tighten(self, other: ImageLimits) -> ImageLimits:
+        """Return the stricter of both limits in each respect."""
 
         def least(a: int | None, b: int | None) -> int | None:
             return min((n for n in (a, b) if n is not None), default=None)
 
-        return Limits(
+        return ImageLimits(
             formats=tuple(f for f in self.formats if f in other.formats) or self.formats,
             still=self.still or other.still,
             encoded_bytes=least(self.encoded_bytes, other.encoded_bytes),
@@ -79,21 +84,21 @@ class Profile:
     upstream: str
     wire: WireName
     model: str
-    vision: bool | None = None  # None: unknown, and taken as seeing until the upstream says otherwise
-    limits: Limits = field(default_factory=Limits)
-    tool_images: ToolImages = "native"
-    sizing: Sizing = UNSIZED  # what the provider does to an image before the model sees it
+    vision: bool | None = None  # None: unknown, and assumed to see until the upstream rejects an image
+    limits: ImageLimits = field(default_factory=ImageLimits)
+    tool_images: ToolImagePlacement = "native"
+    sizing: Sizing = UNKNOWN_SIZING  # how the provider resizes images
     cache: CachePrice = CachePrice()
-    sibling: str | None = None  # the model of the same upstream that can look for this one
+    sibling: str | None = None  # a model of the same upstream that can describe images for this one
     why: str = "nothing is known about this model"  # the rule that decided `vision`
-    settled: bool = False  # the user has said so: no lesson changes it
-    placed: bool = False  # the user has said where images of tools go: no lesson changes it
+    vision_by_user: bool = False  # set by the user: no lesson changes it
+    placement_by_user: bool = False  # `tool_images` was set by the user: no lesson changes it
 
-    def learnt(self, lesson: Lesson) -> Profile:
-        """This profile, corrected by what the upstream itself has said or shown."""
-        taken = None if self.placed else lesson.tool_images.get(self.wire)
-        corrected = replace(self, limits=self.limits.tightened(lesson.limits), tool_images=taken or self.tool_images)
-        if lesson.blind is None or self.settled:
+    def apply_lesson(self, lesson: Lesson) -> Profile:
+        """Return this profile, corrected by what a rejection or a trial taught."""
+        learned = None if self.placement_by_user else lesson.tool_images.get(self.wire)
+        corrected = replace(self, limits=self.limits.tighten(lesson.limits), tool_images=learned or self.tool_images)
+        if lesson.blind is None or self.vision_by_user:
             return corrected
         return replace(corrected, vision=not lesson.blind, why=lesson.why)
 
@@ -102,7 +107,85 @@ class Profile:
 class Lesson:
     """What a rejection or a trial taught about a model."""
 
-    blind: bool | None = None  # None: nothing about that
-    limits: Limits = field(default_factory=Limits)
+    blind: bool | None = None  # None: it taught nothing about vision
+    limits: ImageLimits = field(default_factory=ImageLimits)
     why: str = ""
-    tool_images: Mapping[WireName, ToolImages] = field(default_factory=dict)  # on the wires where it was tried
+    tool_images: Mapping[WireName, ToolImagePlacement] = field(default_factory=dict)  # on the wires where it was tried
+
+
+_version_suffix = re.compile(r"/v\d+[a-z0-9]*(?:/openai)?\Z")
+_match_version = re.compile(r"/v\d+[a-z0-9]*(?=/)").match
+_OWN_HEADERS: Mapping[WireName, str] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A provider as the proxy reaches it."""
+
+    name: str
+    bases: Mapping[WireName, str]  # the address before /v1/messages, /chat/completions, …
+    preset: str = ""  # name of the preset in `profiles` that describes its models; empty: none
+    key_variables: tuple[str, ...] = ()  # environment variables that usually hold its key
+    api_key: str = field(default="", repr=False)  # if set, it replaces the client's own credential
+    hoist: bool | None = None  # images are moved out of tool results; None: the general setting decides
+    bearer: bool = False  # takes its key as a bearer token, also on wires with a header of their own
+    stateless: bool = False  # stores no answers, so that none can be referred to later
+
+    def get_base(self, api: WireName) -> str:
+        """Return the base address of an API, or the upstream's first address if it has none for that API."""
+        return self.bases.get(api) or next(iter(self.bases.values()))
+
+    def build_credential(self, api: WireName, key: str) -> tuple[str, str]:
+        """Return the header, name and value, that sends a key to this upstream."""
+        own = _OWN_HEADERS.get(api) if not self.bearer else None
+        return (own, key) if own else ("authorization", f"Bearer {key}")
+
+    @property
+    def is_on_loopback(self) -> bool:
+        return all(is_loopback(urlsplit(base).hostname or "") for base in self.bases.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOrigin:
+    """Who sent a request and where it goes: what a seer may use on the client's behalf."""
+
+    upstream: Upstream
+    wire: WireName
+    scope: str  # a keyed hash of the credential; what is stored for one credential is not read by another
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # credential, user agent, version
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamDirectory:
+    """The upstreams that requests can reach."""
+
+    by_name: Mapping[str, Upstream]
+    defaults: Mapping[WireName, Upstream]  # they get the requests that name no upstream
+    fallback_wire: WireName = "openai_chat"  # of requests whose path does not tell their wire
+
+
+def join_url(base: str, path: str) -> str:
+    """Join a base address and a request path; a version that both contain is written once."""
+    base = base.rstrip("/")
+    version = _match_version(path) if _version_suffix.search(base) else None
+    return base + (path[version.end() :] if version else path)
+
+
+def is_versioned(base: str) -> bool:
+    """Return whether an address ends with an API version."""
+    return _version_suffix.search(base.rstrip("/")) is not None
+
+
+def strip_version(base: str) -> str:
+    """Return an address without an API version at its end."""
+    return _version_suffix.sub("", base.rstrip("/"))
+
+
+@lru_cache(256)
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

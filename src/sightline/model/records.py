@@ -1,18 +1,209 @@
-"""The values that the record keeps: ledger entries, answers of the tool loop, views and descriptions."""
+"""The values that the store keeps: receipts, ledger entries, tool-loop answers, views and descriptions."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, assert_never
 
-from sightline.model.asking import Usage
-from sightline.model.facts import NO_FORM, Description, Joint, Member
+from sightline.model.base64_text import CHARACTERS_PER_TOKEN
+from sightline.model.facts import (
+    NO_COORDINATES,
+    Check,
+    DescribedImage,
+    Description,
+    Facts,
+    JointDescription,
+    Keep,
+    KeptImage,
+    Probe,
+)
+from sightline.model.fence import to_printable
 from sightline.model.geometry import Size
-from sightline.model.image import Image
+from sightline.model.image import Image, ImageInfo, Sizing, count_image_tokens
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Json
+from sightline.model.scene import (
+    InlineSource,
+    Json,
+    JsonPath,
+    Refitted,
+    Refused,
+    Repeated,
+    Retired,
+    Scene,
+    Shown,
+    Sight,
+    Source,
+    Told,
+)
+from sightline.model.seer import Usage
+
+FateName = Literal["shown", "refitted", "told", "retired", "refused", "repeated"]
+
+_MAX_TEXT = 300  # characters of a name or a reason
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptLine:
+    """What became of one sight."""
+
+    place: str  # as a JSON pointer into the body
+    fate: FateName
+    why: str = ""  # empty: unchanged
+    before: int | None = None  # tokens, estimated; None: unknown
+    after: int | None = None
+
+    @property
+    def summary(self) -> str:
+        match self.fate:
+            case "shown":
+                return self.why or "shown as sent"
+            case "refused":
+                return f"not shown: {self.why}"
+            case "retired":
+                return f"retired ({self.why})"
+            case "told":
+                return f"described {self.why}"
+            case _:
+                return f"{self.fate} {self.why}"
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.summary}; {_format_count(self.before)} -> {_format_count(self.after)} tokens"
+
+    def as_json(self) -> dict[str, Json]:
+        cost: Json = {"before": self.before, "after": self.after}
+        return {"place": self.place, "fate": self.fate, "why": self.why, "tokens": cost}
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was done to a request and why, for people: no pixels, no keys, no complete texts."""
+
+    upstream: str
+    model: str
+    sights: tuple[ReceiptLine, ...] = ()
+    notes: tuple[str, ...] = ()  # about the whole request
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """A line for each sight that was changed."""
+        return tuple(line.summary for line in self.sights if line.why)
+
+    @property
+    def unchanged_count(self) -> int:
+        """The number of sights that were forwarded unchanged."""
+        return len(self.sights) - len(self.changes)
+
+    def __str__(self) -> str:
+        shown = [f"{self.unchanged_count} shown as sent"] if self.unchanged_count else []
+        summary = "; ".join([*shown, *self.changes, *self.notes]) or "no images"
+        where = " at ".join(filter(None, (self.model, self.upstream)))
+        return f"{where}: {summary}" if where else summary
+
+    def as_json(self) -> dict[str, Json]:
+        sights: list[Json] = [line.as_json() for line in self.sights]
+        return {"upstream": self.upstream, "model": self.model, "sights": sights, "notes": [*self.notes]}
+
+
+@dataclass(frozen=True, slots=True)
+class FiledReceipt:
+    """A receipt in the record. The client's name for its session is only a label."""
+
+    receipt: Receipt
+    wire: str
+    labels: tuple[tuple[str, str], ...] = ()
+    at: float = 0.0  # when it was filed, by the record's clock
+
+    def as_json(self) -> dict[str, Json]:
+        labels: Json = dict(self.labels)
+        return {"at": self.at, "wire": self.wire, "labels": labels, **self.receipt.as_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A client left images out for a model that it believes to have no vision."""
+
+    client: str  # the name of its command
+    model: str
+    at: float = 0.0  # when it was last seen, by the record's clock
+
+
+def build_receipt(
+    scene: Scene,
+    upstream: str,
+    sizing: Sizing | None = None,
+    facts: Facts | None = None,
+    notes: tuple[str, ...] = (),
+) -> Receipt:
+    """Build the receipt of a scene; `sizing` and `facts` give the tokens of its images."""
+    known = facts or Facts()
+    lines = tuple(_build_line(sight, sizing, known) for sight in scene.sights)
+    return Receipt(_shorten(upstream), _shorten(scene.model), lines, notes)
+
+
+def _build_line(sight: Sight, sizing: Sizing | None, facts: Facts) -> ReceiptLine:
+    size = (sight.fate.size if isinstance(sight.fate, Told) else None) or _find_size(sight.source, facts)
+    pixels = count_image_tokens(size, sizing) if size and sizing else None
+    before = pixels
+    if sight.path_in_text is not None and isinstance(sight.source, InlineSource):
+        before = len(sight.source.text) // CHARACTERS_PER_TOKEN  # the model would have got it as text
+    fate = sight.fate or Shown()
+    match fate:
+        case Shown(mime=mime):
+            name: FateName = "shown"
+            why, after = (
+                ", ".join([*_describe_moves(sight), *([f"media type corrected to {mime}"] if mime else [])]),
+                pixels,
+            )
+        case Refitted(image=image, why=reason):
+            name, why = "refitted", ", ".join([f"to {image.size} {image.mime} ({reason})", *_describe_moves(sight)])
+            after = count_image_tokens(image.size, sizing) if sizing else None
+        case Told(text=words, seer=seer):
+            name, why, after = "told", f"by {seer}", _count_text_tokens(words)
+        case Retired(text=words, why=reason):
+            name, why, after = "retired", reason, _count_text_tokens(words)
+        case Refused(text=words, refusal=refusal):
+            name, why, after = "refused", str(refusal), _count_text_tokens(words)
+        case Repeated():
+            name, why, after = "repeated", "in a text beside the image itself", 0
+        case _:
+            assert_never(fate)
+    return ReceiptLine(_format_pointer(sight.place), name, _shorten(why), before, after)
+
+
+def _describe_moves(sight: Sight) -> list[str]:
+    out_of_text = ["taken out of a text"] if sight.path_in_text is not None else []
+    return [*out_of_text, *(["moved out of a tool result"] if sight.label and sight.role == "tool" else [])]
+
+
+def _find_size(source: Source, facts: Facts) -> Size | None:
+    if not isinstance(source, InlineSource):
+        return None
+    for need in (Probe(source), Check(source)):
+        if isinstance(seen := facts.get(need, ImageInfo), ImageInfo):
+            return seen.size
+    kept = facts.get(Keep(source), KeptImage)
+    return None if kept is None or isinstance(kept, Refusal) else kept.info.size
+
+
+def _count_text_tokens(words: str) -> int:
+    return -(-len(words) // CHARACTERS_PER_TOKEN)
+
+
+def _format_pointer(place: JsonPath) -> str:
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in place)
+
+
+def _format_count(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"
+
+
+def _shorten(text: str) -> str:
+    """Shorten a text and make it printable: receipts go to terminals, and names come from outside."""
+    short = text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
+    return to_printable(short)
+
 
 EntryKind = Literal[
     "vision_proxy.description",
@@ -24,116 +215,135 @@ EntryKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
+    """One question to a seer, or a reason why none was asked."""
+
     kind: EntryKind
     images: tuple[str, ...] = ()  # the sha256 of each
-    seer: str = ""  # provider/model; empty: nobody was asked
+    seer: str = ""  # provider/model; empty: no seer was asked
     usage: Usage = Usage()  # noqa: RUF009, a frozen value
     cost_usd: float | None = None  # None: the price is not known
     cache_hit: bool = False
     latency_ms: int | None = None
-    about: Mapping[str, Json] = field(default_factory=dict)  # question, reason, crop and the like, whole
-    error: str = ""  # the code of what went wrong, never a provider's own words
-    at: float = 0.0  # when it was noted; the record's clock says
+    about: Mapping[str, Json] = field(default_factory=dict)  # question, reason, crop and the like, unabridged
+    error: str = ""  # a code, never a provider's own message
+    at: float = 0.0  # when it was added, by the record's clock
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What one seer was asked on one day."""
+class Spending:
+    """What one seer cost on one day."""
 
-    day: str  # YYYY-MM-DD, where the user is
+    day: str  # YYYY-MM-DD, local time
     seer: str
-    calls: int  # that went out
+    calls: int  # that were sent
     usage: Usage
-    cost_usd: float | None  # of those whose price is known
-    unpriced: int  # calls whose price is not known
-    failed: int = 0  # calls without an answer that could be used
+    cost_usd: float | None  # of calls with a known price
+    unpriced: int  # calls with an unknown price
+    failed: int = 0  # calls without a usable answer
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    key: str  # by which it is looked for
-    visible: str  # all that the client saw, hashed
-    before: str  # the name of the conversation that it answered; empty: the key says enough
+class LoopAnswer:
+    """An answer of the tool loop, with the calls of our own tools that the client did not see."""
+
+    key: str  # by which it is looked up
+    visible_hash: str  # of everything that the client saw
+    conversation: str  # the name of the conversation that it answered; empty: the key is enough
     legs: Sequence[Json]
     results: Sequence[Json] | None = ()  # of the calls in its last leg; None: they are still being answered
-    made: float = 0.0  # when
+    created_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Perception:
+class StoredView:
+    """A view of an image or a part of it that a caller got."""
+
     result: str  # the JSON object that the caller got, as `json.dumps` writes it with sorted keys
-    image: str  # sha256 of the whole image that was looked at
-    pixels: Image  # what was shown of it
-    words: str = ""  # that stood beside them
+    image: str  # sha256 of the whole image
+    pixels: Image  # the part that was shown
+    text: str = ""  # that was shown beside it
 
     @property
     def id(self) -> str:
-        return perception_id(self.result)
+        return compute_view_id(self.result)
 
 
-def perception_id(result: str) -> str:
-    """The result names its perception: whoever has kept the one finds the other."""
+def compute_view_id(result: str) -> str:
+    """Return the id of a view: a hash of its result, so that a caller who kept the result can find the view."""
     return hashlib.sha256(result.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-Said = Description | Joint | Refusal
+DescriptionResult = Description | JointDescription | Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """A place is a turn, by its name, and the images there, by their sorted sha256."""
+class PinnedDescription:
+    """The description that is used for the images of a turn, so that later requests repeat it exactly."""
 
     turn: str
     images: tuple[str, ...]
-    said: Mapping[str, Json] = field(default_factory=dict)
-    failed: bool = False  # nobody could say anything: better words may stand there later
-    during: str = ""  # the turn in which somebody was asked for it; empty: nobody was
+    result: Mapping[str, Json] = field(default_factory=dict)
+    failed: bool = False  # it is a refusal, which a later description may replace
+    asked_in_turn: str = ""  # the turn in which a seer was asked for it; empty: none was asked
 
 
-def written(said: Said) -> dict[str, Json]:
-    match said:
+def dump_description(result: DescriptionResult) -> dict[str, Json]:
+    match result:
         case Refusal():
-            return {"code": said.code, "what": said.what, "remedy": said.remedy}
+            return {"code": result.code, "what": result.what, "remedy": result.remedy}
         case Description():
-            return _words(said, [said.image])
-        case Joint():
-            return _words(said, said.images)
+            return _dump_text(result, [result.image])
+        case JointDescription():
+            return _dump_text(result, result.images)
 
 
-def _words(said: Description | Joint, images: Sequence[Member]) -> dict[str, Json]:
-    """Coordinates have rows of their own only where there are any: most words are without."""
-    pointed: dict[str, Json] = {} if said.form == NO_FORM else {"form": said.form, "boxes": said.boxes}
-    return {"text": said.text, "seer": said.seer, "images": [_row(each) for each in images], **pointed}
+def _dump_text(result: Description | JointDescription, images: Sequence[DescribedImage]) -> dict[str, Json]:
+    """Coordinates get keys only if there are any: most descriptions have none."""
+    row: dict[str, Json] = {
+        "text": result.text,
+        "seer": result.seer,
+        "images": [_dump_image(each) for each in images],
+    }
+    if result.coordinate_format != NO_COORDINATES:
+        row |= {"form": result.coordinate_format, "boxes": result.boxes_block}
+    return row
 
 
-def _row(one: Member) -> Json:
-    sent: dict[str, Json] = {"sent": [one.sent.width, one.sent.height]} if one.sent else {}
-    return {"sha256": one.sha256, "width": one.size.width, "height": one.size.height, "filename": one.filename, **sent}
+def _dump_image(image: DescribedImage) -> Json:
+    sent: dict[str, Json] = {"sent": [image.sent_size.width, image.sent_size.height]} if image.sent_size else {}
+    return {
+        "sha256": image.sha256,
+        "width": image.size.width,
+        "height": image.size.height,
+        "filename": image.filename,
+        **sent,
+    }
 
 
-def read(telling: Telling) -> Said:
-    """What was written, as it was said."""
-    match telling.said:
+def load_description(pinned: PinnedDescription) -> DescriptionResult:
+    """Return the description or refusal that `dump_description` wrote."""
+    match pinned.result:
         case {"code": code, "what": str(what), "remedy": str(remedy)}:
             return Refusal(code, what, remedy)  # type: ignore[arg-type] # as it was written
         case {"text": str(text), "seer": str(seer), "images": list(rows)}:
-            members = tuple(_member(row) for row in rows if isinstance(row, dict))
-            form, boxes = str(telling.said.get("form", NO_FORM)), str(telling.said.get("boxes", ""))
-            if len(telling.images) > 1:
-                return Joint(members, text, seer, form, boxes)
-            (one,) = members
-            return Description(one.sha256, one.size, text, seer, form, one.sent, boxes)
-    raise ValueError(telling)
+            images = tuple(_load_image(row) for row in rows if isinstance(row, dict))
+            form, boxes = str(pinned.result.get("form", NO_COORDINATES)), str(pinned.result.get("boxes", ""))
+            if len(pinned.images) > 1:
+                return JointDescription(images, text, seer, form, boxes)
+            (image,) = images
+            return Description(image.sha256, image.size, text, seer, form, image.sent_size, boxes)
+    raise ValueError(pinned)
 
 
-def _member(row: Mapping[str, Json]) -> Member:
+def _load_image(row: Mapping[str, Json]) -> DescribedImage:
     sent = row.get("sent")
-    seen = _size(*sent) if isinstance(sent, list) else None
-    return Member(str(row["sha256"]), _size(row["width"], row["height"]), str(row["filename"]), seen)
+    sent_size = _parse_size(*sent) if isinstance(sent, list) else None
+    size = _parse_size(row["width"], row["height"])
+    return DescribedImage(str(row["sha256"]), size, str(row["filename"]), sent_size)
 
 
-def _size(width: Json, height: Json) -> Size:
+def _parse_size(width: Json, height: Json) -> Size:
     assert isinstance(width, int)
     assert isinstance(height, int)
     return Size(width, height)

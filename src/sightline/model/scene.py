@@ -1,49 +1,185 @@
-"""The sights of one request, and the conversation they stand in."""
+"""The scene of one request: its images (sights), the conversation around them, and the edits that change its body."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
-from sightline.model.fate import Fate, Refitted, Shown
-from sightline.model.source import Source
-from sightline.model.value import value
+from blake3 import blake3
+
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
-Path: TypeAlias = tuple[str | int, ...]
+JsonPath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the root of a body to a value in it."""
 
-_LONGEST_NAME = 255
+TOOLSET_NAME = "vision"
+TOOL_NAMES = (
+    "view_image",
+    "read_file",
+    "edit_file",
+    "analyze_image",
+    "list_images",
+    "vision_analyze",
+    "video_analyze",
+)
+"""The tools that Sightline offers to models."""
+
+_match_server_tool = re.compile(r"(?:.*[._:/-])?sightline(?:__|[._:/-])(?P<name>\w+)").fullmatch
+_MAX_FILENAME = 255
+NO_TURN = -1
+_SAMPLE = 32
+_HASHED_ENTIRELY = 4096  # bytes; longer texts are hashed by samples
 
 
-@value
-class Call:
-    """The tool call that brought a sight."""
+@dataclass(frozen=True, eq=False)
+class InlineSource:
+    """Base64 text in the body, not decoded yet. Two sources are equal if their texts and declared types are."""
+
+    declared_mime: str  # the media type that the client declares; it may be wrong or empty
+    text: bytes | bytearray | memoryview = field(repr=False)
+    leaf: str = field(default="", repr=False)  # the string in the parsed body, which may be a placeholder for the text
+
+    # The key and the hash are computed once. `functools.cached_property` would take a lock for each image on
+    # Python 3.11.
+    @property
+    def key(self) -> str:
+        """The name of the image across requests: a hash of its text. Computed on demand, since it reads every byte."""
+        known: str | None = self.__dict__.get("_key")
+        if known is None:
+            known = self.__dict__["_key"] = blake3(self.text).hexdigest()
+        return known
+
+    @property
+    def has_key(self) -> bool:
+        return "_key" in self.__dict__
+
+    def set_key(self, key: str) -> None:
+        """Set the key without hashing, for callers that know it already."""
+        self.__dict__["_key"] = key
+
+    def __hash__(self) -> int:
+        known: int | None = self.__dict__.get("_sample")
+        if known is None:
+            known = self.__dict__["_sample"] = hash(_sample_text(self.text))
+        return known
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, InlineSource) and (self.declared_mime, self.key) == (other.declared_mime, other.key)
+
+
+def _sample_text(text: bytes | bytearray | memoryview) -> tuple[int | bytes, ...]:
+    """Return a value that differs for nearly all texts. Short texts are used in full, because many may be alike."""
+    size = len(text)
+    if size <= _HASHED_ENTIRELY:
+        return size, bytes(text)
+    middle = size // 2
+    return size, bytes(text[:_SAMPLE]), bytes(text[middle : middle + _SAMPLE]), bytes(text[-_SAMPLE:])
+
+
+@value_class
+class LinkSource:
+    """An address that the provider should fetch. It is never fetched only to measure the image."""
+
+    url: str
+
+
+@value_class
+class OpaqueSource:
+    """A reference that only the provider can resolve, such as the id of an uploaded file."""
+
+    reference: str
+
+
+Source = InlineSource | LinkSource | OpaqueSource
+
+
+@value_class
+class Shown:
+    """The model gets the pixels as the client sent them; `mime` corrects a wrong declaration."""
+
+    mime: str | None = None
+
+
+@value_class
+class Refitted:
+    """The model gets the pixels in another size or format."""
+
+    image: Image
+    why: str
+
+
+@value_class
+class Told:
+    """The model gets a description instead of pixels."""
+
+    text: str
+    seer: str
+    size: Size | None = None  # of the image that was described
+
+
+@value_class
+class Refused:
+    """The model gets one sentence that says why there are no pixels."""
+
+    text: str
+    refusal: Refusal
+
+
+@value_class
+class Retired:
+    """The model saw the image in an earlier step, and gets a line that says what it was and how to see it again."""
+
+    text: str
+    why: str
+
+
+@value_class
+class Repeated:
+    """The same tool result already contains this image, so this copy in a text becomes a short marker."""
+
+
+Fate = Shown | Refitted | Told | Retired | Refused | Repeated
+
+
+@value_class
+class ToolCall:
+    """A tool call whose result contains a sight."""
 
     id: str
     name: str = ""
-    path: str | None = None  # of the file that it was asked to open
+    path: str | None = None  # of the file that the tool was asked to open
     arguments: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def filename(self) -> str | None:
-        """The last part of its path."""
+        """The last component of the path; None if there is none or it is too long to be a file name."""
         last = (self.path or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
-        return last if 0 < len(last) <= _LONGEST_NAME else None
+        return last if 0 < len(last) <= _MAX_FILENAME else None
 
 
-@value
+@value_class
 class Sight:
-    place: Path  # of the image block; of the string, where a library has written the image into one
+    """One occurrence of an image in a request."""
+
+    place: JsonPath  # of the image block, or of the string that contains the image
     source: Source
-    role: Literal["user", "tool"]  # who brought it: pasted, or by a tool call
-    call: Call | None = None
-    message: int = 0  # index of the message that it stands in
-    within: Path | None = None  # in a string: the way through the JSON that it holds; (): it is the whole string
-    hoisted: bool = False  # a tool brought it, and it stands in a user message already
-    fixed: bool = False  # its pixels may be refitted, but nothing else may stand there
-    label: str = ""  # words that stand before it: whose it is, where it is moved; its reference, where it was pasted
+    role: Literal["user", "tool"]  # pasted by a user, or from a tool
+    call: ToolCall | None = None
+    message: int = 0  # index of its message
+    # For an image inside a string: its path in the JSON that the string holds, () if it is the whole string.
+    path_in_text: JsonPath | None = None
+    hoisted: bool = False  # from a tool, but already in a user message
+    pixels_only: bool = False  # the wire accepts nothing but an image here: it may be refitted, not replaced by text
+    label: str = ""  # text before it: the tool call of a moved image, or the reference of a pasted one
     fate: Fate | None = None
 
     @property
@@ -51,55 +187,113 @@ class Sight:
         return self.call.filename if self.call else None
 
     @property
-    def held(self) -> bool:
-        """Does it stand in the result of a tool?"""
+    def is_in_tool_result(self) -> bool:
         return self.role == "tool" and not self.hoisted
 
-    def meets(self, fate: Fate) -> Sight:
-        """The sight with its fate; where nothing else may stand, its pixels stay."""
-        return self.revised(self.label, fate if not self.fixed or isinstance(fate, Shown | Refitted) else Shown())
+    def with_fate(self, fate: Fate) -> Sight:
+        """Return the sight with a fate. One that accepts pixels only is shown instead of replaced by text."""
+        possible = not self.pixels_only or isinstance(fate, Shown | Refitted)
+        return self.with_label_and_fate(self.label, fate if possible else Shown())
 
-    def revised(self, label: str, fate: Fate | None) -> Sight:
-        """The same sight with another label and fate; `replace` takes three times as long, and this is done a lot."""
+    def with_label_and_fate(self, label: str, fate: Fate | None) -> Sight:
+        """Return the sight with another label and fate, three times as fast as `dataclasses.replace`."""
         return Sight(
-            self.place, self.source, self.role, self.call, self.message, self.within, self.hoisted, self.fixed,
-            label, fate,
+            self.place, self.source, self.role, self.call, self.message, self.path_in_text, self.hoisted,
+            self.pixels_only, label, fate,
         )  # fmt: skip
 
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "other"]
 
 
-@value
+@value_class
 class Message:
-    """One item of a conversation, in the words that all wires share."""
+    """One message of a conversation, in terms that all wires share."""
 
     role: Role
-    opens: bool = False  # a turn begins here: a person has said something
+    opens_turn: bool = False  # it has words of a person, which begin a turn
 
 
-@value
+@value_class
 class Scene:
+    """What a wire's reader finds in the body of one request."""
+
     model: str
     sights: tuple[Sight, ...] = ()
     stream: bool = False
     messages: tuple[Message, ...] = ()
-    tools: frozenset[str] = frozenset()  # the names of those that the model may call
-    partial: bool = False  # the provider holds a part of the conversation that is not in the body
-    calls: tuple[tuple[int, Call], ...] = ()  # those that name a file, each with the message that makes it
-    ours: frozenset[str] = frozenset()  # of the tools, those that we offer and answer ourselves
+    tools: frozenset[str] = frozenset()  # names of the tools that the model may call
+    is_partial: bool = False  # the provider stores a part of the conversation that is not in the body
+    file_calls: tuple[tuple[int, ToolCall], ...] = ()  # tool calls that name a file, with the indexes of their messages
+    own_tools: frozenset[str] = frozenset()  # those of `tools` that Sightline offers and answers itself
 
     def with_sights(self, sights: tuple[Sight, ...]) -> Scene:
-        return Scene(self.model, sights, self.stream, self.messages, self.tools, self.partial, self.calls, self.ours)
+        return Scene(
+            self.model, sights, self.stream, self.messages, self.tools, self.is_partial, self.file_calls, self.own_tools
+        )
 
-    def with_ours(self, names: frozenset[str]) -> Scene:
-        """With tools of ours among those that the model may call."""
+    def with_own_tools(self, names: frozenset[str]) -> Scene:
+        """Return the scene with tools that Sightline offers and answers itself."""
         tools = self.tools | names
-        return Scene(self.model, self.sights, self.stream, self.messages, tools, self.partial, self.calls, names)
+        return Scene(
+            self.model, self.sights, self.stream, self.messages, tools, self.is_partial, self.file_calls, names
+        )
 
     @property
-    def ends(self) -> tuple[int, ...]:
-        """The last messages of the requests that it has grown from, one for each step, and of this one."""
-        speaks = [message.role == "assistant" for message in self.messages]
-        steps = (i for i in range(len(speaks) - 1) if speaks[i + 1] and not speaks[i])
-        return (*steps, *([len(speaks) - 1] if speaks else []))
+    def request_ends(self) -> tuple[int, ...]:
+        """The indexes of the messages with which each request of this conversation ended, this one included."""
+        by_assistant = [message.role == "assistant" for message in self.messages]
+        steps = (i for i in range(len(by_assistant) - 1) if by_assistant[i + 1] and not by_assistant[i])
+        return (*steps, *([len(by_assistant) - 1] if by_assistant else []))
+
+    @property
+    def turn_starts(self) -> list[int]:
+        """For each message, the index of the message that opened its turn; `NO_TURN` before the first turn."""
+        opened = (index if message.opens_turn else NO_TURN for index, message in enumerate(self.messages))
+        return list(accumulate(opened, max))
+
+    def find_own_tool(self, tool: str) -> str | None:
+        """Return the name under which the model can call one of Sightline's tools, or None.
+
+        That is the tool's own name where Sightline offers it, or the name that a client gives to a tool of our MCP
+        server, such as `mcp__sightline__view_image`.
+        """
+        if tool in self.own_tools:
+            return tool
+        likely = [name for name in self.tools if "sightline" in name]  # none in most requests
+        matches = (name for name in likely if (found := _match_server_tool(name)) and found["name"] == tool)
+        return min(matches, default=None)
+
+
+@value_class
+class Replace:
+    """Replace the value at `place`."""
+
+    place: JsonPath
+    value: Json
+
+
+@value_class
+class Insert:
+    """Insert `value` into a list, before the element at `place` or at its end; or add a new last key to an object."""
+
+    place: JsonPath
+    value: Json
+
+
+@value_class
+class Rebuild:
+    """Replace the list at `place`. A number means the present element of that index, whose bytes stay as they are."""
+
+    place: JsonPath
+    elements: tuple[int | dict[str, Json], ...]
+
+
+@value_class
+class Remove:
+    """Remove the key at `place` from its object, all occurrences of it. At least one other key must remain."""
+
+    place: JsonPath
+
+
+Edit = Replace | Insert | Rebuild | Remove

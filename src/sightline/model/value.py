@@ -1,4 +1,4 @@
-"""How a value is declared of which a request makes many: a few for every image and every message."""
+"""A class decorator for small values of which every request creates many."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def value(cls: type[T]) -> type[T]:
-    """A frozen dataclass, as far as the type checker knows, which lets nobody change one.
+def value_class(cls: type[T]) -> type[T]:
+    """Declare a dataclass that type checkers treat as frozen.
 
-    At run time nothing guards it: with `frozen=True` it would take five times as long to make one.
+    At run time nothing prevents changes: with `frozen=True` creating an instance takes five times as long.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)

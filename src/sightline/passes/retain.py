@@ -1,4 +1,4 @@
-"""Images that were seen and can be seen again give their places to a line about them, seldom and many at once."""
+"""The pass that retires images: images that the model can view again are replaced by one line each, in batches."""
 
 from __future__ import annotations
 
@@ -8,96 +8,105 @@ from functools import lru_cache
 from itertools import accumulate, chain, repeat
 from typing import NamedTuple
 
-from sightline.model.facts import Facts, History, Keep, Kept, Need, Needs, Present, Probe, Recall
-from sightline.model.fate import Repeated, Retired
-from sightline.model.fence import in_brackets
+from sightline.model.facts import (
+    ConversationHistory,
+    Facts,
+    FindFile,
+    Keep,
+    KeptImage,
+    Need,
+    Needs,
+    Probe,
+    RecallHistory,
+    Rules,
+)
+from sightline.model.fence import escape_for_brackets
 from sightline.model.geometry import Size
-from sightline.model.image import Picture
+from sightline.model.image import ImageInfo, Sizing, count_image_tokens
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Rules
-from sightline.model.scene import Call, Scene, Sight
-from sightline.model.sizing import Sizing, tokens
-from sightline.model.source import Inline
-from sightline.passes.frontier import NEWEST, AnyBeat, Left, View, frontier
-from sightline.passes.tools import called
+from sightline.model.scene import InlineSource, Repeated, Retired, Scene, Sight, ToolCall
+from sightline.passes.frontier import NEWEST_KEPT, HistoryImage, MessageTuple, Removal, compute_frontier
 
-# The tools that open a file by its path and show what is in it, by the names that agents and servers give them.
-_READERS = frozenset(
+# Tools that open a file by its path and show its content, by the names that agents and servers give them.
+_READER_NAMES = frozenset(
     """read readfile readfiles fileread fsread readimage readimagefile readmedia readmediafile
     view viewfile viewimage openfile openimage loadimage""".split()
 )
-_LONGEST_NAME = 240
-_UNSEEN = Size(1024, 1024)  # stands for an image that only the provider can measure
+_MAX_NAME = 240
+_ASSUMED_SIZE = Size(1024, 1024)  # of an image that only the provider can measure
 
 
-class _Way(NamedTuple):
-    """How an image can be seen again."""
+class _Recovery(NamedTuple):
+    """How the model can see an image again."""
 
     tool: str
-    path: str | None = None  # of the file that has to be there still; None: the record holds it
-    lost: int | None = None  # the message that shows that the file has another content by then
+    path: str | None = None  # of the file, which must still exist; None: the record has the image
+    lost_at: int | None = None  # index of the message at which the file may have changed
 
 
 def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+    """Retire the images that the retention rule says have left the conversation by now."""
     retention = rules.retention
-    if retention.off or rules.blind or scene.partial:
+    if retention.is_off or rules.is_blind or scene.is_partial:
         return scene
-    ways = _ways(scene, pasted=retention.pasted)
-    leaving: Mapping[int, Left] | Needs = {}
-    if retention.turns is not None:
-        leaving = _by_turns(scene, ways, retention.turns)
-    elif ways:
-        leaving = _by_cost(scene, ways, facts, rules)
-    return leaving if isinstance(leaving, Needs) else _retired(scene, leaving, ways, facts)
+    recoveries = _find_recoveries(scene, pasted=retention.includes_pasted)
+    removals: Mapping[int, Removal] | Needs = {}
+    if retention.kept_turns is not None:
+        removals = _choose_by_turns(scene, recoveries, retention.kept_turns)
+    elif recoveries:
+        removals = _choose_by_cost(scene, recoveries, facts, rules)
+    return removals if isinstance(removals, Needs) else _retire(scene, removals, recoveries, facts)
 
 
-def _ways(scene: Scene, *, pasted: bool) -> dict[int, _Way]:
-    """By their indexes, the sights that can be seen again."""
-    ours = called(scene, "view_image")
-    found: dict[int, _Way] = {}
+def _find_recoveries(scene: Scene, *, pasted: bool) -> dict[int, _Recovery]:
+    """Return the sights that can be seen again, by index, and how."""
+    own_tool = scene.find_own_tool("view_image")
+    found: dict[int, _Recovery] = {}
     for index, sight in enumerate(scene.sights):
-        if _has_pixels(sight) and isinstance(sight.source, Inline) and (pasted or sight.role == "tool"):
-            way = _Way(ours) if ours else _read_again(sight.call, scene.tools)
-            if way and not sight.fixed:
-                found[index] = way
-    if found and ours is None:
-        for index, lost in _overwritten(scene).items():
+        if _is_undecided(sight) and isinstance(sight.source, InlineSource) and (pasted or sight.role == "tool"):
+            recovery = _Recovery(own_tool) if own_tool else _find_reader(sight.call, scene.tools)
+            if recovery and not sight.pixels_only:
+                found[index] = recovery
+    if found and own_tool is None:
+        for index, lost_at in _find_overwrites(scene).items():
             if index in found:
-                found[index] = found[index]._replace(lost=lost)
+                found[index] = found[index]._replace(lost_at=lost_at)
     return found
 
 
-def _overwritten(scene: Scene) -> dict[int, int]:
-    """By their indexes, the sights whose paths do not bring them back, and the messages from which on that is so.
+def _find_overwrites(scene: Scene) -> dict[int, int]:
+    """Return the sights, by index, whose paths no longer lead to them, and the messages at which that begins.
 
-    There the path brought something else, or may have: any tool but one that reads was given it.
+    That is where reading the path gave something else, or where any tool other than a reader was given the path.
     """
-    made = {call.id: order for order, (_, call) in enumerate(scene.calls)}
-    written: dict[str, list[tuple[int, int]]] = {}
-    for order, (message, call) in enumerate(scene.calls):
-        if call.path is not None and not _reads(call.name):
-            written.setdefault(call.path, []).append((order, message))
+    call_order = {call.id: order for order, (_, call) in enumerate(scene.file_calls)}
+    writes_by_path: dict[str, list[tuple[int, int]]] = {}
+    for order, (message, call) in enumerate(scene.file_calls):
+        if call.path is not None and not _is_reader(call.name):
+            writes_by_path.setdefault(call.path, []).append((order, message))
     lost: dict[int, int] = {}
-    for path, results in _results(scene).items():
-        writes = written.get(path, [])
-        if len(results) == 1 and not writes:  # as it mostly is
+    for path, results in _group_results(scene).items():
+        writes = writes_by_path.get(path, [])
+        if len(results) == 1 and not writes:  # the usual case
             continue
-        later, other = results[0][1], None  # what it brought next, and where that was another
+        later, changed_at = results[0][1], None  # the next result of the path, and the message where it differed
         for call, indexes in results:
-            brought, message = [scene.sights[n].source for n in indexes], scene.sights[indexes[0]].message
-            if brought != [scene.sights[n].source for n in later]:
-                other = scene.sights[later[0]].message
+            sources, message = [scene.sights[n].source for n in indexes], scene.sights[indexes[0]].message
+            if sources != [scene.sights[n].source for n in later]:
+                changed_at = scene.sights[later[0]].message
             later = indexes
-            first = bisect_right(writes, (made.get(call.id, -1), len(scene.messages)))
-            ends = [*([] if other is None else [other]), *(message for _, message in writes[first : first + 1])]
+            first = bisect_right(writes, (call_order.get(call.id, -1), len(scene.messages)))
+            ends = [message for _, message in writes[first : first + 1]]
+            if changed_at is not None:
+                ends.append(changed_at)
             if ends:
                 lost |= dict.fromkeys(indexes, max(min(ends), message))
     return lost
 
 
-def _results(scene: Scene) -> dict[str, list[tuple[Call, list[int]]]]:
-    """By path, the calls that brought something from it, the last one first, and what each brought, by indexes."""
-    found: dict[str, list[tuple[Call, list[int]]]] = {}
+def _group_results(scene: Scene) -> dict[str, list[tuple[ToolCall, list[int]]]]:
+    """Return by path the calls that returned images, the last call first, and the indexes of their sights."""
+    found: dict[str, list[tuple[ToolCall, list[int]]]] = {}
     last: tuple[str, str, int] | None = None
     for index in range(len(scene.sights) - 1, -1, -1):
         sight = scene.sights[index]
@@ -114,109 +123,122 @@ def _results(scene: Scene) -> dict[str, list[tuple[Call, list[int]]]]:
     return found
 
 
-def _has_pixels(sight: Sight) -> bool:
-    """As far as the passes before this one have decided."""
+def _is_undecided(sight: Sight) -> bool:
     return sight.fate is None
 
 
-def _read_again(call: Call | None, tools: frozenset[str]) -> _Way | None:
-    """The way of a call that read a file, if it can be made once more."""
-    # A request that offers no tools at all is a moment of a conversation that has some, such as its summary.
+def _find_reader(call: ToolCall | None, tools: frozenset[str]) -> _Recovery | None:
+    """Return how to see the image again if the model can repeat the call that read it from a file."""
+    # A request without any tools, such as one for a summary, belongs to a conversation that has tools.
     if call is None or call.path is None or (tools and call.name not in tools):
         return None
-    return _Way(call.name, call.path) if _reads(call.name) else None
+    return _Recovery(call.name, call.path) if _is_reader(call.name) else None
 
 
 @lru_cache(1024)
-def _reads(tool: str) -> bool:
+def _is_reader(tool: str) -> bool:
     name = tool.lower()
-    for mark in ("__", ".", ":", "/"):  # behind the name of the server that offers it
-        name = name.rpartition(mark)[2]
-    return name.replace("_", "").replace("-", "") in _READERS
+    for separator in ("__", ".", ":", "/"):  # after the name of the tool's server
+        name = name.rpartition(separator)[2]
+    return name.replace("_", "").replace("-", "") in _READER_NAMES
 
 
-def _by_turns(scene: Scene, ways: Mapping[int, _Way], turns: int) -> dict[int, Left]:
-    """The simple rule: the images of this turn stay, and of so many before it. What nobody has seen yet stays too."""
-    turn = list(accumulate(message.opens for message in scene.messages))
-    spoken = max((index for index, message in enumerate(scene.messages) if message.role == "assistant"), default=-1)
-    why = f"it is more than {turns} turns old" if turns else "it is of an earlier turn"
-    left: dict[int, Left] = {}
-    for index, way in ways.items():
+def _choose_by_turns(scene: Scene, recoveries: Mapping[int, _Recovery], turns: int) -> dict[int, Removal]:
+    """Return the images that are older than a number of turns, except those that the model has not seen yet."""
+    turn = list(accumulate(message.opens_turn for message in scene.messages))
+    answers = (index for index, message in enumerate(scene.messages) if message.role == "assistant")
+    last_answer = max(answers, default=-1)
+    why = f"it is more than {turns} turns old" if turns else "it is from an earlier turn"
+    removals: dict[int, Removal] = {}
+    for index, recovery in recoveries.items():
         message = scene.sights[index].message
-        gone = bisect_right(turn, turn[message] + turns)
-        if gone < len(turn) and message < spoken and (way.lost is None or gone < way.lost):
-            left[index] = Left(gone, why)
-    return left
+        removed_at = bisect_right(turn, turn[message] + turns)
+        is_lost = recovery.lost_at is not None and removed_at >= recovery.lost_at
+        if removed_at < len(turn) and message < last_answer and not is_lost:
+            removals[index] = Removal(removed_at, why)
+    return removals
 
 
-def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules) -> dict[int, Left] | Needs:
-    """From the first image on the record hears of the conversation, or it could not say later that it had been idle."""
-    few = len(ways) <= NEWEST
-    shown = [] if few else [index for index, sight in enumerate(scene.sights) if _has_pixels(sight)]
-    probes = {n: Probe(source) for n in shown if isinstance(source := scene.sights[n].source, Inline)}
-    pictures = facts.answers(probes, Picture)
-    history = facts.answer(Recall(), History)
-    if history is None or isinstance(pictures, Needs):
-        unseen = pictures.needs if isinstance(pictures, Needs) else frozenset[Need]()
-        return Needs(unseen | ({Recall()} if history is None else frozenset[Need]()))
-    if not isinstance(history, History) or few:
+def _choose_by_cost(
+    scene: Scene, recoveries: Mapping[int, _Recovery], facts: Facts, rules: Rules
+) -> dict[int, Removal] | Needs:
+    """Return the images that cost more in the prompt cache than their removal.
+
+    The history is needed from the first image on: the record must see every request to know when a cache is cold.
+    """
+    too_few = len(recoveries) <= NEWEST_KEPT
+    indexes = [] if too_few else [index for index, sight in enumerate(scene.sights) if _is_undecided(sight)]
+    probes = {n: Probe(source) for n in indexes if isinstance(source := scene.sights[n].source, InlineSource)}
+    infos = facts.get_all(probes, ImageInfo)
+    history = facts.get(RecallHistory(), ConversationHistory)
+    if history is None or isinstance(infos, Needs):
+        missing = infos.needs if isinstance(infos, Needs) else frozenset[Need]()
+        return Needs(missing | ({RecallHistory()} if history is None else frozenset[Need]()))
+    if not isinstance(history, ConversationHistory) or too_few:
         return {}
-    shown.sort(key=lambda index: scene.sights[index].message)
-    views = [_view(scene.sights[n], pictures.get(n), rules.profile.sizing, ways.get(n)) for n in shown]
-    left = frontier(beats(scene, history), views, rules.profile.cache, rules.profile.limits)
-    return {shown[number]: each for number, each in left.items()}
+    indexes.sort(key=lambda index: scene.sights[index].message)
+    sizing = rules.profile.sizing
+    images = [_build_image(scene.sights[n], infos.get(n), sizing, recoveries.get(n)) for n in indexes]
+    removals = compute_frontier(iter_history(scene, history), images, rules.profile.cache, rules.profile.limits)
+    return {indexes[number]: removal for number, removal in removals.items()}
 
 
-def beats(scene: Scene, history: History) -> Iterator[AnyBeat]:
-    speaks = [message.role == "assistant" for message in scene.messages]
-    opens = [message.opens for message in scene.messages]
-    cold = [index in history.cold for index in range(len(scene.messages))]
-    return zip(chain(history.tokens, repeat(0)), speaks, opens, cold, strict=False)
+def iter_history(scene: Scene, history: ConversationHistory) -> Iterator[MessageTuple]:
+    """Return the messages of a conversation as `compute_frontier` takes them."""
+    by_assistant = [message.role == "assistant" for message in scene.messages]
+    opens_turn = [message.opens_turn for message in scene.messages]
+    cold = [index in history.cold_messages for index in range(len(scene.messages))]
+    return zip(chain(history.tokens, repeat(0)), by_assistant, opens_turn, cold, strict=False)
 
 
-def _view(sight: Sight, seen: Picture | Refusal | None, sizing: Sizing, way: _Way | None) -> View:
-    if not isinstance(sight.source, Inline):
-        return View(sight.message, tokens(_UNSEEN, sizing), stays=True)
-    if not isinstance(seen, Picture):  # whatever it is, it will not be shown
-        return View(sight.message, 0, stays=True)
-    cost, encoded, edge = tokens(seen.size, sizing), len(sight.source.text), seen.size.edge
-    return View(sight.message, cost, encoded, edge, way is None, way.lost if way else None)
+def _build_image(
+    sight: Sight, info: ImageInfo | Refusal | None, sizing: Sizing, recovery: _Recovery | None
+) -> HistoryImage:
+    if not isinstance(sight.source, InlineSource):
+        return HistoryImage(sight.message, count_image_tokens(_ASSUMED_SIZE, sizing), is_permanent=True)
+    if not isinstance(info, ImageInfo):  # it will be refused, and costs nothing
+        return HistoryImage(sight.message, 0, is_permanent=True)
+    cost, encoded, edge = count_image_tokens(info.size, sizing), len(sight.source.text), info.size.edge
+    return HistoryImage(sight.message, cost, encoded, edge, recovery is None, recovery.lost_at if recovery else None)
 
 
-def _retired(scene: Scene, leaving: Mapping[int, Left], ways: Mapping[int, _Way], facts: Facts) -> Scene | Needs:
-    """What was not there to be seen again when it would have left, or cannot be kept, stays; the others leave."""
-    files = {n: Present(path, left.message) for n, left in leaving.items() if (path := ways[n].path) is not None}
-    there = facts.answers(files, bool)
-    if isinstance(there, Needs):
-        return there
+def _retire(
+    scene: Scene, removals: Mapping[int, Removal], recoveries: Mapping[int, _Recovery], facts: Facts
+) -> Scene | Needs:
+    """Retire images, except those whose file was missing at that point and those that the record cannot keep."""
+    paths = {index: recoveries[index].path for index in removals}
+    files = {n: FindFile(path, removals[n].message) for n, path in paths.items() if path is not None}
+    exists = facts.get_all(files, bool)
+    if isinstance(exists, Needs):
+        return exists
     images = {
         n: Keep(source)
-        for n in leaving
-        if (n not in files or there[n] is True) and isinstance(source := scene.sights[n].source, Inline)
+        for n in removals
+        if (n not in files or exists[n] is True) and isinstance(source := scene.sights[n].source, InlineSource)
     }
-    kept = facts.answers(images, Kept)
+    kept = facts.get_all(images, KeptImage)
     if isinstance(kept, Needs):
         return kept
     sights = list(scene.sights)
-    for index, safe in kept.items():
-        if isinstance(safe, Kept):
-            line = _line(sights[index], safe, ways[index])
-            sights[index] = sights[index].meets(Retired(line, leaving[index].why))
+    for index, image in kept.items():
+        if isinstance(image, KeptImage):
+            line = _write_line(sights[index], image, recoveries[index])
+            sights[index] = sights[index].with_fate(Retired(line, removals[index].why))
     return scene.with_sights(tuple(sights)) if images else scene
 
 
-def _line(sight: Sight, kept: Kept, way: _Way) -> str:
-    """What it was and how to see it again, for the model. Nobody can promise that a file will stay as it is."""
-    call, size = sight.call, kept.picture.size
+def _write_line(sight: Sight, kept: KeptImage, recovery: _Recovery) -> str:
+    """Tell the model what the image was and how to see it again. A file may change after that."""
+    call, size = sight.call, kept.info.size
     name = (call.path or (f"from {call.name}" if call.name else "")) if call else ""
-    what = f"{_within_brackets(name)} " if name else ""
-    about = f"{kept.picture.mime} {size.width}×{size.height}, sha256:{kept.sha256}"
-    unless = "" if way.path is None else ", unless the file has changed"
-    return f"[image {what}({about}) viewed earlier; call {_within_brackets(way.tool)} to see it again{unless}]"
+    what = f"{_shorten_name(name)} " if name else ""
+    about = f"{kept.info.mime} {size.width}×{size.height}, sha256:{kept.sha256}"
+    unless = "" if recovery.path is None else ", unless the file has changed"
+    return f"[image {what}({about}) viewed earlier; call {_shorten_name(recovery.tool)} to see it again{unless}]"
 
 
 @lru_cache(1024)
-def _within_brackets(name: str) -> str:
-    """A name that cannot end the brackets around it, nor be longer than the image is worth."""
-    short = name if len(name) <= _LONGEST_NAME else f"…{name[-_LONGEST_NAME:]}"
-    return in_brackets(short)
+def _shorten_name(name: str) -> str:
+    """Return the end of a name, escaped so that it cannot close the brackets around it."""
+    short = name if len(name) <= _MAX_NAME else f"…{name[-_MAX_NAME:]}"
+    return escape_for_brackets(short)

@@ -1,4 +1,4 @@
-"""Bitmaps as files: what is drawn or written stays sharp, a photograph becomes a JPEG of full colour."""
+"""Encode bitmaps: drawings and text stay sharp (PNG or lossless WebP), photographs become JPEG."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sightline.model.crop import inside
-from sightline.model.geometry import Box, Size
+from sightline.model.geometry import Box, Size, check_crop_box
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import all_of, decode_part, pillowed, scaled
-from sightline.pixels.decode_limits import within_bounds
+from sightline.pixels.decode import choose_whole, decode_part, resize_bitmap, to_pillow
+from sightline.pixels.probe import probe_within_limits
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
@@ -19,267 +18,271 @@ if TYPE_CHECKING:
 
 
 Format = Literal["image/png", "image/jpeg", "image/webp"]
-"""What an image may be written as."""
+"""The formats in which images are written."""
 
 FORMATS: tuple[Format, ...] = ("image/png", "image/jpeg", "image/webp")
 WEBP_EDGE = 16_383
-WEBP_PIXELS = 16_000_000  # its encoder takes twenty times as much memory as the pixels
-SHARP_PIXELS = 12_000_000  # of which colours are counted and palettes made; that takes sixteen bytes a pixel
-LIGHT = 400_000  # bytes; a heavier lossless file is not worth it: with fewer colours words stay as they are
-_SAMPLE = 128  # pixels on each side of the grid on which colours are counted
+WEBP_PIXELS = 16_000_000  # its encoder needs twenty times the memory of the pixels
+SHARP_PIXELS = 12_000_000  # of an image that gets a palette: counting its colours takes sixteen bytes a pixel
+LIGHT_BYTES = 400_000  # a heavier lossless file is not worth it: text looks the same in fewer colours
+_GRID_SIDE = 128  # pixels: the side of the grid in which colours are counted
 _FEW_COLOURS = 1024  # or a quarter of the grid: a photograph has more, a screenshot, a chart or a page fewer
 _FEW_GREYS = 64
-_GROUND = 0.4  # of the grid in one grey
-_DARK = 96  # of 255
+_BACKGROUND_SHARE = 0.4  # of the grid that has one grey
+_DARK_GREY = 96  # of 255
 _QUALITY = 90
-_PALETTE, _PALETTES = 256, (64, 32, 16)
-_SAVING = 2  # how many times as heavy as a palette a lossless file is, at least
-_KEPT = 16  # colours of a page that its palette has just as they are, however close together …
-_OFTEN = 0.0005  # … if so much of the page has them
-_APART = 4  # of 255, between two colours of a palette: closer ones are one
-_SEEN = 16  # of 255, by which a pixel may differ unseen …
-_WRONG = 0.001  # … and so many by more, before it is another picture
-_SOME = 2048  # colours; a page that was made smaller has more
-_EFFORT, _LITTLE, _QUICK = 6, 4, 2  # to make a file light; little is enough for what hardly repeats itself
-_FEW = 16  # colours for which four bits are enough
+_PALETTE_SIZE, _SMALLER_PALETTES = 256, (64, 32, 16)
+_MIN_SAVING = 2  # a lossless file is assumed to be at least this many times as long as one with a palette
+_EXACT_COLOURS = 16  # colours that a palette has exactly, however similar they are …
+_FREQUENT_SHARE = 0.0005  # … if they cover this share of the image
+_COLOUR_STEP = 4  # of 255; closer colours are one colour of a palette
+_VISIBLE_DIFFERENCE = 16  # of 255; a smaller difference is not visible …
+_MAX_WRONG_SHARE = 0.001  # … and this share of pixels may differ more
+_MANY_COLOURS = 2048  # a page that was scaled has more colours
+_FULL_EFFORT, _LOW_EFFORT, _QUICK_EFFORT = 6, 4, 2  # of compression; low is enough where little repeats itself
+_FOUR_BIT_COLOURS = 16  # that fit into four bits
 
 
-class File(NamedTuple):
-    """An image that was encoded. What is too heavy to be of use is weighed and not kept."""
+class EncodedFile(NamedTuple):
+    """An encoded image; `data` is empty if it is longer than the limit."""
 
     mime: Format
-    weight: int
+    length: int
     data: bytes
 
 
-def sampled(bitmap: Bitmap) -> Pillow:
-    """A grid of untouched pixels: enough to tell what kind of picture it is."""
-    return pillowed(bitmap.subsample(max(1, bitmap.width // _SAMPLE), max(1, bitmap.height // _SAMPLE)))
+def sample_grid(bitmap: Bitmap) -> Pillow:
+    """Return a grid of unfiltered pixels: enough to tell drawings from photographs."""
+    return to_pillow(bitmap.subsample(max(1, bitmap.width // _GRID_SIDE), max(1, bitmap.height // _GRID_SIDE)))
 
 
-def drawn(grid: Pillow) -> bool:
-    """Few colours: a screenshot, a chart, a page; not a photograph."""
-    counts = [count for count, _ in _counts(grid)]
+def is_drawing(grid: Pillow) -> bool:
+    """Return whether an image has few colours, as a screenshot, a chart or a page has and a photograph hasn't."""
+    counts = [count for count, _ in _count_colours(grid)]
     if len(grid.getbands()) < 3:
-        # The edges of letters have all greys, too; but they stand on one.
-        return len(counts) <= _FEW_GREYS or max(counts) >= _GROUND * sum(counts)
-    return len(counts) <= max(_FEW_COLOURS, min(_SAMPLE**2, sum(counts)) // 4)
+        # The edges of letters have all greys, but most of a page has one.
+        return len(counts) <= _FEW_GREYS or max(counts) >= _BACKGROUND_SHARE * sum(counts)
+    return len(counts) <= max(_FEW_COLOURS, min(_GRID_SIDE**2, sum(counts)) // 4)
 
 
-def dark(grid: Pillow) -> bool:
-    """Light words on a dark ground, as far as the average tells."""
+def is_dark(grid: Pillow) -> bool:
+    """Return whether an image is dark on average, as light text on a dark background is."""
     counts = grid.convert("L").histogram()
-    return sum(grey * count for grey, count in enumerate(counts)) < _DARK * sum(counts)
+    return sum(grey * count for grey, count in enumerate(counts)) < _DARK_GREY * sum(counts)
 
 
-def encoded(bitmap: Bitmap, formats: Sequence[str], limit: float, *, written: bool) -> tuple[Format, bytes] | int:
-    """The first file, from the best way to the lightest, of at most `limit` bytes; else the bytes of the lightest."""
-    weights = []
-    for file in _files(bitmap, formats, limit, written=written):
-        if file.weight <= limit:
+def encode(bitmap: Bitmap, formats: Sequence[str], limit: float, *, drawing: bool) -> tuple[Format, bytes] | int:
+    """Return the best file of at most `limit` bytes, or the length of the lightest if all are longer."""
+    lengths = []
+    for file in _encode_candidates(bitmap, formats, limit, drawing=drawing):
+        if file.length <= limit:
             return file.mime, file.data
-        weights.append(file.weight)
-    return min(weights)
+        lengths.append(file.length)
+    return min(lengths)
 
 
-def _files(bitmap: Bitmap, formats: Sequence[str], limit: float, *, written: bool) -> Iterator[File]:
-    taken = [mime for mime in FORMATS if mime in formats]
+def _encode_candidates(bitmap: Bitmap, formats: Sequence[str], limit: float, *, drawing: bool) -> Iterator[EncodedFile]:
+    accepted = [mime for mime in FORMATS if mime in formats]
     pixels = bitmap.width * bitmap.height
-    if (max(bitmap.width, bitmap.height) > WEBP_EDGE or pixels > WEBP_PIXELS) and taken != ["image/webp"]:
-        taken = [mime for mime in taken if mime != "image/webp"]
-    sharp = [mime for mime in taken if mime != "image/jpeg"]
-    if written and sharp:
-        yield from _sharp(bitmap, sharp, limit) if pixels <= SHARP_PIXELS else [_lossless(bitmap, sharp, limit)]
-    elif "image/jpeg" in taken and not (bitmap.hasalpha() and sharp):
-        yield _jpeg(bitmap, limit)
-    elif "image/webp" in taken:
-        yield _saved(bitmap, "image/webp", limit, Q=_QUALITY, alpha_q=100)
+    if (max(bitmap.width, bitmap.height) > WEBP_EDGE or pixels > WEBP_PIXELS) and accepted != ["image/webp"]:
+        accepted = [mime for mime in accepted if mime != "image/webp"]
+    sharp = [mime for mime in accepted if mime != "image/jpeg"]
+    if drawing and sharp:
+        yield from (
+            _encode_sharp(bitmap, sharp, limit) if pixels <= SHARP_PIXELS else [_encode_lossless(bitmap, sharp, limit)]
+        )
+    elif "image/jpeg" in accepted and not (bitmap.hasalpha() and sharp):
+        yield _save_jpeg(bitmap, limit)
+    elif "image/webp" in accepted:
+        yield _save(bitmap, "image/webp", limit, Q=_QUALITY, alpha_q=100)
     else:
-        yield _png_of_all(bitmap, limit)
+        yield _save_png(bitmap, limit)
 
 
-def _saved(bitmap: Bitmap, mime: Format, limit: float, **options: Any) -> File:
-    """Encode a bitmap; of a file of more than `limit` bytes only its weight is kept."""
+def _save(bitmap: Bitmap, mime: Format, limit: float, **options: Any) -> EncodedFile:
+    """Encode a bitmap by libvips; if the file is longer than `limit`, only its length is kept."""
     import pyvips
 
-    kept, weight = io.BytesIO(), 0
+    content, length = io.BytesIO(), 0
 
     def write(piece: bytes) -> int:
-        nonlocal weight
-        weight += len(piece)
-        if weight <= limit:
-            kept.write(piece)
+        nonlocal length
+        length += len(piece)
+        if length <= limit:
+            content.write(piece)
         return len(piece)
 
     target = pyvips.TargetCustom()
     target.on_write(write)
     getattr(bitmap, _SAVERS[mime])(target, keep="none", **options)
-    return File(mime, weight, kept.getvalue() if weight <= limit else b"")
+    return EncodedFile(mime, length, content.getvalue() if length <= limit else b"")
 
 
 _SAVERS = {"image/png": "pngsave_target", "image/jpeg": "jpegsave_target", "image/webp": "webpsave_target"}
 
 
-def _png_of_all(bitmap: Bitmap, limit: float) -> File:
-    """Write every pixel; in a large image, in less time and some more bytes."""
+def _save_png(bitmap: Bitmap, limit: float) -> EncodedFile:
+    """Write a PNG of every pixel; for a large image in less time, with some more bytes."""
     large = bitmap.width * bitmap.height > SHARP_PIXELS
-    return _saved(bitmap, "image/png", limit, compression=_QUICK if large else _EFFORT)
+    return _save(bitmap, "image/png", limit, compression=_QUICK_EFFORT if large else _FULL_EFFORT)
 
 
-def _sharp(bitmap: Bitmap, formats: Sequence[Format], limit: float) -> Iterator[File]:
-    """Few colours as they are, more in 256 that look the same; then ever fewer: words outlive that, and no other loss.
+def _encode_sharp(bitmap: Bitmap, formats: Sequence[Format], limit: float) -> Iterator[EncodedFile]:
+    """Yield versions with fewer and fewer colours: text survives that, and no other loss.
 
-    Every pixel stays, if that is light, where 256 would be seen, as in a picture among the words; and where a page was
-    not made smaller, since what repeats itself to the pixel is lighter so.
+    Few colours are kept exactly; more are reduced to 256 that look the same. A lossless version comes first if it is
+    light and 256 colours would be visible, as in a photograph on a page, or if the page was not scaled: then its
+    patterns repeat exactly, and compress well.
     """
-    light = min(limit, LIGHT)
-    pillow = pillowed(bitmap)
+    light = min(limit, LIGHT_BYTES)
+    pillow = to_pillow(bitmap)
     pillow = pillow.convert("RGBA") if pillow.mode == "LA" else pillow
 
     png = "image/png" in formats
 
-    def file(palette: Pillow, effort: int = _EFFORT) -> File:
-        data = _png(palette, effort) if png else _webp(palette)
-        return File("image/png" if png else "image/webp", len(data), data)
+    def file(palette: Pillow, effort: int = _FULL_EFFORT) -> EncodedFile:
+        data = _write_png(palette, effort) if png else _write_webp(palette)
+        return EncodedFile("image/png" if png else "image/webp", len(data), data)
 
-    exact = _exact(pillow)
+    exact = _quantize_exactly(pillow)
     if exact is not None:
         yield file(exact)
     else:
-        palette = _palette(pillow)
-        made, same = [file(palette, _LITTLE)], _same(palette, pillow)
-        if made[0].weight * _SAVING <= light and not (same and pillow.getcolors(_SOME) is None):
-            made.insert(0, _lossless(bitmap, formats, limit))
-        made = [one for one in made if one.weight <= light]
-        yield from sorted(made, key=lambda one: one.weight if same else 0)[:1]
-    for colours in _PALETTES:
-        yield file(_octree(pillow, colours))
+        palette = _quantize(pillow)
+        candidates, same = [file(palette, _LOW_EFFORT)], _looks_same(palette, pillow)
+        if candidates[0].length * _MIN_SAVING <= light and not (same and pillow.getcolors(_MANY_COLOURS) is None):
+            candidates.insert(0, _encode_lossless(bitmap, formats, limit))
+        candidates = [each for each in candidates if each.length <= light]
+        yield from sorted(candidates, key=lambda each: each.length if same else 0)[:1]
+    for colours in _SMALLER_PALETTES:
+        yield file(_quantize_octree(pillow, colours))
 
 
-def _lossless(bitmap: Bitmap, formats: Sequence[Format], limit: float) -> File:
+def _encode_lossless(bitmap: Bitmap, formats: Sequence[Format], limit: float) -> EncodedFile:
     if "image/webp" in formats:
-        return _saved(bitmap, "image/webp", limit, lossless=True, effort=2)
-    return _png_of_all(bitmap, limit)
+        return _save(bitmap, "image/webp", limit, lossless=True, effort=2)
+    return _save_png(bitmap, limit)
 
 
-def _exact(pillow: Pillow) -> Pillow | None:
-    """The very same pixels in at most 256 colours, where they have no more."""
+def _quantize_exactly(pillow: Pillow) -> Pillow | None:
+    """Return the same pixels with a palette, or None if they have more than 256 colours."""
     from PIL.Image import Dither, Quantize
 
-    colours = pillow.getcolors(_PALETTE)
+    colours = pillow.getcolors(_PALETTE_SIZE)
     if colours is None:
         return None
-    if pillow.mode == "L" and len(colours) > _FEW:
-        return _ramp(pillow)
+    if pillow.mode == "L" and len(colours) > _FOUR_BIT_COLOURS:
+        return _to_grey_palette(pillow)
     if pillow.mode == "RGB" and all(isinstance(one, tuple) and len(set(one)) == 1 for _, one in colours):
-        return _exact(pillow.convert("L"))
+        return _quantize_exactly(pillow.convert("L"))
     method = Quantize.FASTOCTREE if pillow.mode == "RGBA" else Quantize.MAXCOVERAGE
     palette = pillow.quantize(len(colours), method=method, dither=Dither.NONE)
-    return palette if not sum(_faults(palette, pillow)[1:]) else None
+    return palette if not sum(_count_differences(palette, pillow)[1:]) else None
 
 
-def _ramp(pillow: Pillow) -> Pillow:
-    """Greys as a palette: words weigh less so, since nothing is computed from their neighbours."""
+def _to_grey_palette(pillow: Pillow) -> Pillow:
+    """Return greys as a palette: text is lighter in it, because PNG filters do not apply."""
     ramp = pillow.copy()
     ramp.putpalette(bytes(shade for grey in range(256) for shade in (grey, grey, grey)))
     return ramp
 
 
-def _palette(pillow: Pillow) -> Pillow:
-    """The picture in 256 colours: the most frequent ones as they are, the others by those that stand for many."""
+def _quantize(pillow: Pillow) -> Pillow:
+    """Reduce to 256 colours: the most frequent ones exactly, the others to representatives."""
     from PIL import Image
 
     if pillow.mode != "RGB":
-        return _octree(pillow, _PALETTE)
-    grid = pillow.resize([min(side, _SAMPLE) for side in pillow.size], Image.Resampling.NEAREST)
-    often = _OFTEN * grid.width * grid.height
-    counts = [(count, bytes(colour)) for count, colour in _counts(grid) if count >= often]
-    kept = [colour for _, colour in sorted(counts, reverse=True)[:_KEPT]]
-    several = _colours(bytes(_octree(_half(pillow), _PALETTE - _KEPT).getpalette() or ()))
-    taken = {_about(colour) for colour in kept}
-    others = [colour for colour in several if _about(colour) not in taken]
+        return _quantize_octree(pillow, _PALETTE_SIZE)
+    grid = pillow.resize([min(side, _GRID_SIDE) for side in pillow.size], Image.Resampling.NEAREST)
+    often = _FREQUENT_SHARE * grid.width * grid.height
+    counts = [(count, bytes(colour)) for count, colour in _count_colours(grid) if count >= often]
+    exact = [colour for _, colour in sorted(counts, reverse=True)[:_EXACT_COLOURS]]
+    several = _split_colours(bytes(_quantize_octree(_halve(pillow), _PALETTE_SIZE - _EXACT_COLOURS).getpalette() or ()))
+    known = {_coarsen_colour(colour) for colour in exact}
+    others = [colour for colour in several if _coarsen_colour(colour) not in known]
     palette = Image.new("P", (1, 1))
-    palette.putpalette(b"".join([*kept, *others]))
+    palette.putpalette(b"".join([*exact, *others]))
     return pillow.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
-def _counts(pillow: Pillow) -> list[tuple[int, tuple[int, ...]]]:
-    """Each colour, and how many pixels have it."""
+def _count_colours(pillow: Pillow) -> list[tuple[int, tuple[int, ...]]]:
+    """Return each colour with its number of pixels."""
     found = pillow.getcolors(pillow.width * pillow.height) or ()
     return [(count, colour if isinstance(colour, tuple) else (int(colour),)) for count, colour in found]
 
 
-def _colours(pixels: bytes) -> list[bytes]:
+def _split_colours(pixels: bytes) -> list[bytes]:
     return [pixels[at : at + 3] for at in range(0, len(pixels), 3)]
 
 
-def _about(colour: bytes) -> bytes:
-    return bytes(shade // _APART for shade in colour)
+def _coarsen_colour(colour: bytes) -> bytes:
+    return bytes(shade // _COLOUR_STEP for shade in colour)
 
 
-def _half(pillow: Pillow) -> Pillow:
-    """Every other pixel of every other row."""
+def _halve(pillow: Pillow) -> Pillow:
+    """Return every other pixel of every other row."""
     from PIL.Image import Resampling
 
     return pillow.resize([-(-side // 2) for side in pillow.size], Resampling.NEAREST)
 
 
-def _octree(pillow: Pillow, colours: int) -> Pillow:
+def _quantize_octree(pillow: Pillow, colours: int) -> Pillow:
     from PIL.Image import Dither, Quantize
 
     return pillow.quantize(colours, method=Quantize.FASTOCTREE, dither=Dither.NONE)
 
 
-def _same(palette: Pillow, pillow: Pillow) -> bool:
-    """Whether hardly a pixel looks different, as far as a quarter of them tells."""
-    faults = _faults(_half(palette), _half(pillow))
-    return sum(faults[_SEEN + 1 :]) <= _WRONG * sum(faults)
+def _looks_same(palette: Pillow, pillow: Pillow) -> bool:
+    """Return whether hardly any pixel looks different; a quarter of them are compared."""
+    faults = _count_differences(_halve(palette), _halve(pillow))
+    return sum(faults[_VISIBLE_DIFFERENCE + 1 :]) <= _MAX_WRONG_SHARE * sum(faults)
 
 
-def _faults(palette: Pillow, pillow: Pillow) -> list[int]:
-    """How many values are off by 0, by 1, and so on."""
+def _count_differences(palette: Pillow, pillow: Pillow) -> list[int]:
+    """Return how many values differ by 0, by 1, and so on."""
     from PIL.ImageChops import difference
 
     counts = difference(palette.convert(pillow.mode), pillow).histogram()
     return [sum(counts[by::256]) for by in range(256)]
 
 
-def _png(pillow: Pillow, effort: int) -> bytes:
+def _write_png(pillow: Pillow, effort: int) -> bytes:
     file = io.BytesIO()
     pillow.save(file, "PNG", compress_level=effort)
     return file.getvalue()
 
 
-def _webp(pillow: Pillow) -> bytes:
+def _write_webp(pillow: Pillow) -> bytes:
     file = io.BytesIO()
     pillow.convert("RGBA" if pillow.has_transparency_data else "RGB").save(file, "WEBP", lossless=True, method=2)
     return file.getvalue()
 
 
-def _jpeg(bitmap: Bitmap, limit: float) -> File:
-    """Write full colour. Coding it in the best way takes a second look at all of it, which a large image is not given.
-
-    libjpeg holds all coefficients for that second look.
-    """
+def _save_jpeg(bitmap: Bitmap, limit: float) -> EncodedFile:
+    """Write a JPEG of full colour. The coding of a large image isn't optimized: that takes too much memory."""
     page = bitmap.flatten(background=255) if bitmap.hasalpha() else bitmap
     small = bitmap.width * bitmap.height <= SHARP_PIXELS
-    return _saved(page, "image/jpeg", limit, Q=_QUALITY, subsample_mode="off", optimize_coding=small)
+    return _save(page, "image/jpeg", limit, Q=_QUALITY, subsample_mode="off", optimize_coding=small)
 
 
-_HEAVY = Refusal("too_large", "no file of it is as light as the model takes it", "give a smaller crop")
+_TOO_HEAVY = Refusal("too_large", "no file of the image is small enough for the model", "crop a smaller part")
 
 
 def exact_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
-    """Nothing is trimmed, folded or left out: what is at a place of the answer is at that place of the image."""
-    picture, box = within_bounds(data), arguments["box"]
-    choose = partial(inside, Box(*box)) if box else all_of
+    """Scale a box of an image in a worker, without trimming or folding, so that coordinates stay valid."""
+    info, box = probe_within_limits(data), arguments["box"]
+    choose = partial(check_crop_box, Box(*box)) if box else choose_whole
     size = Size(*arguments["size"])
-    found = picture if isinstance(picture, Refusal) else decode_part(data, picture, choose, shrink_to=size)
-    if isinstance(found, Refusal):
-        return found
-    made = scaled(found.bitmap, size).copy_memory()
-    file = encoded(made, arguments["formats"], arguments["bytes"], written=drawn(sampled(made)))
+    decoded = info if isinstance(info, Refusal) else decode_part(data, info, choose, shrink_to=size)
+    if isinstance(decoded, Refusal):
+        return decoded
+    resized = resize_bitmap(decoded.bitmap, size).copy_memory()
+    file = encode(resized, arguments["formats"], arguments["bytes"], drawing=is_drawing(sample_grid(resized)))
     if isinstance(file, int):
-        return _HEAVY
-    mime, sent = file
-    return {"mime": mime, "size": [size.width, size.height], "whole": [found.whole.width, found.whole.height]}, sent
+        return _TOO_HEAVY
+    mime, content = file
+    return {
+        "mime": mime,
+        "size": [size.width, size.height],
+        "whole": [decoded.full_size.width, decoded.full_size.height],
+    }, content

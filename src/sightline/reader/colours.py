@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
-from sightline.reader.reading import Colour, TextLine
-from sightline.reader.regions import Pixels
+from sightline.reader.reading import Colour, Pixels, TextLine
 
 SAMPLE = 250_000  # pixels that are sampled to judge a whole image
-COMMON = 6  # the most common colours of an image, at most
-LEAST = 0.01  # the smallest share that such a colour has
-SHADE = 6  # the largest difference in a channel between two shades of one colour
+MAX_COMMON = 6  # the most common colours of an image, at most
+MIN_SHARE = 0.01  # the smallest share that such a colour has
+SAME_SHADE = 6  # the largest difference in a channel between two shades of one colour
 
 # Plain names, each with some shades that people call by it.
 _NAMES: dict[str, str] = {
@@ -63,29 +62,33 @@ def find_dominant_colours(pixels: Pixels) -> tuple[tuple[Colour, float], ...]:
     """Return the most common colours with their shares of the image."""
     flat = _sample_pixels(pixels)
     values, places, counts = np.unique(_pack_colours(flat, bits=8), return_inverse=True, return_counts=True)
-    flat_ones = counts >= LEAST * len(flat)  # frequent colours count as they are, the rest by buckets
+    flat_ones = counts >= MIN_SHARE * len(flat)  # frequent colours count as they are, the rest by buckets
     found = [(_unpack_colour(int(values[place])), float(counts[place])) for place in np.flatnonzero(flat_ones)]
     rest = flat[~flat_ones[places]]
     coarse = _pack_colours((rest >> 4).astype(np.uint8), bits=4)
     sizes = np.bincount(coarse, minlength=4096)
     full = [
-        bucket for bucket in np.argsort(-sizes, kind="stable")[: COMMON * 2] if sizes[bucket] >= LEAST / 2 * len(flat)
+        bucket
+        for bucket in np.argsort(-sizes, kind="stable")[: MAX_COMMON * 2]
+        if sizes[bucket] >= MIN_SHARE / 2 * len(flat)
     ]
-    found += [(most_common_colour(rest[coarse == bucket]), float(sizes[bucket])) for bucket in full]
+    found += [(find_common_colour(rest[coarse == bucket]), float(sizes[bucket])) for bucket in full]
     merged: list[tuple[Colour, float]] = []
     for shade, count in sorted(found, key=lambda each: -each[1]):
-        like = next((place for place, (known, _) in enumerate(merged) if colour_distance(known, shade) <= SHADE), None)
+        like = next(
+            (place for place, (known, _) in enumerate(merged) if compare_colours(known, shade) <= SAME_SHADE), None
+        )
         if like is None:
             merged.append((shade, count))
         else:
             merged[like] = (merged[like][0], merged[like][1] + count)
     shares = [(colour, round(count / len(flat), 3)) for colour, count in sorted(merged, key=lambda each: -each[1])]
-    return tuple((colour, share) for colour, share in shares[:COMMON] if share >= LEAST)
+    return tuple((colour, share) for colour, share in shares[:MAX_COMMON] if share >= MIN_SHARE)
 
 
 def name_colour(colour: Colour) -> str:
     """Return the plain English word for a colour."""
-    names, shades = _known_shades()
+    names, shades = _load_shades()
     return names[int(np.argmin(((shades - _to_lab(np.array([colour]))) ** 2).sum(axis=1)))]
 
 
@@ -107,12 +110,12 @@ def is_photograph(pixels: Pixels) -> bool:
     return bool(fullest / len(left) < 0.75)
 
 
-def colour_distance(one: Colour, other: Colour) -> int:
+def compare_colours(one: Colour, other: Colour) -> int:
     """Return the largest difference between two colours in any channel."""
     return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
-def distances_from(pixels: Pixels, colour: Colour) -> Pixels:
+def measure_distances(pixels: Pixels, colour: Colour) -> Pixels:
     """Return each pixel's largest difference from a colour in any channel."""
     most = np.zeros(pixels.shape[:-1], dtype=np.uint8)
     for channel, value in enumerate(np.array(colour, dtype=np.uint8)):  # a plane at a time: numpy is slow on triples
@@ -121,7 +124,7 @@ def distances_from(pixels: Pixels, colour: Colour) -> Pixels:
     return most
 
 
-def most_common_colour(flat: Pixels) -> Colour:
+def find_common_colour(flat: Pixels) -> Colour:
     """Return the most common colour among some pixels."""
     packed = _pack_colours(flat, bits=8)
     values, counts = np.unique(packed, return_counts=True)
@@ -136,16 +139,18 @@ def unmix_colour(pixels: Pixels, colour: Colour, ground: Colour) -> tuple[NDArra
     return share, np.abs(off - share[..., None] * full).max(axis=-1)
 
 
-def crop_pixels(pixels: Pixels, box: Box, more: int = 0) -> Pixels:
+def crop_pixels(pixels: Pixels, box: Box, margin: int = 0) -> Pixels:
     """Return the pixels of a box and `more` pixels around it (fewer if negative), as far as the image goes."""
-    return pixels[max(0, box.y - more) : max(0, box.bottom + more), max(0, box.x - more) : max(0, box.right + more)]
+    return pixels[
+        max(0, box.y - margin) : max(0, box.bottom + margin), max(0, box.x - margin) : max(0, box.right + margin)
+    ]
 
 
 def _add_line_colours(pixels: Pixels, line: TextLine) -> TextLine:
-    flat = crop_pixels(pixels, line.box, more=1).reshape(-1, 3)
+    flat = crop_pixels(pixels, line.box, margin=1).reshape(-1, 3)
     if not len(flat):
         return line
-    ground = most_common_colour(flat)
+    ground = find_common_colour(flat)
     off = np.abs(flat.astype(np.int16) - ground).sum(axis=1)
     place = min(len(off) - 1, int(0.99 * len(off)))
     # Thin strokes mix with the background; what differs most from it is the colour of the text.
@@ -172,7 +177,7 @@ def _unpack_colour(value: int) -> Colour:
     return value >> 16, value >> 8 & 255, value & 255
 
 
-def _known_shades() -> tuple[tuple[str, ...], NDArray[np.float64]]:
+def _load_shades() -> tuple[tuple[str, ...], NDArray[np.float64]]:
     if not _KNOWN:
         pairs = [(word, shade) for word, shades in _NAMES.items() for shade in shades.split()]
         _KNOWN.append((tuple(word for word, _ in pairs), _to_lab(np.array([list(bytes.fromhex(s)) for _, s in pairs]))))

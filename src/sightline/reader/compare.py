@@ -9,22 +9,21 @@ from difflib import SequenceMatcher
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.model.asking import Spot
 from sightline.model.geometry import Box
-from sightline.reader.colours import colour_distance, format_colour
+from sightline.model.seer import LabelledBox
+from sightline.reader.colours import compare_colours, format_colour
 from sightline.reader.describe import Report
-from sightline.reader.interface.field_labels import is_pale_button, label_parts
-from sightline.reader.layout.page_text import find_titles
+from sightline.reader.field_labels import is_pale_button, label_parts
+from sightline.reader.page_text import find_titles
 from sightline.reader.phrases import normalize
-from sightline.reader.reading import Colour, ImageReading, InterfacePart, TextLine, parts_of_kind, text_in_part
-from sightline.reader.rectangles import enclosing_box, format_box
-from sightline.reader.regions import Pixels
+from sightline.reader.reading import Colour, ImageReading, InterfacePart, Pixels, TextLine, join_part_text, select_parts
+from sightline.reader.rectangles import enclose_boxes, format_box
 
-_STILL = 3  # pixels that a line may be off by and not have moved
-_MOST = 60  # changes of one kind that are listed
+_SAME_PLACE = 3  # pixels that a line may be off by and not have moved
+_MAX_CHANGES = 60  # changes of one kind that are listed
 _BLOCK = 16  # pixels on each side of a block, the unit of comparison
 _VISIBLE = 24  # difference in a channel that the eye notices
-_REGIONS = 12
+_MAX_REGIONS = 12
 _KINDS = {"check": "check box", "radio": "radio button"}
 _FEW, _HARDLY, _MUCH = 3, 0.1, 0.3  # lines, share of them, share of the picture: beyond these it is another screen
 
@@ -51,11 +50,11 @@ class StateChange:
 
 def match_lines(before: ImageReading, after: ImageReading) -> TextDifference:
     """Match each line with the line of the other image that says the same, else with the one in its place."""
-    gone, new = list(before.lines), list(after.lines)
-    same = _take_pairs(gone, new, lambda one, other: _same_text(one, other) and _is_near(one.box, other.box))
-    moved = _take_pairs(gone, new, _same_text)
-    changed = _take_pairs(gone, new, lambda one, other: _is_in_place(one.box, other.box))
-    return TextDifference(tuple(new), tuple(gone), tuple(moved), tuple(changed), tuple(same))
+    removed, new = list(before.lines), list(after.lines)
+    same = _take_pairs(removed, new, lambda one, other: _has_same_text(one, other) and _is_near(one.box, other.box))
+    moved = _take_pairs(removed, new, _has_same_text)
+    changed = _take_pairs(removed, new, lambda one, other: _is_in_place(one.box, other.box))
+    return TextDifference(tuple(new), tuple(removed), tuple(moved), tuple(changed), tuple(same))
 
 
 def _take_pairs(
@@ -72,13 +71,13 @@ def _take_pairs(
     return pairs
 
 
-def _same_text(one: TextLine, other: TextLine) -> bool:
+def _has_same_text(one: TextLine, other: TextLine) -> bool:
     """Return whether two lines say the same; a space may be read in one and not in the other."""
     return one.text == other.text or (normalize(one.text) == normalize(other.text) and bool(normalize(one.text)))
 
 
 def _is_near(one: Box, other: Box) -> bool:
-    return abs(one.x - other.x) <= _STILL and abs(one.y - other.y) <= _STILL
+    return abs(one.x - other.x) <= _SAME_PLACE and abs(one.y - other.y) <= _SAME_PLACE
 
 
 def _is_in_place(one: Box, other: Box) -> bool:
@@ -90,15 +89,13 @@ def _is_in_place(one: Box, other: Box) -> bool:
 
 def find_state_changes(before: ImageReading, after: ImageReading, lines: TextDifference) -> list[StateChange]:
     """Return toggles that were switched, buttons that were enabled or disabled, and parts and texts of new colours."""
-    names = {id(part): name for each in (before, after) for part, name in _part_names(each)}
+    names = {id(part): name for each in (before, after) for part, name in _name_parts(each)}
     pairs = _match_parts(before, after, names)
-    pale = {
-        id(part) for each in (before, after) for part in parts_of_kind(each, "button") if is_pale_button(part, each)
-    }
+    pale = {id(part) for each in (before, after) for part in select_parts(each, "button") if is_pale_button(part, each)}
     changes = [
         StateChange(f'{_KINDS.get(other.kind, other.kind)} "{names[id(other)]}"', change, other.box)
         for one, other in pairs
-        for change in _part_changes(one, other, pale)
+        for change in _list_part_changes(one, other, pale)
     ]
     if before.photograph or after.photograph:
         return changes
@@ -107,7 +104,7 @@ def find_state_changes(before: ImageReading, after: ImageReading, lines: TextDif
     return changes + [
         StateChange(f'"{new.text}"', change, new.box)
         for old, new in kept
-        if new not in covered and (change := _line_colour_change(old, new))
+        if new not in covered and (change := _describe_colour_change(old, new))
     ]
 
 
@@ -115,12 +112,12 @@ def _match_parts(
     before: ImageReading, after: ImageReading, names: Mapping[int, str]
 ) -> list[tuple[InterfacePart, InterfacePart]]:
     """Return the controls that are in both images: in the same place, or else of the same name."""
-    old, new = (parts_of_kind(each, "check", "radio", "button", "field") for each in (before, after))
+    old, new = (select_parts(each, "check", "radio", "button", "field") for each in (before, after))
     pairs = []
     for one in old:
-        alike = [other for other in new if other.kind == one.kind]
-        same = [other for other in alike if _is_in_place(one.box, other.box)]
-        named = [other for other in alike if names[id(one)] and names[id(other)] == names[id(one)]]
+        similar = [other for other in new if other.kind == one.kind]
+        same = [other for other in similar if _is_in_place(one.box, other.box)]
+        named = [other for other in similar if names[id(one)] and names[id(other)] == names[id(one)]]
         other = next(iter([each for each in same if each in named] or named or same), None)
         if other is not None:
             new.remove(other)
@@ -128,36 +125,36 @@ def _match_parts(
     return pairs
 
 
-def _part_names(reading: ImageReading) -> Iterator[tuple[InterfacePart, str]]:
+def _name_parts(reading: ImageReading) -> Iterator[tuple[InterfacePart, str]]:
     labels = label_parts(reading)
-    for part in parts_of_kind(reading, "check", "radio", "button", "field"):
+    for part in select_parts(reading, "check", "radio", "button", "field"):
         label = labels.get(part)
-        yield part, label.text if label else text_in_part(part, reading) if part.kind == "button" else ""
+        yield part, label.text if label else join_part_text(part, reading) if part.kind == "button" else ""
 
 
-def _part_changes(one: InterfacePart, other: InterfacePart, pale: set[int]) -> Iterator[str]:
+def _list_part_changes(one: InterfacePart, other: InterfacePart, pale: set[int]) -> Iterator[str]:
     """Yield how a control changed; `pale` are the ids of buttons that may be disabled."""
     if one.checked is not None and other.checked is not None and one.checked != other.checked:
         on = "checked" if other.kind == "check" else "selected"
         yield " → ".join(on if part.checked else f"not {on}" for part in (one, other))
     if (id(one) in pale) != (id(other) in pale):
         yield " → ".join("pale text, perhaps disabled" if id(part) in pale else "enabled" for part in (one, other))
-    if other.kind in ("button", "field") and _looks_different(one.colour, other.colour):
+    if other.kind in ("button", "field") and _is_visibly_different(one.colour, other.colour):
         yield f"{format_colour(one.colour)} → {format_colour(other.colour)}"
 
 
-def _line_colour_change(old: TextLine, new: TextLine) -> str:
+def _describe_colour_change(old: TextLine, new: TextLine) -> str:
     """Return the colours of a text before and after; "" if they are the same. A new background may mean selected."""
     changes = [
         f"{what} {format_colour(one)} → {format_colour(other)}"
         for what, one, other in (("text", old.ink, new.ink), ("background", old.ground, new.ground))
-        if one and other and _looks_different(one, other)
+        if one and other and _is_visibly_different(one, other)
     ]
     return ", ".join(changes)
 
 
-def _looks_different(one: Colour, other: Colour) -> bool:
-    return colour_distance(one, other) > _VISIBLE
+def _is_visibly_different(one: Colour, other: Colour) -> bool:
+    return compare_colours(one, other) > _VISIBLE
 
 
 def compare_images(before: ImageReading, after: ImageReading, regions: Sequence[Box] | None, first: int = 0) -> Report:
@@ -171,12 +168,12 @@ def compare_images(before: ImageReading, after: ImageReading, regions: Sequence[
         return Report("\n".join(_describe_other_screen(lines, before, after, names)))
     states = find_state_changes(before, after, lines)
     spots = [
-        *(Spot(f"{each.name}: {each.change}", each.box, first + 1) for each in states),
-        *(Spot(f"appeared: {line.text}", line.box, first + 1) for line in lines.appeared),
-        *(Spot(f"vanished: {line.text}", line.box, first) for line in lines.vanished),
-        *(Spot(f"changed: {new.text}", new.box, first + 1) for _, new in lines.changed),
-        *(Spot(f"moved: {new.text}", new.box, first + 1) for _, new in lines.moved),
-        *(Spot("changed region", box, first + 1) for box in regions or ()),
+        *(LabelledBox(f"{each.name}: {each.change}", each.box, first + 1) for each in states),
+        *(LabelledBox(f"appeared: {line.text}", line.box, first + 1) for line in lines.appeared),
+        *(LabelledBox(f"vanished: {line.text}", line.box, first) for line in lines.vanished),
+        *(LabelledBox(f"changed: {new.text}", new.box, first + 1) for _, new in lines.changed),
+        *(LabelledBox(f"moved: {new.text}", new.box, first + 1) for _, new in lines.moved),
+        *(LabelledBox("changed region", box, first + 1) for box in regions or ()),
     ]
     same = f"{len(lines.same)} of {len(before.lines)} lines of text are the same, in the same place"
     text = [f"From {names[0]} to {names[1]}: {same}."]
@@ -188,10 +185,12 @@ def _is_another_screen(
     found: TextDifference, before: ImageReading, after: ImageReading, regions: Sequence[Box] | None
 ) -> bool:
     """Return whether hardly a line and hardly a part of the picture is the same."""
-    alike = sum(SequenceMatcher(None, old.text, new.text).ratio() > 0.5 for old, new in found.changed)
-    most = max(len(before.lines), len(after.lines))
+    similar = sum(SequenceMatcher(None, old.text, new.text).ratio() > 0.5 for old, new in found.changed)
+    line_count = max(len(before.lines), len(after.lines))
     share = 1.0 if regions is None else sum(box.size.pixels for box in regions) / max(1, after.size.pixels)
-    return most >= _FEW and len(found.same) + len(found.moved) + alike <= _HARDLY * most and share >= _MUCH
+    return (
+        line_count >= _FEW and len(found.same) + len(found.moved) + similar <= _HARDLY * line_count and share >= _MUCH
+    )
 
 
 def _describe_other_screen(
@@ -244,8 +243,8 @@ def _describe_regions(before: ImageReading, after: ImageReading, regions: Sequen
 
 def _list_changes(kind: str, changes: Sequence[str]) -> Iterator[str]:
     if changes:
-        more = [f"and {len(changes) - _MOST} more"] if len(changes) > _MOST else []
-        yield f"{kind}: " + "; ".join([*changes[:_MOST], *more]) + "."
+        more = [f"and {len(changes) - _MAX_CHANGES} more"] if len(changes) > _MAX_CHANGES else []
+        yield f"{kind}: " + "; ".join([*changes[:_MAX_CHANGES], *more]) + "."
 
 
 def find_changed_regions(before: Pixels, after: Pixels) -> list[Box] | None:
@@ -260,7 +259,7 @@ def find_changed_regions(before: Pixels, after: Pixels) -> list[Box] | None:
         apart = np.abs(before[strip].astype(np.int16) - after[strip]).max(axis=(0, 2)) > _VISIBLE
         differs[row] = np.logical_or.reduceat(apart, np.arange(0, width, _BLOCK))
     found = [_trim_to_pixels(cells, before, after) for cells in _cluster_blocks(differs)]
-    return sorted(found, key=lambda box: -box.size.pixels)[:_REGIONS]
+    return sorted(found, key=lambda box: -box.size.pixels)[:_MAX_REGIONS]
 
 
 def _cluster_blocks(cells: NDArray[np.bool_]) -> Iterator[Box]:
@@ -274,7 +273,7 @@ def _cluster_blocks(cells: NDArray[np.bool_]) -> Iterator[Box]:
             near = {(y + down, x + across) for down in (-1, 0, 1) for across in (-2, -1, 0, 1, 2)} & left
             left -= near
             edge += near
-        yield enclosing_box(island)
+        yield enclose_boxes(island)
 
 
 def _trim_to_pixels(cells: Box, before: Pixels, after: Pixels) -> Box:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sightline.model.asking import Spot
 from sightline.model.geometry import Box
-from sightline.reader.charts.find_charts import format_value, name_mark, round_mark
+from sightline.model.seer import LabelledBox
+from sightline.reader.charts import format_value, name_mark, round_mark
 from sightline.reader.colours import format_colour, name_colour
-from sightline.reader.interface.field_labels import is_pale_button, is_placeholder, label_parts
-from sightline.reader.layout.page_text import find_titles
-from sightline.reader.layout.tables import tables_with_heads
+from sightline.reader.field_labels import is_pale_button, is_placeholder, label_parts
+from sightline.reader.page_text import find_titles
 from sightline.reader.reading import (
     Chart,
     Colour,
@@ -20,10 +19,11 @@ from sightline.reader.reading import (
     PartKind,
     TextLine,
     has_unread_text,
-    parts_of_kind,
-    text_in_part,
+    join_part_text,
+    select_parts,
 )
 from sightline.reader.rectangles import format_box
+from sightline.reader.tables import add_table_heads
 
 NOTE = (
     "Only text and shapes were read, on this machine, by a reader that does not reason: what pictures or icons show is"
@@ -31,9 +31,9 @@ NOTE = (
 )
 FINDINGS = "Parts and positions:"
 _PLAIN_COLOURS = frozenset({"black", "dark grey", "grey", "light grey", "white"})
-_MOST = 40  # things of one kind that are listed one by one
-_SURE, _LONG = 0.97, 4  # a line of at least so many characters that is less certain may be wrong
-_GLYPH = 1.3  # a single letter is at most so many times as wide as high
+_MAX_LISTED = 40  # things of one kind that are listed one by one
+_SURE, _LONG = 0.97, 4  # a line of at least this many characters that is less certain may be wrong
+_GLYPH = 1.3  # the largest ratio of width to height of a single letter
 _SATURATED = 60  # difference between the channels of a colour that the eye notices in text
 _STATES: dict[PartKind, dict[bool | None, str]] = {
     "check": {True: "checked", False: "not checked", None: "checked or not could not be determined"},
@@ -53,7 +53,7 @@ class Report:
     """A text for the caller, and the boxes that belong to it."""
 
     text: str
-    spots: tuple[Spot, ...] = ()
+    spots: tuple[LabelledBox, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class DescribedItem:
 
 
 def describe_image(reading: ImageReading) -> Report:
-    """Return all that was read, for someone who cannot see the image, with a box for every line."""
-    return Report(f"{transcribe(reading)}\n\n{list_findings(reading)}\n\n{NOTE}", line_spots(reading))
+    """Return everything that was read, for a reader who can't see the image, with a box for every line."""
+    return Report(f"{transcribe(reading)}\n\n{list_findings(reading)}\n\n{NOTE}", list_line_spots(reading))
 
 
 def transcribe(reading: ImageReading) -> str:
@@ -81,21 +81,21 @@ def transcribe(reading: ImageReading) -> str:
 
 def list_findings(reading: ImageReading) -> str:
     """Return every part of the image as a list, with its box."""
-    return "\n".join([FINDINGS, *(f"- {sentence}" for sentence in _all_sentences(reading))])
+    return "\n".join([FINDINGS, *(f"- {sentence}" for sentence in _write_sentences(reading))])
 
 
-def line_spots(reading: ImageReading) -> tuple[Spot, ...]:
+def list_line_spots(reading: ImageReading) -> tuple[LabelledBox, ...]:
     """Return a box for every line and every barcode."""
     return (
-        *(Spot(line.text, line.box) for line in reading.lines),
-        *(Spot(f"{code.kind}: {code.text}", code.box) for code in reading.codes),
+        *(LabelledBox(line.text, line.box) for line in reading.lines),
+        *(LabelledBox(f"{code.kind}: {code.text}", code.box) for code in reading.codes),
     )
 
 
-def _all_sentences(reading: ImageReading) -> Iterator[str]:
+def _write_sentences(reading: ImageReading) -> Iterator[str]:
     size = f"{reading.size.width} pixels wide and {reading.size.height} high"
-    yield f"The image is {size}{_common_colours(reading)}. Boxes are [x1, y1, x2, y2]."
-    if reading.turned:
+    yield f"The image is {size}{_list_common_colours(reading)}. Boxes are [x1, y1, x2, y2]."
+    if reading.rotation:
         yield describe_rotation(reading)
     if reading.photograph:
         yield "Most of it is a photograph or a painting: only a vision model can describe what it shows."
@@ -106,7 +106,7 @@ def _all_sentences(reading: ImageReading) -> Iterator[str]:
     for kind, name in (("panel", "panels"), *_CONTROLS):
         yield from _limit([finding.sentence for finding in _describe_kind(reading, kind)], name)
     yield from _limit([f"A picture at {format_box(part.box)}, not described." for part in
-                       parts_of_kind(reading, "picture")], "pictures")  # fmt: skip
+                       select_parts(reading, "picture")], "pictures")  # fmt: skip
     yield from _describe_text_colours(reading)
     yield from _describe_doubts(reading)
     yield from _describe_unread(reading)
@@ -114,7 +114,7 @@ def _all_sentences(reading: ImageReading) -> Iterator[str]:
 
 def describe_rotation(reading: ImageReading) -> str:
     """Return the sentence that must accompany every position in a rotated image."""
-    return f"The image lies on its side: positions are as after a rotation of {reading.turned} degrees clockwise."
+    return f"The image lies on its side: positions are as after a rotation of {reading.rotation} degrees clockwise."
 
 
 def find_titles_and_codes(reading: ImageReading) -> Iterator[DescribedItem]:
@@ -140,23 +140,23 @@ def find_controls(reading: ImageReading) -> Iterator[DescribedItem]:
 
 def _describe_kind(reading: ImageReading, kind: PartKind) -> list[DescribedItem]:
     labels = label_parts(reading) if kind in ("field", "check", "radio") else {}
-    return [_describe_part(part, reading, labels.get(part)) for part in parts_of_kind(reading, kind)]
+    return [_describe_part(part, reading, labels.get(part)) for part in select_parts(reading, kind)]
 
 
 def _describe_part(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> DescribedItem:
-    name = label.text if label else text_in_part(part, reading)
+    name = label.text if label else join_part_text(part, reading)
     lines = (*part.lines, *((reading.lines.index(label),) if label else ()))
-    sentences = {"panel": _panel_sentence, "field": _field_sentence, "button": _button_sentence}
-    write = sentences.get(part.kind, _toggle_sentence)
+    sentences = {"panel": _describe_panel, "field": _describe_field, "button": _describe_button}
+    write = sentences.get(part.kind, _describe_toggle)
     return DescribedItem(write(part, reading, label), part.box, f"{part.kind} {name}".strip(), lines)
 
 
-def _panel_sentence(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:
+def _describe_panel(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:
     first = next((f', which begins with "{reading.lines[at].text}"' for at in part.lines[:1]), "")
-    return f"{_with_article(name_colour(part.colour))} panel at {format_box(part.box)}{first}."
+    return f"{_add_article(name_colour(part.colour))} panel at {format_box(part.box)}{first}."
 
 
-def _field_sentence(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
+def _describe_field(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
     blank = "has something in it that could not be read" if has_unread_text(reading, part.box) else "is empty"
     pale = "; pale text, perhaps only a placeholder" if is_placeholder(part, reading) else ""
     text = " ".join(reading.lines[at].marked_text for at in part.lines)
@@ -164,24 +164,24 @@ def _field_sentence(part: InterfacePart, reading: ImageReading, label: TextLine 
     return f"A field{_quote_label(label)} at {format_box(part.box)} {content}."
 
 
-def _toggle_sentence(part: InterfacePart, _: ImageReading, label: TextLine | None) -> str:
+def _describe_toggle(part: InterfacePart, _: ImageReading, label: TextLine | None) -> str:
     name = "check box" if part.kind == "check" else "radio button"
     return f"A {name}{_quote_label(label)} at {format_box(part.box)}: {_STATES[part.kind][part.checked]}."
 
 
-def _button_sentence(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:
+def _describe_button(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:
     line = next((reading.lines[at] for at in part.lines), None)
     ink = f", {name_colour(line.ink)} text" if line and line.ink else ""
     pale = ", paler than other buttons: perhaps disabled" if is_pale_button(part, reading) else ""
     name = " ".join(reading.lines[at].marked_text for at in part.lines)
-    return f'{_with_article(name_colour(part.colour))} button "{name}" at {format_box(part.box)}{ink}{pale}.'
+    return f'{_add_article(name_colour(part.colour))} button "{name}" at {format_box(part.box)}{ink}{pale}.'
 
 
 def _quote_label(label: TextLine | None) -> str:
     return f' "{label.marked_text}"' if label else ""
 
 
-def _with_article(name: str) -> str:
+def _add_article(name: str) -> str:
     return f"An {name}" if name.startswith("o") else f"A {name}"
 
 
@@ -199,24 +199,24 @@ def _describe_chart(chart: Chart) -> Iterator[str]:
 
 
 def _describe_tables(reading: ImageReading) -> Iterator[str]:
-    for table in tables_with_heads(reading):
+    for table in add_table_heads(reading):
         columns = max((len(row) for row in table.rows), default=0)
         yield f"A table at {format_box(table.box)} with {len(table.rows)} rows and {columns} columns."
 
 
 def _describe_text_colours(reading: ImageReading) -> Iterator[str]:
     """Yield lines whose colour carries meaning; where most text is coloured, it doesn't."""
-    in_buttons = {at for part in parts_of_kind(reading, "button") for at in part.lines}
+    in_buttons = {at for part in select_parts(reading, "button") for at in part.lines}
     by_colour: dict[str, list[TextLine]] = {}
     for at, line in enumerate(reading.lines):
-        if at not in in_buttons and (colour := text_colour(line, reading)):
+        if at not in in_buttons and (colour := name_text_colour(line, reading)):
             by_colour.setdefault(colour, []).append(line)
     if sum(map(len, by_colour.values())) * 2 <= max(2, len(reading.lines)):
         for colour, lines in by_colour.items():
-            yield f"In {colour}: " + ", ".join(map(quote_line, lines[:_MOST])) + "."
+            yield f"In {colour}: " + ", ".join(map(quote_line, lines[:_MAX_LISTED])) + "."
 
 
-def text_colour(line: TextLine, reading: ImageReading) -> str:
+def name_text_colour(line: TextLine, reading: ImageReading) -> str:
     """Return the name of a line's colour, or "" if it is black, white or grey."""
     if line.ink is None or reading.photograph or not _is_saturated(line.ink):
         return ""
@@ -233,8 +233,8 @@ def _describe_doubts(reading: ImageReading) -> Iterator[str]:
         yield "Characters between ‹ and › may be wrong."
     unsure = [quote_line(line) for line in reading.lines if _is_unsure(line)]
     if unsure:
-        more = f" and {len(unsure) - _MOST} more" if len(unsure) > _MOST else ""
-        yield f"Hard to read, and perhaps read wrongly: {', '.join(unsure[:_MOST])}{more}."
+        more = f" and {len(unsure) - _MAX_LISTED} more" if len(unsure) > _MAX_LISTED else ""
+        yield f"Hard to read, and perhaps read wrongly: {', '.join(unsure[:_MAX_LISTED])}{more}."
 
 
 def _is_unsure(line: TextLine) -> bool:
@@ -247,7 +247,7 @@ def quote_line(line: TextLine) -> str:
 
 
 def _describe_unread(reading: ImageReading) -> Iterator[str]:
-    """Yield what is text and missing above."""
+    """Yield where text was found that could not be read."""
     if reading.unread:
         several = len(reading.unread) > 1
         one = "a letter or an icon" if reading.unread[0].width <= _GLYPH * reading.unread[0].height else "text"
@@ -262,15 +262,15 @@ def _describe_unread(reading: ImageReading) -> Iterator[str]:
 
 
 def _list_boxes(boxes: Sequence[Box]) -> str:
-    more = f" and {len(boxes) - _MOST} more places" if len(boxes) > _MOST else ""
-    return "; ".join(map(format_box, boxes[:_MOST])) + more
+    more = f" and {len(boxes) - _MAX_LISTED} more places" if len(boxes) > _MAX_LISTED else ""
+    return "; ".join(map(format_box, boxes[:_MAX_LISTED])) + more
 
 
-def _common_colours(reading: ImageReading) -> str:
+def _list_common_colours(reading: ImageReading) -> str:
     common = [f"{format_colour(colour)} {share:.0%}" for colour, share in reading.colours[:3] if share >= 0.05]
     return f", mostly {', '.join(common)}" if common else ""
 
 
 def _limit(sentences: list[str], kind: str) -> list[str]:
-    more = [f"And {len(sentences) - _MOST} more {kind}."] if len(sentences) > _MOST else []
-    return [*sentences[:_MOST], *more]
+    more = [f"And {len(sentences) - _MAX_LISTED} more {kind}."] if len(sentences) > _MAX_LISTED else []
+    return [*sentences[:_MAX_LISTED], *more]

@@ -1,4 +1,4 @@
-"""Build a `ImageReading` of an image from its pixels and its recognised lines."""
+"""Build the `ImageReading` of an image from its pixels and its recognised lines."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from dataclasses import replace
 import numpy as np
 
 from sightline.model.geometry import Box, Size
+from sightline.reader.charts import find_charts
 from sightline.reader.charts.axes import restore_minus_signs
-from sightline.reader.charts.find_charts import find_charts
 from sightline.reader.colours import add_colours, find_dominant_colours, is_photograph
-from sightline.reader.interface.parts import find_parts, parts_outside, renumber_lines
-from sightline.reader.interface.toggles import find_toggles, remove_toggle_glyphs
-from sightline.reader.layout.page_text import lay_out_text, order_lines
-from sightline.reader.layout.tables import fill_cell_grid, find_cell_grids, find_tables
-from sightline.reader.ocr.line_image import ink_columns, ink_mask
-from sightline.reader.reading import Barcode, ImageReading, InterfacePart, TextLine
+from sightline.reader.interface_parts import (
+    find_parts,
+    find_toggles,
+    remove_toggle_glyphs,
+    renumber_lines,
+    select_parts_outside,
+)
+from sightline.reader.ocr.line_image import find_ink, find_ink_columns
+from sightline.reader.page_text import lay_out_text, order_lines
+from sightline.reader.reading import Barcode, ImageReading, InterfacePart, Pixels, Table, TextLine
 from sightline.reader.rectangles import is_inside, rotate_box
-from sightline.reader.regions import Pixels, find_regions
+from sightline.reader.regions import find_regions
+from sightline.reader.tables import fill_cell_grid, find_cell_grids, find_tables
 
 _SEARCHED = 16_000_000  # pixels searched for barcodes; of a larger image only every second, third, ... pixel
 _CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
@@ -29,16 +34,16 @@ _CONTAINERS = ("panel", "bar", "field")  # parts whose text is read as one
 
 
 def examine_image(
-    pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode] = (), turned: int = 0
+    pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode] = (), rotation: int = 0
 ) -> ImageReading:
     """Read everything else in an image whose lines are known: colours, parts, charts, tables, one text.
 
-    `lines` may be in any order. An image that must be rotated to be read gets its places as they are after that.
+    `lines` may be in any order. Positions in the result are those after a clockwise rotation by `rotation` degrees.
     """
     size = Size(pixels.shape[1], pixels.shape[0])
-    upright = [replace(line, box=rotate_box(line.box, size, turned)) for line in lines]
-    marked = [replace(code, box=rotate_box(code.box, size, turned)) for code in codes]
-    return replace(_examine_upright(rotate_pixels(pixels, turned), upright, marked), turned=turned)
+    upright = [replace(line, box=rotate_box(line.box, size, rotation)) for line in lines]
+    barcodes = [replace(code, box=rotate_box(code.box, size, rotation)) for code in codes]
+    return replace(_examine_upright(rotate_pixels(pixels, rotation), upright, barcodes), rotation=rotation)
 
 
 def rotate_pixels(pixels: Pixels, degrees: int) -> Pixels:
@@ -49,36 +54,41 @@ def rotate_pixels(pixels: Pixels, degrees: int) -> Pixels:
 def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode]) -> ImageReading:
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
-    inked = add_colours(pixels, lines if photograph else remove_toggle_glyphs(lines, find_toggles(pixels, lines)))
-    known = () if photograph else find_regions(pixels)
-    drawn = find_charts(pixels, inked, known)
-    inked = restore_minus_signs(pixels, inked, [chart.box for chart in drawn])
-    shapes = () if photograph else parts_outside(find_parts(pixels, inked, known), [chart.box for chart in drawn])
-    ruling = find_cell_grids(shapes)
-    cells = {at for lattice in ruling for at in lattice.cells}
-    shapes = tuple(part for at, part in enumerate(shapes) if at not in cells)
-    homes = [part.box for part in shapes if part.kind in _CONTAINERS]
-    plots = [*(chart.box for chart in drawn), *(lattice.box for lattice in ruling)]
-    places = order_lines(inked, homes, plots)
-    read = tuple(inked[place] for place in places)
-    where = {old: new for new, old in enumerate(places)}
-    charted = frozenset(place for place, line in enumerate(read) if any(is_inside(line.box, plot) for plot in plots))
-    gridded = [table for lattice in ruling if (table := fill_cell_grid(lattice, read))]
-    rows = tuple(sorted((*find_tables(read, homes, charted), *gridded), key=lambda table: (table.box.y, table.box.x)))
+    coloured = add_colours(pixels, lines if photograph else remove_toggle_glyphs(lines, find_toggles(pixels, lines)))
+    regions = () if photograph else find_regions(pixels)
+    charts = find_charts(pixels, coloured, regions)
+    chart_boxes = [chart.box for chart in charts]
+    coloured = restore_minus_signs(pixels, coloured, chart_boxes)
+    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, regions), chart_boxes)
+    grids = find_cell_grids(parts)
+    cells = {at for grid in grids for at in grid.cells}
+    parts = tuple(part for at, part in enumerate(parts) if at not in cells)
+    containers = [part.box for part in parts if part.kind in _CONTAINERS]
+    plots = [*chart_boxes, *(grid.box for grid in grids)]
+    order = order_lines(coloured, containers, plots)
+    ordered = tuple(coloured[place] for place in order)
+    new_places = {old: new for new, old in enumerate(order)}
+    plotted = frozenset(place for place, line in enumerate(ordered) if any(is_inside(line.box, plot) for plot in plots))
+    drawn_tables = [table for grid in grids if (table := fill_cell_grid(grid, ordered))]
+    tables = sorted((*find_tables(ordered, containers, plotted), *drawn_tables), key=_sort_key)
     return ImageReading(
         size,
-        read,
-        lay_out_text(read, rows, [chart.box for chart in drawn]),
-        tuple(renumber_lines(part, where) for part in shapes),
-        rows,
-        drawn,
+        ordered,
+        lay_out_text(ordered, tables, chart_boxes),
+        tuple(renumber_lines(part, new_places) for part in parts),
+        tuple(tables),
+        charts,
         tuple(codes),
         find_dominant_colours(pixels),
         photograph,
         marked=tuple(
-            part.box for part in shapes if part.kind == "field" and not part.lines and _has_marks(pixels, part)
+            part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),
     )
+
+
+def _sort_key(table: Table) -> tuple[int, int]:
+    return table.box.y, table.box.x
 
 
 def _has_marks(pixels: Pixels, part: InterfacePart) -> bool:
@@ -87,7 +97,7 @@ def _has_marks(pixels: Pixels, part: InterfacePart) -> bool:
     inner = pixels[box.y + _EDGE : box.bottom - _EDGE, box.x + _EDGE : box.right - _EDGE]
     if not inner.size:
         return False
-    return len(ink_columns(ink_mask(inner), 0, len(inner))) >= _MARKS
+    return len(find_ink_columns(find_ink(inner), 0, len(inner))) >= _MARKS
 
 
 def read_barcodes(pixels: Pixels) -> tuple[Barcode, ...]:

@@ -73,21 +73,21 @@ def parse_whole_number(text: str) -> int | None:
 
 _ALIKE = str.maketrans("oil", "011")  # letters and digits that are often confused in reading
 _LONG = 8  # a name of at least this many letters is recognised with one letter missing
-PLAIN = 5  # a word of at least this many letters is found even where the spaces around it were lost
+MIN_PLAIN = 5  # a word of at least this many letters is found even where the spaces around it were lost
 _BRIEF = 4  # words that a value without a colon has at most
-_word = re.compile(r"[^\W_]+")
-_aside = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
-_number_of = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
-_valued = re.compile(r"[\d$€£¥+\-−\"“'#(]")
-_next_label = re.compile(r"(?<=\d)(?P<unit> ?[^\W\d]{1,3}|%)?,? +[A-Z]\w*:(?: .*)?$")  # after a number and its unit
-_opening = re.compile(r"[\[{(]+")  # the beginning of something that continues below
+_WORDS = re.compile(r"[^\W_]+")
+_ASIDE = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
+_NUMBER_OF = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
+_VALUE_START = re.compile(r"[\d$€£¥+\-−\"“'#(]")
+_NEXT_LABEL = re.compile(r"(?<=\d)(?P<unit> ?[^\W\d]{1,3}|%)?,? +[A-Z]\w*:(?: .*)?$")  # after a number and its unit
+_OPENING = re.compile(r"[\[{(]+")  # the beginning of something that continues below
 
-_between = re.compile(r"[,;|·•]\s+| +[|·•] *")
+_SEPARATOR = re.compile(r"[,;|·•]\s+| +[|·•] *")
 _WORD = (  # a word of a label: not one that occurs only in sentences
     r"(?!(?:an?|and|at|by|for|from|in|is|are|of|on|or|over|since|than|the|to|under|until|was|with|your?)\b)"
     r"[^\W\d_]+(?:[-'/][^\W\d_]+)*\.?"
 )
-_pair = re.compile(
+_PAIR = re.compile(
     rf"(?P<label>{_WORD}(?: {_WORD}){{0,3}})(?:(?P<colon>[:=]) *| +)"
     r"(?P<value>(?(colon)\S.*|(?:[$€£¥#] ?)?(?=\S*\d)\S+(?: (?:%|[^\W\d_]{1,3}))?))", re.IGNORECASE
 )  # fmt: skip
@@ -97,7 +97,7 @@ EXACT, LABEL, WITHIN = 0, 1, 2
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in lower case, without punctuation."""
-    return _word.findall(text.casefold())
+    return _WORDS.findall(text.casefold())
 
 
 def normalize(text: str) -> str:
@@ -112,14 +112,14 @@ def match_phrase(text: str, phrase: str) -> int | None:
         return None
     if normalize(text) == wanted:
         return EXACT
-    label = _number_of.sub(" number ", label_in(text))
+    label = _NUMBER_OF.sub(" number ", find_label_in(text))
     if normalize(label) == wanted or normalize(remove_asides(text)) == wanted:
         return LABEL
     if differs_by_one_letter("".join(split_words(text)), "".join(split_words(phrase))):
         return LABEL
     if f" {' '.join(split_words(phrase))} " in f" {' '.join(split_words(text))} ":
         return WITHIN
-    return WITHIN if len(wanted) >= PLAIN and wanted in normalize(text) and " " in phrase.strip() else None
+    return WITHIN if len(wanted) >= MIN_PLAIN and wanted in normalize(text) and " " in phrase.strip() else None
 
 
 def differs_by_one_letter(read: str, meant: str, least: int = _LONG) -> bool:
@@ -131,44 +131,44 @@ def differs_by_one_letter(read: str, meant: str, least: int = _LONG) -> bool:
     return long[at].isalpha() and short[at:] == long[at + 1 :]
 
 
-def label_in(text: str) -> str:
+def find_label_in(text: str) -> str:
     """Return what comes before a colon or before a value, without asides in brackets."""
     head, colon, _ = text.partition(":")
     if not colon:
-        value = value_in(text)
+        value = find_value_in(text)
         head = text.removesuffix(value) if value else text
     return remove_asides(head).strip(" :=–-")
 
 
-def value_in(text: str) -> str:
+def find_value_in(text: str) -> str:
     """Return the value in a line that begins with its label, or ""."""
     head, colon, rest = text.partition(":")
     if colon:
-        return value_after_colon(head, rest)
+        return extract_value(head, rest)
     pieces = text.split(" ")
     for at in range(1, len(pieces)):
-        if _valued.match(pieces[at]) and re.search(r"\d", pieces[at]) and not pieces[at].startswith("("):
+        if _VALUE_START.match(pieces[at]) and re.search(r"\d", pieces[at]) and not pieces[at].startswith("("):
             return " ".join(pieces[at:]) if len(pieces) - at <= _BRIEF else ""  # more is a sentence
     return ""
 
 
-def value_after_colon(head: str, rest: str) -> str:
-    value = _next_label.sub(r"\g<unit>", rest.strip())
+def extract_value(head: str, rest: str) -> str:
+    value = _NEXT_LABEL.sub(r"\g<unit>", rest.strip())
     value = value.removesuffix(",") if head.lstrip().startswith('"') else value  # a member of an object
-    return "" if _opening.fullmatch(value) else value
+    return "" if _OPENING.fullmatch(value) else value
 
 
-def label_value_pairs(text: str) -> list[tuple[str, str]]:
+def split_pairs(text: str) -> list[tuple[str, str]]:
     """Return the labels and values of a line that consists of several: "exit code 3, trace 7f3a"."""
-    found = [_pair.fullmatch(piece.strip()) for piece in _between.split(text)]
+    found = [_PAIR.fullmatch(piece.strip()) for piece in _SEPARATOR.split(text)]
     return [(each["label"], each["value"]) for each in found if each] if len(found) > 1 and all(found) else []
 
 
 def remove_asides(text: str) -> str:
     """Remove what is in brackets, and the star of a required field."""
-    return _aside.sub(" ", text)
+    return _ASIDE.sub(" ", text)
 
 
 def begins_like_value(text: str) -> bool:
     """Return whether a text begins as values do and labels don't."""
-    return _valued.match(text) is not None
+    return _VALUE_START.match(text) is not None

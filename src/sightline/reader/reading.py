@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sightline.model.geometry import Box, Size
 from sightline.reader.phrases import EXACT, match_phrase
 from sightline.reader.rectangles import contains_centre
 
 Colour = tuple[int, int, int]
+Pixels: TypeAlias = NDArray[np.uint8]  # height x width x RGB
 PartKind = Literal["button", "field", "check", "radio", "panel", "bar", "picture"]
 
 
@@ -57,7 +61,7 @@ class ChartMark:
     value: float
     box: Box
     colour: Colour
-    slack: float = 0.0  # possible error, where the bar ends with a whole pixel
+    tolerance: float = 0.0  # possible error, where the bar ends with a whole pixel
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,35 +102,35 @@ class ImageReading:
     codes: tuple[Barcode, ...] = ()
     colours: tuple[tuple[Colour, float], ...] = ()  # the most common ones, with their shares
     photograph: bool = False  # not a screen or a page
-    turned: int = 0  # degrees clockwise by which it was rotated for reading; size and boxes are as after that
+    rotation: int = 0  # degrees clockwise by which it was rotated for reading; size and boxes are as after that
     unread: tuple[Box, ...] = ()  # looks like text and could not be read
     marked: tuple[Box, ...] = ()  # fields with marks that are not text, such as the dots of a password
     late: tuple[Box, ...] = ()  # lines that there was no time to read
     searched: bool = True  # whether all of the image was searched for lines
 
 
-def find_lines(seen: ImageReading, phrase: str) -> list[TextLine]:
+def find_lines(reading: ImageReading, phrase: str) -> list[TextLine]:
     """Return the lines that match a phrase; only the best matches are returned."""
-    ranked = [(rank, line) for line in seen.lines if (rank := match_phrase(line.text, phrase)) is not None]
+    ranked = [(rank, line) for line in reading.lines if (rank := match_phrase(line.text, phrase)) is not None]
     best = min((rank for rank, _ in ranked), default=EXACT)
     return [line for rank, line in ranked if rank == best]
 
 
-def lines_within(seen: ImageReading, box: Box) -> Iterator[TextLine]:
+def find_lines_within(reading: ImageReading, box: Box) -> Iterator[TextLine]:
     """Yield the lines whose centre lies in a box."""
-    yield from (line for line in seen.lines if contains_centre(box, line.box))
+    yield from (line for line in reading.lines if contains_centre(box, line.box))
 
 
-def parts_of_kind(seen: ImageReading, *kinds: PartKind) -> list[InterfacePart]:
+def select_parts(reading: ImageReading, *kinds: PartKind) -> list[InterfacePart]:
     """Return the parts of the given kinds, in their order."""
-    return [part for part in seen.parts if part.kind in kinds]
+    return [part for part in reading.parts if part.kind in kinds]
 
 
-def text_in_part(part: InterfacePart, seen: ImageReading) -> str:
+def join_part_text(part: InterfacePart, reading: ImageReading) -> str:
     """Return the text inside a part."""
-    return " ".join(seen.lines[at].text for at in part.lines)
+    return " ".join(reading.lines[at].text for at in part.lines)
 
 
-def has_unread_text(seen: ImageReading, box: Box) -> bool:
+def has_unread_text(reading: ImageReading, box: Box) -> bool:
     """Return whether a box holds something that could not be read."""
-    return any(contains_centre(box, each) for each in (*seen.unread, *seen.late, *seen.marked))
+    return any(contains_centre(box, each) for each in (*reading.unread, *reading.late, *reading.marked))

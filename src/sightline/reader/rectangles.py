@@ -22,12 +22,12 @@ def is_inside(inner: Box, outer: Box, slack: int = 2) -> bool:
     )
 
 
-def indexes_inside(outer: Box, boxes: Iterable[Box]) -> tuple[int, ...]:
+def find_indexes_inside(outer: Box, boxes: Iterable[Box]) -> tuple[int, ...]:
     """Return the indexes of the boxes that lie within `outer`."""
     return tuple(place for place, box in enumerate(boxes) if is_inside(box, outer))
 
 
-def enclosing_box(boxes: Iterable[Box]) -> Box:
+def enclose_boxes(boxes: Iterable[Box]) -> Box:
     """Return the smallest box around some others."""
     each = list(boxes)
     x, y = min(box.x for box in each), min(box.y for box in each)
@@ -56,7 +56,7 @@ def overlap_horizontally(one: Box, other: Box) -> bool:
     return one.x < other.right and other.x < one.right
 
 
-def distance_between(one: Box, other: Box) -> int:
+def measure_distance(one: Box, other: Box) -> int:
     """Return the pixels between two boxes, across plus down; 0 where they touch."""
     across = max(other.x - one.right, one.x - other.right, 0)
     return across + max(other.y - one.bottom, one.y - other.bottom, 0)

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
-from sightline.reader.reading import Colour
+from sightline.reader.reading import Colour, Pixels
 
-Pixels: TypeAlias = NDArray[np.uint8]
 Whole: TypeAlias = NDArray[np.int64]
 
 EVEN = 1  # largest difference between neighbours in a channel: that of a gradient, not of a soft edge
-SHORTEST = 4  # a run
+MIN_RUN = 4  # a run
 OVERLAP = 2  # of two runs that touch
-SMALLEST = 12  # region, in pixels
+MIN_AREA = 12  # region, in pixels
 AT_EDGE = 2  # how far from its box's edge a row may end and still reach it
 
 
@@ -36,7 +35,7 @@ class ColourRegion:
     ends: float  # the smaller share of the top or bottom edge
 
     @property
-    def filled(self) -> float:
+    def fill_share(self) -> float:
         return self.area / (self.box.width * self.box.height)
 
 
@@ -53,7 +52,7 @@ def find_regions(pixels: Pixels) -> tuple[ColourRegion, ...]:
     runs = _find_runs(pixels)
     if not len(runs.row):
         return ()
-    owner = _group_runs(len(runs.row), *_touching_runs(pixels, runs))
+    owner = _group_runs(len(runs.row), *_find_touching_runs(pixels, runs))
     return _measure_regions(pixels, runs, owner)
 
 
@@ -66,12 +65,12 @@ def _find_runs(pixels: Pixels) -> _Runs:
     starts[:, 1:] |= uneven[..., 2]
     start = np.flatnonzero(starts)
     end = np.append(start[1:], height * width)
-    long = end - start >= SHORTEST
+    long = end - start >= MIN_RUN
     start, end = start[long], end[long]
     return _Runs(start // width, start, end, width)
 
 
-def _touching_runs(pixels: Pixels, runs: _Runs) -> tuple[Whole, Whole]:
+def _find_touching_runs(pixels: Pixels, runs: _Runs) -> tuple[Whole, Whole]:
     """Return pairs of runs, one below the other, that belong together."""
     first = np.searchsorted(runs.end, runs.start + runs.width, side="right")
     last = np.searchsorted(runs.start, runs.end + runs.width, side="left")
@@ -117,9 +116,9 @@ def _measure_regions(pixels: Pixels, runs: _Runs, owner: Whole) -> tuple[ColourR
     x0, x1 = np.minimum.reduceat(start, head), np.maximum.reduceat(end, head)
     tail = np.append(head[1:], len(owner)) - 1
     y0, y1 = row[head], row[tail] + 1
-    sides = _side_shares(row, start, end, head, x0, x1, y1 - y0)
-    ends = _end_shares(row, start, end, head, x1 - x0, y0, y1)
-    longest = _longest_runs(end - start, head)
+    sides = _measure_side_shares(row, start, end, head, x0, x1, y1 - y0)
+    ends = _measure_end_shares(row, start, end, head, x1 - x0, y0, y1)
+    longest = _find_longest_runs(end - start, head)
     where = runs.start[order][longest] + (end - start)[longest] // 2
     colour = pixels.reshape(-1, 3)[where]
     return tuple(
@@ -130,11 +129,11 @@ def _measure_regions(pixels: Pixels, runs: _Runs, owner: Whole) -> tuple[ColourR
             float(sides[i]),
             float(ends[i]),
         )
-        for i in np.flatnonzero(area >= SMALLEST)
+        for i in np.flatnonzero(area >= MIN_AREA)
     )
 
 
-def _longest_runs(length: Whole, head: Whole) -> Whole:
+def _find_longest_runs(length: Whole, head: Whole) -> Whole:
     """Return the index of the longest run of each region."""
     group = np.repeat(np.arange(len(head)), np.diff(np.append(head, len(length))))
     order = np.lexsort((length, group))
@@ -142,7 +141,7 @@ def _longest_runs(length: Whole, head: Whole) -> Whole:
     return last
 
 
-def _side_shares(
+def _measure_side_shares(
     row: Whole, start: Whole, end: Whole, head: Whole, x0: Whole, x1: Whole, height: Whole
 ) -> NDArray[np.float64]:
     """Return the smaller share of the left or right edge that each region reaches."""
@@ -157,7 +156,7 @@ def _side_shares(
     return np.minimum(at_left, at_right) / height
 
 
-def _end_shares(
+def _measure_end_shares(
     row: Whole, start: Whole, end: Whole, head: Whole, width: Whole, y0: Whole, y1: Whole
 ) -> NDArray[np.float64]:
     """Return the smaller share of the top or bottom edge that each region reaches."""

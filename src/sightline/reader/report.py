@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sightline.model.asking import Spot
 from sightline.model.scene import Json
-from sightline.reader.charts.find_charts import format_value, name_mark, round_mark
+from sightline.model.seer import LabelledBox
+from sightline.reader.charts import format_value, name_mark, round_mark
 from sightline.reader.describe import (
     NOTE,
     DescribedItem,
@@ -24,24 +24,24 @@ from sightline.reader.describe import (
     describe_rotation,
     find_controls,
     find_titles_and_codes,
-    line_spots,
     list_findings,
+    list_line_spots,
+    name_text_colour,
     quote_line,
-    text_colour,
     transcribe,
 )
-from sightline.reader.layout.tables import table_texts
 from sightline.reader.reading import ImageReading
-from sightline.reader.rectangles import are_level, enclosing_box, format_box, is_inside
+from sightline.reader.rectangles import are_level, enclose_boxes, format_box, is_inside
+from sightline.reader.tables import read_tables
 
 if TYPE_CHECKING:
-    from sightline.reader.regions import Pixels
+    from sightline.reader.reading import Pixels
 
 RELATED = "Related to the question, by shared words:"
 ALL_TEXT = "All text:"
 HINT = "This is much text: ask about a crop to get one part of the image, whole."
-_LONG = 6_000  # characters from which on some callers clip a report
-_MOST_RELATED = 12
+_LONG = 6_000  # characters at which some callers clip a report
+_MAX_RELATED = 12
 _NEAR_BEST = 0.4  # of the best score; what scores less is not related
 _NEIGHBOURS = 3  # other texts of a line's row that are quoted with it
 _PREFIX, _ENDING = 4, 3  # letters that two forms of a word share, at least, and letters that one may add
@@ -73,7 +73,7 @@ def report_images(question: str, schema: Json, images: Sequence[ReadImage], *, d
     is returned then.
     """
     if schema is not None:
-        from sightline.reader.lookup import fill_schema
+        from sightline.reader.schema_lookup import fill_schema
 
         return fill_schema(schema, [image.reading for image in images])
     related = [_report_related_items(question, image.reading, at, len(images)) for at, image in enumerate(images)]
@@ -81,7 +81,7 @@ def report_images(question: str, schema: Json, images: Sequence[ReadImage], *, d
     leading = "\n\n".join(each.text for each in (*related, *changes) if each.text)
     whole = "" if described and len(images) > 1 else _write_everything(images)
     spots = tuple(spot for each in (*related, *changes) for spot in each.spots)
-    return Report(_join(leading, whole), spots or _all_spots(images))
+    return Report(_join(leading, whole), spots or _list_spots(images))
 
 
 def _report_changes(images: Sequence[ReadImage]) -> list[Report]:
@@ -94,7 +94,7 @@ def _report_changes(images: Sequence[ReadImage]) -> list[Report]:
 
 
 def _join(leading: str, whole: str) -> str:
-    """Put the note where clipping can't remove it: between what matters most and what is long."""
+    """Join both with the note between them, where a caller that clips the end does not remove it."""
     note = f"{NOTE} {HINT}" if len(leading) + len(whole) > _LONG else NOTE
     if not leading:
         return f"{whole}\n\n{NOTE}" if note == NOTE else f"{note}\n\n{whole}"
@@ -109,8 +109,8 @@ def _write_everything(images: Sequence[ReadImage]) -> str:
     )
 
 
-def _all_spots(images: Sequence[ReadImage]) -> tuple[Spot, ...]:
-    return tuple(replace(spot, image=at) for at, image in enumerate(images) for spot in line_spots(image.reading))
+def _list_spots(images: Sequence[ReadImage]) -> tuple[LabelledBox, ...]:
+    return tuple(replace(spot, image=at) for at, image in enumerate(images) for spot in list_line_spots(image.reading))
 
 
 def _report_related_items(question: str, reading: ImageReading, at: int, images: int) -> Report:
@@ -118,18 +118,18 @@ def _report_related_items(question: str, reading: ImageReading, at: int, images:
     if not found:
         return Report("")
     heading = f"{RELATED[:-1]}, in image {at + 1}:" if images > 1 else RELATED
-    turned = [describe_rotation(reading)] if reading.turned else []
+    turned = [describe_rotation(reading)] if reading.rotation else []
     text = "\n".join([heading, *turned, *(f"- {each.sentence}" for each in found)])
-    return Report(text, tuple(Spot(each.label, each.box, at) for each in found if each.box))
+    return Report(text, tuple(LabelledBox(each.label, each.box, at) for each in found if each.box))
 
 
 def find_related_items(question: str, reading: ImageReading) -> list[DescribedItem]:
     """Return the lines and parts that share words with the question, the most related first."""
-    wanted = _question_terms(question)
+    wanted = _extract_question_terms(question)
     if not wanted:
         return []
     candidates = list(_list_candidates(reading))
-    terms = [_terms(_BOX.sub(" ", candidate.sentence)) for candidate in candidates]
+    terms = [_extract_terms(_BOX.sub(" ", candidate.sentence)) for candidate in candidates]
     matches = [{term for term in wanted if _has_term(term, there)} for there in terms]
     common = Counter(term for each in matches for term in each)
     weight = {term: math.log(1 + len(candidates) / count) for term, count in common.items()}
@@ -137,18 +137,18 @@ def find_related_items(question: str, reading: ImageReading) -> list[DescribedIt
     best = max(scores, default=0.0)
     ranked = sorted(range(len(candidates)), key=lambda place: -scores[place])
     kept = [place for place in ranked if scores[place] > 0 and scores[place] >= _NEAR_BEST * best]
-    return [_quote_neighbours(candidates[place], reading) for place in kept[:_MOST_RELATED]]
+    return [_quote_neighbours(candidates[place], reading) for place in kept[:_MAX_RELATED]]
 
 
 def _list_candidates(reading: ImageReading) -> Iterator[DescribedItem]:
     """Yield what may be related: parts, table rows, chart values, and the lines that are in none of them."""
-    found = [*find_titles_and_codes(reading), *find_controls(reading), *_table_rows(reading)]
+    found = [*find_titles_and_codes(reading), *find_controls(reading), *_list_table_rows(reading)]
     yield from found
-    yield from _chart_values(reading)
-    covered = {at for each in found for at in each.lines} | set(_chart_labels(reading))
+    yield from _list_chart_values(reading)
+    covered = {at for each in found for at in each.lines} | set(_list_chart_labels(reading))
     for at, line in enumerate(reading.lines):
         if at not in covered:
-            colour = text_colour(line, reading)
+            colour = name_text_colour(line, reading)
             yield DescribedItem(quote_line(line) + (f", in {colour}" if colour else ""), line.box, line.text, (at,))
 
 
@@ -164,13 +164,13 @@ def _quote_neighbours(found: DescribedItem, reading: ImageReading) -> DescribedI
     return replace(found, sentence=f"{found.sentence.removesuffix('.')}, beside {quoted}")
 
 
-def _table_rows(reading: ImageReading) -> Iterator[DescribedItem]:
+def _list_table_rows(reading: ImageReading) -> Iterator[DescribedItem]:
     places = {line.box: at for at, line in enumerate(reading.lines)}
-    for table in table_texts(reading):
-        heads = table.heads()
+    for table in read_tables(reading):
+        heads = table.get_heads()
         first = len(table.cells) - len(table.body)
         for cells, boxes in zip(table.cells[first:], table.boxes[first:], strict=True):
-            box = enclosing_box(each for each in boxes if each)
+            box = enclose_boxes(each for each in boxes if each)
             named = [f"{heads[at]}: {cell}" if at < len(heads) and heads[at] else cell for at, cell in enumerate(cells)]
             text = " | ".join(filter(None, named))
             lines = tuple(places[each] for each in boxes if each in places)
@@ -179,7 +179,7 @@ def _table_rows(reading: ImageReading) -> Iterator[DescribedItem]:
             )
 
 
-def _chart_values(reading: ImageReading) -> Iterator[DescribedItem]:
+def _list_chart_values(reading: ImageReading) -> Iterator[DescribedItem]:
     for chart in reading.charts:
         title = f' "{chart.title}"' if chart.title else ""
         for mark in chart.marks:
@@ -190,7 +190,7 @@ def _chart_values(reading: ImageReading) -> Iterator[DescribedItem]:
             )
 
 
-def _chart_labels(reading: ImageReading) -> Iterator[int]:
+def _list_chart_labels(reading: ImageReading) -> Iterator[int]:
     """Yield the lines that only name the values of a chart, which are listed by those names."""
     for chart in reading.charts:
         names = {name for mark in chart.marks for name in (mark.category, mark.series)}
@@ -199,13 +199,13 @@ def _chart_labels(reading: ImageReading) -> Iterator[int]:
         )
 
 
-def _question_terms(question: str) -> set[str]:
+def _extract_question_terms(question: str) -> set[str]:
     """Return the words that matter, also joined in pairs: a recogniser may lose the space between two words."""
     words = [word for word in _WORD.findall(_normalize(question)) if word not in _STOP_WORDS]
-    return {*(_terms(question) - _STOP_WORDS), *(one + other for one, other in pairwise(words))}
+    return {*(_extract_terms(question) - _STOP_WORDS), *(one + other for one, other in pairwise(words))}
 
 
-def _terms(text: str) -> set[str]:
+def _extract_terms(text: str) -> set[str]:
     """Return the words of a text, and of Chinese, Japanese and Korean every pair of characters."""
     plain = _normalize(text)
     pairs = {run[at : at + 2] for run in _CJK.findall(plain) for at in range(max(1, len(run) - 1))}

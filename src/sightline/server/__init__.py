@@ -1,18 +1,132 @@
 """The HTTP/1.1 server: an `asyncio.BufferedProtocol` on httptools that runs an ASGI application.
 
-`runner.py` listens and stops, `protocol.py` is a connection, `head.py` checks requests, `cycle.py` is one request with
-its response, `asgi.py` is what an application sees, and `bodies.py` reads a body whole for it, within the memory that
-all bodies may take.
+`serve_app` listens on a socket, and stops when its process gets a signal, after the requests in progress. `protocol.py`
+is a connection, `cycle.py` one request with its response, and `asgi.py` what an application sees.
 
-What it relies on, beyond the documentation of asyncio (`tests/server` fails where one of these is not so):
+The server relies on these, beyond the documentation of asyncio (`tests/server` fails where one of them does not hold):
 
-- httptools: the callbacks of `HttpRequestParser`; `HttpParserUpgrade.args[0]`, the offset of the first byte behind the
+- httptools: the callbacks of `HttpRequestParser`; `HttpParserUpgrade.args[0]`, the offset of the first byte after the
   head; an error that a callback raises is the `__context__` of the `HttpParserError` that `feed_data` raises.
-- llhttp is strict: it accepts no head that RFC 9112 forbids, except for what `head.py` checks.
+- llhttp is strict: it accepts no head that RFC 9112 forbids, except for what `cycle.check_head` checks.
 - CPython: `PyByteArray_FromStringAndSize(NULL, n)` does not touch the memory.
 """
 
-from sightline.server.asgi import AT_ONCE, LINE, App, Line, Message, Receive, Scope, Send
-from sightline.server.runner import serve_app
+from __future__ import annotations
 
-__all__ = ["AT_ONCE", "LINE", "App", "Line", "Message", "Receive", "Scope", "Send", "serve_app"]
+import asyncio
+import contextlib
+import gc
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from sightline.server.asgi import (
+    BODY_FOLLOWS,
+    DIRECT_CONNECTION,
+    App,
+    DirectConnection,
+    Headers,
+    Message,
+    Receive,
+    Scope,
+    Send,
+)
+from sightline.server.protocol import HttpProtocol, ServerState
+
+__all__ = [
+    "BODY_FOLLOWS",
+    "DIRECT_CONNECTION",
+    "App",
+    "DirectConnection",
+    "Headers",
+    "Message",
+    "Receive",
+    "Scope",
+    "Send",
+    "serve_app",
+]
+
+_READ_BUFFER_BYTES = 256 * 1024  # of all connections
+_BACKLOG = 2048
+_DRAIN_SECONDS = 3.0  # time for requests to finish after a signal
+_DRAIN_STEP = 0.02
+_MAX_REUSED_BYTES = 31 * 1024 * 1024  # bytes; the limit in glibc is 32 MiB
+_GC_THRESHOLDS = (5_000, 20, 20)  # hardly anything here is a reference cycle
+_SWITCH_SECONDS = 0.001  # after which a computing thread lets the event loop run; the default is 5 ms
+_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if sys.platform == "win32":
+    _SIGNALS.append(signal.SIGBREAK)
+
+
+async def serve_app(
+    app: App, sock: socket.socket, ready: Callable[[], None] = lambda: None, signals: bool = True
+) -> None:
+    """Serve until cancelled or, with `signals`, until the process gets a signal to stop; call `ready` once it listens.
+
+    A second signal ends the wait for requests to finish.
+    """
+    stop = asyncio.Event()
+    state = ServerState(app, memoryview(bytearray(_READ_BUFFER_BYTES)))
+    with _stop_on_signals(stop, signals) as received:
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(lambda: HttpProtocol(state), sock=sock, backlog=_BACKLOG)
+        try:
+            if signals:
+                _tune_process()
+            ready()
+            await stop.wait()
+        finally:
+            listener.close()
+            await _drain(state, received)
+
+
+def _tune_process() -> None:
+    """Tune garbage collection, thread switching and memory reuse for a process that only serves."""
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    bytes(_MAX_REUSED_BYTES)  # never touched; freeing it raises the size up to which glibc reuses freed memory
+
+
+async def _drain(state: ServerState, received: list[int]) -> None:
+    """Close connections as their responses complete, and after a while all of them."""
+    for connection in list(state.connections):
+        connection.shut_down()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while (state.connections or state.tasks) and len(received) < 2:  # noqa: ASYNC110  it happens once
+                await asyncio.sleep(_DRAIN_STEP)
+    for connection in list(state.connections):
+        connection.transport.abort()
+    tasks = list(state.tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _stop_on_signals(stop: asyncio.Event, signals: bool) -> Iterator[list[int]]:
+    """Set `stop` on a signal, and afterwards deliver the signal to its previous handler."""
+    received: list[int] = []
+    if not signals or threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    loop = asyncio.get_running_loop()
+
+    def receive(signum: int, frame: FrameType | None) -> None:
+        received.append(signum)
+        loop.call_soon_threadsafe(stop.set)
+
+    # A shell ignores Ctrl-C for a script's background processes: it is meant for the one in the foreground.
+    handled = [each for each in _SIGNALS if each != signal.SIGINT or signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, receive) for each in handled}
+    try:
+        yield received
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    for signum in reversed(received):
+        signal.raise_signal(signum)

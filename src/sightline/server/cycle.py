@@ -1,11 +1,16 @@
-"""One request and its response, as the application receives and sends them; flow control, and probes of the client.
+"""One request: the checks of its head, and its body and response as the application receives and sends them.
 
-**Probes.** When a client will send no more (FIN), TCP does not tell whether it still listens (`shutdown(SHUT_WR)`,
-`nc -N`) or has left (`close()`). Most servers and proxies take it for the latter: nginx and Go cancel the request. Here
-it gets its response, and something is written meanwhile that does not change the response (`RequestCycle.probe`), after
-a moment and again in growing intervals. A kernel whose process has closed the socket answers that with a reset, and the
-connection is aborted, which cancels the request; a client that listens skips it. An HTTP/1.0 client may not be sent an
-interim response, and a response with a content-length has no room for a probe: there the response itself finds out.
+**Heads.** llhttp has checked the syntax of a head. `check_head` accepts only what has one meaning for every reader (RFC
+9112): one target, one host, one way to tell where the body ends. Anything that could be read in two ways raises
+`BadRequest`.
+
+**Probes.** When a client has finished sending (FIN), TCP does not tell whether it still reads (`shutdown(SHUT_WR)`,
+`nc -N`) or has left (`close()`). Most servers and proxies assume the latter: nginx and Go cancel the request. Here the
+client gets its response. Meanwhile, `RequestCycle.probe` writes something that does not change the response, first
+after 0.1 s and then in growing intervals. A kernel whose process has closed the socket answers with a reset; then the
+connection is aborted, which cancels the request. A client that still reads skips the probe. An HTTP/1.0 client must not
+be sent an interim response, and a response with a content-length has no room for a probe: there the response itself
+finds out.
 """
 
 from __future__ import annotations
@@ -16,36 +21,117 @@ import logging
 import re
 import socket
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from sightline.server.asgi import AT_ONCE, LINE, App, Headers, Message
-from sightline.server.bodies import allocate
+from sightline.server.asgi import BODY_FOLLOWS, DIRECT_CONNECTION, App, Headers, Message, allocate_buffer
 
 log = logging.getLogger("sightline")
 
-# A body of which at least this much is still to come is read straight into its final place.
-_STRAIGHT = 64 * 1024
-# The client of a body that only flows through is asked to wait at this many unread bytes: stopping it at every
-# 64 KiB would cost more than the memory is worth.
-_UNREAD = 1024 * 1024
+# If at least this much of a body is still to come, it is read straight into its final buffer.
+_DIRECT_READ_BYTES = 64 * 1024
+# Reading pauses at this many unread bytes of a body that is only streamed through. Pausing at every 64 KiB would cost
+# more than the memory is worth.
+_MAX_UNREAD = 1024 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n"
-_are_headers = re.compile(rb"(?:[^\x00-\x20\x7f()<>@,;:\\\[\]={}\"]+: [^\x00-\x08\x0a-\x1f\x7f]*\r\n)*").fullmatch
+_SERVER_ERROR = (
+    b"HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n"
+)
+_is_header_block = re.compile(rb"(?:[^\x00-\x20\x7f()<>@,;:\\\[\]={}\"]+: [^\x00-\x08\x0a-\x1f\x7f]*\r\n)*").fullmatch
 _PHRASES = {status.value: status.phrase for status in http.HTTPStatus}
 _STATUS_LINES = {status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode() for status in range(100, 600)}
-_FIRST_SECONDS = 0.1  # most responses are complete by then
-_GROWTH = 4  # of the interval between two probes
-_LOOK_SECONDS = 1.0  # between two looks at the socket: from afar, a reset takes a while
+_FIRST_PROBE_SECONDS = 0.1  # most responses are complete by then
+_INTERVAL_GROWTH = 4  # of the interval between two probes
+_CHECK_SECONDS = 1.0  # between two checks of the socket: a reset from another machine takes a while
+
+MAX_HEADERS = 1000
+_VERSIONS = ("1.1", "1.0")
+_CHECKED_FIELDS = frozenset({b"host", b"transfer-encoding", b"expect"})
+_is_target = re.compile(rb'[!"$-~]+').fullmatch  # printable ASCII without "#"
+_is_host = re.compile(rb"[\w.\-~!$&'()*+,;=%:\[\]]*", re.ASCII).fullmatch
+
+
+class BadRequest(Exception):
+    """A request that is answered with 400. The message says in one line what is wrong with it."""
+
+
+class RequestHead(NamedTuple):
+    path: bytes
+    query: bytes
+    expects_continue: bool  # the client waits for `100 Continue` before it sends the body
+
+
+def check_head(method: bytes, version: str, target: bytes, headers: Headers) -> RequestHead:
+    """Return what a request asks for.
+
+    Names in `headers` are in lower case. The host of an absolute target replaces the value of the Host header.
+    """
+    if version not in _VERSIONS:
+        raise BadRequest(f"HTTP/{version} is not supported; send HTTP/1.1")
+    if method == b"CONNECT":
+        raise BadRequest("CONNECT is not supported: this is not a forward proxy")
+    if len(headers) > MAX_HEADERS:
+        raise BadRequest(f"the request has more than {MAX_HEADERS} headers")
+    if not _is_target(target):
+        raise BadRequest("the request target has a character that is not allowed there")
+    expects = _check_header_fields(version, headers)
+    if target[:1] != b"/":
+        target = _split_absolute_target(method, target, headers)
+    path, _, query = target.partition(b"?")
+    return RequestHead(path, query, expects)
+
+
+def get_framing_line(headers: Headers) -> bytes:
+    """Return the header line that says where the body ends, or nothing if there is no body."""
+    for name, value in headers:
+        if name in (b"content-length", b"transfer-encoding"):
+            return b"%b: %b\r\n" % (name, value)
+    return b""
+
+
+def _check_header_fields(version: str, headers: Headers) -> bool:
+    """Check the fields that matter for a connection; return whether the client waits for `100 Continue`."""
+    hosts, expects = 0, False
+    for name, value in headers:
+        if name not in _CHECKED_FIELDS:
+            continue
+        if name == b"host":
+            hosts += 1
+            if not _is_host(value.strip(b" \t")):
+                raise BadRequest("the Host header is not a host name with an optional port")
+        elif name == b"expect":
+            expects = version == "1.1" and value.strip(b" \t").lower() == b"100-continue"
+        elif version == "1.0":
+            raise BadRequest("HTTP/1.0 has no Transfer-Encoding")
+        elif value.strip(b" \t").lower() != b"chunked":
+            raise BadRequest("the only Transfer-Encoding that is supported is chunked")
+    if hosts > 1 or (hosts == 0 and version == "1.1"):
+        raise BadRequest(f"the request has {hosts or 'no'} Host headers; it must have one")
+    return expects
+
+
+def _split_absolute_target(method: bytes, target: bytes, headers: Headers) -> bytes:
+    """Return the path and query of a target that is an absolute URL or `*`."""
+    if target == b"*" and method == b"OPTIONS":
+        return target
+    scheme, _, rest = target.partition(b"://")
+    if scheme.lower() != b"http":
+        raise BadRequest("the request target must be a path, such as /v1/messages")
+    end = min((at for at in map(rest.find, (b"/", b"?")) if at >= 0), default=len(rest))
+    authority, path = rest[:end], rest[end:]
+    if not authority or not _is_host(authority):
+        raise BadRequest("the request target has no valid host")
+    headers[:] = [(name, authority if name == b"host" else value) for name, value in headers]
+    return path if path.startswith(b"/") else b"/" + path
 
 
 class FlowControl:
-    """Remembers whether reading and writing are paused; pausing or resuming twice does nothing."""
+    """The pausing of reading and writing on a connection; pausing or resuming twice does nothing."""
 
     __slots__ = ("_transport", "_writable", "read_paused", "write_paused")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._writable: asyncio.Event | None = None  # set by `resume_writing`; made when something waits for it
+        self._writable: asyncio.Event | None = None  # set by `resume_writing`; created when something waits for it
         self.read_paused = False
         self.write_paused = False
 
@@ -77,74 +163,81 @@ class FlowControl:
 
 
 class Connection(Protocol):
-    """What a cycle needs of its connection."""
+    """The part of a connection that a request cycle uses."""
 
     transport: asyncio.Transport
     flow: FlowControl
 
-    def fill(self, place: memoryview) -> None:
-        """Read the rest of the current body, which has a content-length, into `place` and past the parser."""
+    def read_body_into(self, buffer: memoryview) -> None:
+        """Read the rest of the current body, which has a content-length, into `buffer`, bypassing the parser."""
 
     def finish_response(self) -> None:
-        """Go on with what comes after a response that is complete."""
+        """Continue with the next request after a complete response."""
 
     def close_after_response(self) -> None:
         """Close the connection so that the client can still read the response."""
 
-    def forget(self, cycle: RequestCycle) -> None:
-        """Let go of a cycle whose application has returned."""
+    def remove_cycle(self, cycle: RequestCycle) -> None:
+        """Drop a cycle whose application has returned."""
 
 
 class RequestCycle:
     """A request and its response.
 
-    Pieces of the body are handed on as they came. The head of the response is written together with the first
-    bytes of its body if they are there in the same turn of the event loop.
+    Pieces of the body are passed on as they arrive. The head of the response is written together with the first bytes
+    of its body if they are available in the same iteration of the event loop.
     """
 
     __slots__ = (
         "_changed",
         "_chunked",
-        "_expected",
-        "_head",
+        "_remaining",
+        "_unsent_head",
         "_waiter",
         "connection",
         "disconnected",
         "flow",
         "is_http10",
         "keep_alive",
-        "leaving",
         "more_body",
-        "most",
+        "on_disconnect",
         "pieces",
+        "read_limit",
         "response_complete",
         "response_started",
         "scope",
         "transport",
-        "unread",
+        "unread_bytes",
         "waits_for_continue",
     )
 
     def __init__(
-        self, connection: Connection, scope: dict[str, Any], *, expects: bool, keep_alive: bool, is_http10: bool
+        self,
+        connection: Connection,
+        scope: dict[str, Any],
+        *,
+        expects_continue: bool,
+        keep_alive: bool,
+        is_http10: bool,
     ) -> None:
         self.connection, self.scope = connection, scope
         self.transport, self.flow = connection.transport, connection.flow
-        self.keep_alive, self.is_http10, self.waits_for_continue = keep_alive, is_http10, expects
+        self.keep_alive, self.is_http10, self.waits_for_continue = keep_alive, is_http10, expects_continue
         self.disconnected = self.response_started = self.response_complete = False
         self.more_body = True
         self.pieces: list[bytes] = []
-        self.unread, self.most = 0, _STRAIGHT  # bytes; `most` grows when the application asks for the body
-        self.leaving: Callable[[], None] | None = None
-        self._changed = False  # since the application last looked at the body
+        self.unread_bytes = 0
+        self.read_limit = _DIRECT_READ_BYTES  # of unread bytes; grows when the application asks for the body
+        self.on_disconnect: Callable[[], None] | None = None
+        self._changed = False  # since the application last read the body
         self._waiter: asyncio.Event | None = None
         self._chunked = False
-        self._expected: int | None = 0  # bytes of the response body still to come; None: it ends with the connection
-        self._head = b""  # of the response, not yet written
+        self._remaining: int | None = 0  # bytes of the response body still to send; None: it ends with the connection
+        self._unsent_head = b""  # of the response
 
     async def run(self, app: App) -> None:
-        """Call the application; whatever it leaves undone closes the connection."""
-        self.scope["extensions"] = {LINE: self}
+        """Call the application; close the connection if the application does not complete the response."""
+        self.scope["extensions"] = {DIRECT_CONNECTION: self}
         try:
             await app(self.scope, self.receive, self.send)
         except asyncio.CancelledError:
@@ -152,66 +245,66 @@ class RequestCycle:
         except Exception:  # the outermost edge
             log.exception("a request could not be served")
         finally:
-            self._settle()
+            self._clean_up()
 
-    def _settle(self) -> None:
-        self._put(b"")
+    def _clean_up(self) -> None:
+        self._write(b"")
         if not self.response_started and not self.disconnected:
             self.response_started = self.response_complete = True
-            self.transport.write(_FAILED + b"connection: close\r\n\r\nInternal Server Error")
+            self.transport.write(_SERVER_ERROR + b"connection: close\r\n\r\nInternal Server Error")
             self.connection.close_after_response()
         elif not self.response_complete and not self.disconnected:
             self.transport.close()
-        # Break the reference cycles; only the garbage collector would find them.
+        # Break the reference cycles: else their memory would wait for the garbage collector.
         del self.scope["extensions"]
-        self.leaving = None
-        self.connection.forget(self)
+        self.on_disconnect = None
+        self.connection.remove_cycle(self)
         del self.connection
 
     # The request.
 
     async def receive(self) -> Message:
-        self._ask_for_body()
+        self._send_continue()
         if not self.disconnected and not self.response_complete:
-            self.most = _UNREAD
+            self.read_limit = _MAX_UNREAD
             self.flow.resume_reading()
             await self._wait_for_change()
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": self._take_pieces(), "more_body": self.more_body}
 
-    async def whole(self, length: int) -> bytes | bytearray | None:
-        """Return the whole body, of which `length` bytes are announced, or None if the client disconnected."""
-        self._ask_for_body()
-        if self.more_body and length - self.unread >= _STRAIGHT and not self.disconnected:
-            return await self._read_into_place(length)
-        self.most = length + 1  # it is wanted to its end
+    async def read_body(self, length: int) -> bytes | bytearray | None:
+        """Return the whole body, whose content-length is `length`, or None if the client disconnected."""
+        self._send_continue()
+        if self.more_body and length - self.unread_bytes >= _DIRECT_READ_BYTES and not self.disconnected:
+            return await self._read_into_buffer(length)
+        self.read_limit = length + 1  # never pause
         self.flow.resume_reading()
         while self.more_body and not self.disconnected:
             await self._wait_for_change()
         return None if self.disconnected else self._take_pieces()
 
-    async def _read_into_place(self, length: int) -> bytearray | None:
-        data = allocate(length)
+    async def _read_into_buffer(self, length: int) -> bytearray | None:
+        data = allocate_buffer(length)
         with memoryview(data) as view:
-            begun = self._take_pieces()
-            view[: len(begun)] = begun
-            self.connection.fill(view[len(begun) :])
+            beginning = self._take_pieces()
+            view[: len(beginning)] = beginning
+            self.connection.read_body_into(view[len(beginning) :])
             while self.more_body and not self.disconnected:
                 await self._wait_for_change()
         return None if self.disconnected else data
 
     def _take_pieces(self) -> bytes:
-        pieces, self.pieces, self.unread = self.pieces, [], 0
+        pieces, self.pieces, self.unread_bytes = self.pieces, [], 0
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _ask_for_body(self) -> None:
+    def _send_continue(self) -> None:
         if self.waits_for_continue and not self.transport.is_closing():
             self.transport.write(_CONTINUE)
             self.waits_for_continue = False
 
     def notify(self) -> None:
-        """Wake up whatever waits for the body or for the client to leave."""
+        """Wake up the application if it waits for the body or for a disconnect."""
         self._changed = True
         if self._waiter is not None:
             self._waiter.set()
@@ -225,11 +318,11 @@ class RequestCycle:
         self._changed = False
 
     def disconnect(self) -> None:
-        """Tell the application that its client has left."""
+        """Notify the application that its client has disconnected."""
         self.disconnected = not self.response_complete
         self.notify()
-        if self.leaving is not None:
-            self.leaving()
+        if self.on_disconnect is not None:
+            self.on_disconnect()
 
     # The response.
 
@@ -239,77 +332,77 @@ class RequestCycle:
         if self.disconnected or self.response_complete:
             return
         if not self.response_started:
-            self._begin(message["status"], message["headers"])
-            if not message.get(AT_ONCE):
-                asyncio.get_running_loop().call_soon(self._put, b"")
+            self._build_head(message["status"], message["headers"])
+            if not message.get(BODY_FOLLOWS):
+                asyncio.get_running_loop().call_soon(self._write, b"")
             return
         more = message.get("more_body", False)
-        self._put(self._frame(message.get("body", b""), more=more))
+        self._write(self._frame(message.get("body", b""), more=more))
         if not more:
-            self._end()
+            self._finish()
 
-    def write(self, data: bytes) -> bool:
-        """Write bytes of the body at once; false means: wait with the next ones until there is room."""
-        if self._chunked and data and not self._head and not self.disconnected:  # nearly always
+    def write_body(self, data: bytes) -> bool:
+        """Write bytes of the body now; return false if the next ones have to wait for room."""
+        if self._chunked and data and not self._unsent_head and not self.disconnected:  # nearly always
             self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         elif not self.disconnected:
-            self._put(self._frame(data, more=True))
+            self._write(self._frame(data, more=True))
         return not self.flow.write_paused
 
     def probe(self) -> None:
-        """Write something that does not change the response, to find out whether anything still receives it.
+        """Write something that does not change the response, to find out whether the client still reads.
 
-        Before the response that is an interim one, which every HTTP/1.1 client skips; within a chunked response a
-        zero ahead of the size of the next chunk. In between there is nothing that could be written.
+        Before the response starts, this is an interim response, which every HTTP/1.1 client skips. Within a chunked
+        response it is a zero in front of the next chunk's size. In between, nothing can be written.
         """
-        if self.disconnected or self.response_complete or self._head:
+        if self.disconnected or self.response_complete or self._unsent_head:
             return
         if not self.response_started and not self.is_http10:
             self.transport.write(_CONTINUE)
         elif self._chunked:
             self.transport.write(b"0")
 
-    def _begin(self, status: int, headers: Headers) -> None:
+    def _build_head(self, status: int, headers: Headers) -> None:
         lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-        if not _are_headers(lines) or lines.count(b"\n") != len(headers):
-            raise RuntimeError("the response has a header that is not allowed")
+        if not _is_header_block(lines) or lines.count(b"\n") != len(headers):
+            raise RuntimeError("the response has an invalid header")
         self.response_started = True
         length = dict(headers).get(b"content-length")
         if length is not None:
-            self._expected = int(length)
+            self._remaining = int(length)
         elif self.scope["method"] != "HEAD" and status not in (204, 304):
             self._chunked = not self.is_http10
-            self._expected = None if self.is_http10 else 0
+            self._remaining = None if self.is_http10 else 0
             if self._chunked:
                 lines += b"transfer-encoding: chunked\r\n"
         if self.waits_for_continue and self.more_body:
-            self.keep_alive = False  # whether the body will come is up to the client: nothing could be read after it
+            self.keep_alive = False  # the client may or may not send the body, so what follows would be ambiguous
         if not self.keep_alive:
             lines += b"connection: close\r\n"
-        self._head = b"%b%b\r\n" % (_STATUS_LINES[status], lines)
+        self._unsent_head = b"%b%b\r\n" % (_STATUS_LINES[status], lines)
 
     def _frame(self, data: bytes, *, more: bool) -> bytes:
         if self.scope["method"] == "HEAD":
-            self._expected = 0
+            self._remaining = 0
             return b""
         if self._chunked:
             framed = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
             return framed if more else framed + b"0\r\n\r\n"
-        if self._expected is not None:
-            if len(data) > self._expected:
+        if self._remaining is not None:
+            if len(data) > self._remaining:
                 raise RuntimeError("the response is longer than its content-length")
-            self._expected -= len(data)
+            self._remaining -= len(data)
         return data
 
-    def _put(self, data: bytes) -> None:
-        """Write `data`, behind the head if that is still here."""
-        if self._head:
-            data, self._head = self._head + data, b""
+    def _write(self, data: bytes) -> None:
+        """Write `data`, after the head if that is still unsent."""
+        if self._unsent_head:
+            data, self._unsent_head = self._unsent_head + data, b""
         if data and not self.disconnected:
             self.transport.write(data)
 
-    def _end(self) -> None:
-        if self._expected:
+    def _finish(self) -> None:
+        if self._remaining:
             raise RuntimeError("the response is shorter than its content-length")
         self.response_complete = True
         self.notify()
@@ -320,31 +413,31 @@ class RequestCycle:
 
 
 class ClientProbe:
-    """Probes the client of the request that is being served, until `stop` or until it turns out to have left."""
+    """Probes of the client whose request is being served, until `stop` or until the client turns out to have left."""
 
-    def __init__(self, transport: asyncio.Transport, serving: Callable[[], RequestCycle | None]) -> None:
+    def __init__(self, transport: asyncio.Transport, get_cycle: Callable[[], RequestCycle | None]) -> None:
         self._transport = transport
-        self._serving = serving
+        self._get_cycle = get_cycle
         self._loop = asyncio.get_running_loop()
-        self._interval = _FIRST_SECONDS
-        self._next = self._loop.time() + _FIRST_SECONDS
-        self._timer = self._loop.call_later(_FIRST_SECONDS, self._look)
+        self._interval = _FIRST_PROBE_SECONDS
+        self._next_probe_at = self._loop.time() + _FIRST_PROBE_SECONDS
+        self._timer = self._loop.call_later(_FIRST_PROBE_SECONDS, self._check)
 
     def stop(self) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
-        now, cycle = self._loop.time(), self._serving()
-        if now >= self._next and cycle is not None and not self._transport.get_write_buffer_size():
+    def _check(self) -> None:
+        now, cycle = self._loop.time(), self._get_cycle()
+        if now >= self._next_probe_at and cycle is not None and not self._transport.get_write_buffer_size():
             cycle.probe()
-            self._interval *= _GROWTH
-            self._next = now + self._interval
-        if self._was_reset():
+            self._interval *= _INTERVAL_GROWTH
+            self._next_probe_at = now + self._interval
+        if self._is_reset():
             self._transport.abort()
         elif not self._transport.is_closing():
-            self._timer = self._loop.call_later(_LOOK_SECONDS, self._look)
+            self._timer = self._loop.call_later(_CHECK_SECONDS, self._check)
 
-    def _was_reset(self) -> bool:
-        """Ask the socket: it is not read any more, and it may be long until it is written to."""
+    def _is_reset(self) -> bool:
+        # The socket is no longer read, and the next write may be far away: so ask it for an error.
         sock = self._transport.get_extra_info("socket")
         return sock is not None and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0

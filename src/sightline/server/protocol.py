@@ -1,27 +1,28 @@
-"""An HTTP/1.1 connection of a client: parse what comes, start each request, wait for nothing without a bound.
+"""One client connection of the HTTP/1.1 server: parses requests, starts each one, and bounds every wait.
 
-llhttp (through httptools) parses, in its strict mode. What it lets through is checked once more in `head.py`; what
-neither accepts is answered with one 400, behind the responses that are still due, and the connection is closed. Bytes
-behind such a request, or behind one that closes its connection, are never parsed.
+llhttp (through httptools) parses in strict mode, and `cycle.check_head` checks each head once more. What either rejects
+is answered with one 400, after the responses that are still due, and the connection is closed. Bytes after such a
+request, or after one that closes its connection, are never parsed.
 
-**Bodies.** llhttp copies every piece of a body. Where the application wants a long body whole, the rest of it is read
-from the socket straight into its final place, past the parser (`fill`); the parser that still waits for it is then
-replaced. All connections of a server read into one buffer: what is there is parsed before another connection reads.
+**Bodies.** llhttp copies every piece of a body. When the application wants a long body whole, the rest of it is read
+from the socket straight into its final buffer, bypassing the parser (`read_body_into`). The parser, which still waits
+for that body, is then replaced. All connections of a server share one read buffer: its content is parsed before another
+connection reads.
 
-**Upgrade.** The server accepts none, so by RFC 9110 an `Upgrade` is ignored and the body read as usual. llhttp has no
-switch for that: where a head has `Connection: upgrade` and `Upgrade`, httptools makes it skip the body, reports the
-message as complete and raises `HttpParserUpgrade` with the offset of the first byte behind the head. A new parser then
-gets a head of our own that has nothing but the framing of the request (`Content-Length` or `Transfer-Encoding`, which
-llhttp and `head.py` have validated), and reads on from that offset. No byte of the client is changed or searched, so it
-does not matter how the head was split into segments.
+**Upgrade.** The server accepts no upgrade, so by RFC 9110 it ignores `Upgrade` and reads the body as usual. llhttp has
+no option for that: when a head has `Connection: upgrade` and `Upgrade`, httptools makes it skip the body, reports the
+message as complete and raises `HttpParserUpgrade` with the offset of the first byte after the head. A new parser then
+gets a generated head that has only the framing of the request (`Content-Length` or `Transfer-Encoding`, validated
+before), and continues at that offset. No byte from the client is changed or searched, so it does not matter how the
+head was split into segments.
 
-**Half-closed connections.** A client that will send no more gets the responses that are due, and is probed meanwhile,
-because it may have left (`cycle.py`). A request that is not complete by then is answered with 400.
+**Half-closed connections.** A client that has finished sending gets the responses that are due. Meanwhile it is probed,
+because it may have left (`cycle.py`). A request that is still incomplete is answered with 400.
 
-**Time and size.** A head has `head_seconds` from its first byte (or from the connection) and 256 KiB; a body must
-make progress every `body_seconds`, except while its reader is the slow one; chunk headers, extensions and trailers are
-bounded in proportion to the body. At most `MOST_QUEUED` requests wait behind the one being served before reading stops.
-The keep-alive timer is set once and looks when it fires: setting and cancelling one per request costs more.
+**Time and size.** A head has `head_seconds` from its first byte (or from the connection) and 256 KiB. A body must make
+progress every `body_seconds`, unless the application is the slow side. Chunk headers, extensions and trailers are
+bounded in proportion to the body. Reading stops when `MAX_QUEUED` requests wait behind the one being served. The
+keep-alive timer is set once and checks the idle time when it fires: setting and cancelling one per request costs more.
 """
 
 from __future__ import annotations
@@ -34,20 +35,19 @@ from typing import Any, cast
 import httptools
 
 from sightline.server.asgi import App, Headers
-from sightline.server.cycle import ClientProbe, FlowControl, RequestCycle
-from sightline.server.head import BadRequest, check_head, framing_of
+from sightline.server.cycle import BadRequest, ClientProbe, FlowControl, RequestCycle, check_head, get_framing_line
 
 _HEAD_SECONDS = 30.0
 _BODY_SECONDS = 60.0
-_KEEP_ALIVE_SECONDS = 75.0  # longer than clients keep theirs, so that none is reused while it is being closed
+_KEEP_ALIVE_SECONDS = 75.0  # longer than clients keep idle connections, so that none is reused while it is closing
 _LINGER_SECONDS = 2.0  # for a client to read the last response while it is still sending
-_MOST_DISCARDED = 1024 * 1024  # bytes that are read and dropped after the last request
-_LARGEST_HEAD = 256 * 1024
-_LARGEST_FRAMING = 512 * 1024  # bytes on the wire beyond 16 for each byte of a body
-MOST_QUEUED = 16  # requests that wait behind the one being served
-_MOST_PARSED = 512  # the same, when they came in one read
+_MAX_DISCARDED = 1024 * 1024  # bytes that are read and dropped after the last request
+_MAX_HEAD_BYTES = 256 * 1024
+_MAX_FRAMING_BYTES = 512 * 1024  # bytes on the wire beyond 16 for each byte of a body
+MAX_QUEUED = 16  # requests that wait behind the one being served, before reading stops
+_MAX_PARSED = 512  # requests that wait because they came in one read
 
-_PLAIN_ERRORS = {
+_ERROR_WORDING = {
     "Pause on PRI/Upgrade": "HTTP/2 is not supported; send HTTP/1.1",
     "Expected HTTP/, RTSP/ or ICE/": "the request line must end in HTTP/1.1",
 }
@@ -55,11 +55,11 @@ _ENDED_EARLY = "the connection ended before the request did"
 
 
 class ServerState:
-    """What the connections of one server share."""
+    """State that all connections of one server share."""
 
-    def __init__(self, app: App, scratch: memoryview) -> None:
+    def __init__(self, app: App, read_buffer: memoryview) -> None:
         self.app = app
-        self.scratch = scratch  # into which all connections read
+        self.read_buffer = read_buffer
         self.connections: set[HttpProtocol] = set()
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -75,37 +75,37 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
-        self._scratch = state.scratch
+        self._read_buffer = state.read_buffer
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._cycle: RequestCycle | None = None
         self._serving: RequestCycle | None = None
         self._queue: deque[RequestCycle] = deque()
-        self._place: memoryview | None = None  # for the rest of a long body
-        self._client: tuple[str, int] | None = None
+        self._body_buffer: memoryview | None = None  # for the rest of a long body
+        self._client_address: tuple[str, int] | None = None
         self._url = b""
         self._headers: Headers = []
         self._in_head = True
         self._head_bytes = 0  # of a head that has not ended
         self._wire_bytes = self._body_bytes = 0  # of the current request, without its head
-        self._body_at = 0.0  # when the last bytes of a body came
-        self._offers_upgrade = False  # the head that was just parsed does
-        self._replays = False  # the parser is being fed a head of our own
-        self._discarded = 0  # bytes that came since
-        self._ignores_input = False  # nothing that comes is parsed any more
-        self._half_closed = False  # nothing comes any more
-        self._last_response = b""  # a 400 behind the responses that are still due
-        self._timer: asyncio.TimerHandle | None = None  # of the head, the body or the closing
+        self._last_body_at = 0.0  # time of the last bytes of a body
+        self._offers_upgrade = False  # the head that was just parsed has an Upgrade
+        self._is_replaying = False  # the parser is reading a generated head
+        self._ignores_input = False  # input is no longer parsed
+        self._discarded = 0  # bytes of input since then
+        self._half_closed = False  # the client has finished sending
+        self._last_response = b""  # a 400 to send after the responses that are still due
+        self._timer: asyncio.TimerHandle | None = None  # for the head, the body or closing
         self._keep_alive_timer: asyncio.TimerHandle | None = None
-        self._idle_since = 0.0  # 0: a request is under way
+        self._idle_since = 0.0  # 0: a request is in progress
         self._probe: ClientProbe | None = None  # of a half-closed connection
 
-    # What the transport calls.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.flow = FlowControl(self.transport)
-        self._client = _address_of(self.transport)
+        self._client_address = _get_peer_address(self.transport)
         self._state.connections.add(self)
         self._set_timer(self.head_seconds, self.transport.abort)
 
@@ -114,29 +114,29 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._cancel_timer()
         if self._probe is not None:
             self._probe.stop()
-            self._probe = None  # it holds this object
+            self._probe = None  # it refers to this object
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
         self._ignores_input = True
-        self._place = None
+        self._body_buffer = None
         self._queue.clear()
         self.flow.resume_writing()
         if self._serving is not None:
             self._serving.disconnect()
         self._cycle = None
-        del self._parser  # it holds this object
+        del self._parser  # it refers to this object
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._scratch if self._place is None else self._place
+        return self._read_buffer if self._body_buffer is None else self._body_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._place is not None:
-            self._advance_place(self._place, nbytes)
+        if self._body_buffer is not None:
+            self._advance_body_buffer(self._body_buffer, nbytes)
         elif not self._ignores_input:
-            self._feed(self._scratch[:nbytes])
+            self._feed(self._read_buffer[:nbytes])
         else:
             self._discarded += nbytes
-            if self._discarded > _MOST_DISCARDED:
+            if self._discarded > _MAX_DISCARDED:
                 self.transport.abort()
 
     def eof_received(self) -> bool:
@@ -162,12 +162,12 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self.flow.resume_writing()
 
-    # What the parser calls.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         if self._ignores_input:
-            raise BadRequest("nothing may follow this request")  # nor is it answered
-        if not self._replays:
+            raise BadRequest("nothing may follow this request")  # stops the parser; no response is sent
+        if not self._is_replaying:
             self._url, self._headers = b"", []
             self._in_head, self._head_bytes = True, 0
 
@@ -175,11 +175,11 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # else it is a trailer, or of our own
+        if self._in_head:  # else it is a trailer or belongs to a generated head
             self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        if self._replays:
+        if self._is_replaying:
             return
         parser, headers = self._parser, self._headers
         method, version = parser.get_method(), parser.get_http_version()
@@ -195,13 +195,13 @@ class HttpProtocol(asyncio.BufferedProtocol):
             "headers": headers,
             "raw_path": head.path,
             "query_string": head.query,
-            "client": self._client,
+            "client": self._client_address,
         }
         is_http10 = version == "1.0"
         lasts = not is_http10 and parser.should_keep_alive()
         before, self._cycle = (
             self._cycle,
-            RequestCycle(self, scope, expects=head.expects_continue, keep_alive=lasts, is_http10=is_http10),
+            RequestCycle(self, scope, expects_continue=head.expects_continue, keep_alive=lasts, is_http10=is_http10),
         )
         if before is None or before.response_complete:
             self._start(self._cycle)
@@ -215,11 +215,11 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._body_bytes += size
         if not cycle.response_complete:
             cycle.pieces.append(body)
-            cycle.unread += size
+            cycle.unread_bytes += size
             cycle.notify()
 
     def on_message_complete(self) -> None:
-        if self._offers_upgrade:  # so says llhttp, which has not seen the body
+        if self._offers_upgrade:  # llhttp has skipped the body
             return
         cycle = self._cycle
         assert cycle is not None
@@ -234,7 +234,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     # Reading.
 
     def _feed(self, data: memoryview) -> None:
-        """Parse what was read, then see to the bounds of what is incomplete."""
+        """Parse input, then apply the bounds to the head or body that is still incomplete."""
         size, before = len(data), self._cycle
         had_body = before is not None and before.more_body
         self._idle_since = 0.0
@@ -247,82 +247,82 @@ class HttpProtocol(asyncio.BufferedProtocol):
                 continue
             except httptools.HttpParserError as error:
                 if not self._ignores_input:
-                    self._refuse(_explain(error))
+                    self._refuse(_explain_error(error))
             break
         if self._ignores_input:
             return
-        if self._in_head:  # a read that holds the end of another request does not count
-            self._bound_head(1 if had_body or self._cycle is not before else size)
+        if self._in_head:  # a read that also has the end of another request does not count
+            self._limit_head(1 if had_body or self._cycle is not before else size)
         elif self._cycle is not None and self._cycle.more_body:
-            self._bound_body(self._cycle, size)
+            self._limit_body(self._cycle, size)
 
     def _replay_framing(self) -> None:
-        """Make a new parser expect the body of the request whose head the old one has read."""
+        """Start a new parser that expects the body of the current request."""
         self._offers_upgrade = False
         self._parser = httptools.HttpRequestParser(self)
-        self._replays = True
-        self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing_of(self._headers))
-        self._replays = False
+        self._is_replaying = True
+        self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % get_framing_line(self._headers))
+        self._is_replaying = False
 
-    def _bound_head(self, size: int) -> None:
+    def _limit_head(self, size: int) -> None:
         self._head_bytes += size
-        if self._head_bytes > _LARGEST_HEAD:
-            self._refuse(f"the head of the request is larger than {_LARGEST_HEAD // 1024} KiB")
+        if self._head_bytes > _MAX_HEAD_BYTES:
+            self._refuse(f"the head of the request is larger than {_MAX_HEAD_BYTES // 1024} KiB")
         elif self._timer is None:
             self._set_timer(self.head_seconds, self.transport.abort)
 
-    def _bound_body(self, cycle: RequestCycle, size: int) -> None:
+    def _limit_body(self, cycle: RequestCycle, size: int) -> None:
         self._wire_bytes += size
-        self._body_at = self._loop.time()
-        if self._wire_bytes - 16 * self._body_bytes > _LARGEST_FRAMING:
+        self._last_body_at = self._loop.time()
+        if self._wire_bytes - 16 * self._body_bytes > _MAX_FRAMING_BYTES:
             self._refuse("the body has more chunk headers, extensions and trailers than content")
             return
-        if cycle.unread >= cycle.most and not cycle.response_complete:
+        if cycle.unread_bytes >= cycle.read_limit and not cycle.response_complete:
             self.flow.pause_reading()
         if self._timer is None:
             self._set_timer(self.body_seconds, self._check_progress)
 
     def _check_progress(self) -> None:
-        """Give up a body that makes no progress, unless its reader is the slow one."""
+        """Abort if the body makes no progress, unless the application is the slow side."""
         now = self._loop.time()
         if self.flow.read_paused:
-            self._body_at = now
-        left = self._body_at + self.body_seconds - now
+            self._last_body_at = now
+        left = self._last_body_at + self.body_seconds - now
         if left > 0:
             self._set_timer(left, self._check_progress)
         else:
             self.transport.abort()
 
-    def fill(self, place: memoryview) -> None:
-        """Read the rest of the current body, which has a content-length, into `place` and past the parser."""
-        self._place = place
+    def read_body_into(self, buffer: memoryview) -> None:
+        """Read the rest of the current body, which has a content-length, into `buffer`, bypassing the parser."""
+        self._body_buffer = buffer
         self.flow.resume_reading()
 
-    def _advance_place(self, place: memoryview, nbytes: int) -> None:
-        self._body_at = self._loop.time()
-        if nbytes < len(place):
-            self._place = place[nbytes:]
+    def _advance_body_buffer(self, buffer: memoryview, nbytes: int) -> None:
+        self._last_body_at = self._loop.time()
+        if nbytes < len(buffer):
+            self._body_buffer = buffer[nbytes:]
             return
-        self._place = None
+        self._body_buffer = None
         self._parser = httptools.HttpRequestParser(self)  # the old one still waits for the rest of this body
         self.on_message_complete()
 
-    # Requests in their order.
+    # The order of requests.
 
     def _start(self, cycle: RequestCycle) -> None:
         self._serving = cycle
-        self._state.tasks.add(self._loop.create_task(cycle.run(self._state.app)))  # `forget` takes it out again
+        self._state.tasks.add(self._loop.create_task(cycle.run(self._state.app)))  # until `remove_cycle`
 
     def _enqueue(self, cycle: RequestCycle) -> None:
         self._queue.append(cycle)
         waiting = len(self._queue)
-        if waiting >= _MOST_PARSED:
+        if waiting >= _MAX_PARSED:
             raise BadRequest("too many requests on this connection wait for their response")
-        if waiting >= MOST_QUEUED:  # until then it is read on, so that a client that leaves is noticed
+        if waiting >= MAX_QUEUED:  # reading goes on until then, so that a disconnect is noticed
             self.flow.pause_reading()
 
     def finish_response(self) -> None:
-        """Go on with what comes after a response that is complete."""
+        """Continue with the next request after a complete response."""
         self._serving = None
         if self.transport.is_closing():
             return
@@ -341,7 +341,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def close_after_response(self) -> None:
         """Close the connection so that the client can still read the response.
 
-        While it is still sending, a plain close would reset the connection and take the response back.
+        While the client is sending, a plain close would reset the connection, and the response would be lost.
         """
         cycle = self._cycle
         self._serving = None
@@ -349,15 +349,15 @@ class HttpProtocol(asyncio.BufferedProtocol):
         if self._half_closed or cycle is None or not cycle.more_body or self.transport.is_closing():
             self.transport.close()
             return
-        self._place = None
-        self._discarded = -sys.maxsize  # it is the body of that request
+        self._body_buffer = None
+        self._discarded = -sys.maxsize  # no bound: it is the rest of the request's body
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._set_timer(_LINGER_SECONDS, self.transport.abort)
 
-    def forget(self, cycle: RequestCycle) -> None:
-        """Let go of a cycle whose application has returned."""
+    def remove_cycle(self, cycle: RequestCycle) -> None:
+        """Drop a cycle whose application has returned."""
         if self._serving is cycle:
             self._serving = None
         task = asyncio.current_task()
@@ -383,13 +383,13 @@ class HttpProtocol(asyncio.BufferedProtocol):
         elif self._idle_since:
             self._set_keep_alive(left)
 
-    # What cannot be read.
+    # Bad requests.
 
     def _refuse(self, reason: str) -> None:
-        """Answer what cannot be read with 400, behind the responses that are due, and read no more."""
+        """Answer with 400, after the responses that are due, and stop reading."""
         cycle = self._cycle
         self._ignores_input = True
-        self._place = None
+        self._body_buffer = None
         self._cancel_timer()
         if cycle is not None and cycle.more_body and cycle.response_complete:
             self.close_after_response()
@@ -403,7 +403,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._write_last_response()
 
     def _abandon(self, cycle: RequestCycle) -> bool:
-        """Give up the request whose body cannot be read; false means that its response has begun, and so is cut."""
+        """Cancel the request whose body is bad; return false if its response has started and had to be cut off."""
         cycle.more_body = False
         if cycle is not self._serving:
             if self._queue:
@@ -439,14 +439,14 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._timer = None
 
 
-def _address_of(transport: asyncio.Transport) -> tuple[str, int] | None:
-    """Return the host and port of the other side, or None if it has none, as on a Unix socket."""
+def _get_peer_address(transport: asyncio.Transport) -> tuple[str, int] | None:
+    """Return the host and port of the client, or None if it has none, as on a Unix socket."""
     peer = transport.get_extra_info("peername")
     return (peer[0], peer[1]) if isinstance(peer, tuple) and len(peer) >= 2 else None
 
 
-def _explain(error: httptools.HttpParserError) -> str:
-    """Return in one line what is wrong with a request, in our words or in those of llhttp."""
+def _explain_error(error: httptools.HttpParserError) -> str:
+    """Return in one line what is wrong with a request."""
     if isinstance(error.__context__, BadRequest):
         return str(error.__context__)
-    return _PLAIN_ERRORS.get(str(error), str(error))
+    return _ERROR_WORDING.get(str(error), str(error))

@@ -1,7 +1,7 @@
-"""The user's settings, typed: the only reader of the environment and of settings files.
+"""The user's settings as typed fields. Only this package reads the environment and the settings file.
 
-Each key is decided on its own: by the environment, else by the file, else by its default. A value out of range is
-ignored with a warning; setting one is refused. A provider's key is never shown, only whether it is set.
+The value of each key comes from the environment, else from the file, else it is the default. An invalid value is
+ignored with a warning, and refused when it is set. A provider's key is never shown, only whether it is set.
 """
 
 from __future__ import annotations
@@ -14,35 +14,34 @@ from typing import Any, Literal
 
 import platformdirs
 
-from sightline.model.capability import ImageCapability, Trust
+from sightline.model.facts import ProxyMode, Retention
+from sightline.model.media_capability import ImageCapability, TrustLevel
+from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Mode, Retention
 from sightline.model.scene import Json
-from sightline.model.upstream import Upstream
-from sightline.settings import file as files
-from sightline.settings.keys import KEYS, Key, find
-from sightline.settings.kinds import HIDDEN
+from sightline.settings import settings_file as files
+from sightline.settings.keys import API_KEY_NAME, KEYS, Setting, find_key
 
-__all__ = ["FILE_NAME", "KEYS", "Key", "Settings", "find", "load"]
+__all__ = ["FILE_NAME", "KEYS", "Setting", "Settings", "find_key", "load_settings"]
 
 FILE_NAME = "vision-proxy.json"
-_NAME_IT = "sightline config set imageModel MODEL"
-# An object in the place of one of these holds the keys below it, not a value of its own.
-_PARENTS = {key.name for key in KEYS if any(other.name.startswith(f"{key.name}.") for other in KEYS)}
+_IMAGE_MODEL_COMMAND = "sightline config set imageModel MODEL"
+# Where one of these has an object, that object has the keys below it and is no value.
+_PARENT_KEYS = {key.name for key in KEYS if any(other.name.startswith(f"{key.name}.") for other in KEYS)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every setting as a typed value: one field for each of `KEYS`, under the name that `Key.field` gives it."""
+    """Every setting as a typed value: one field for each of `KEYS`, named by `Setting.field`."""
 
     file: Path
-    folder: Path  # of the record
-    sources: Mapping[str, str]  # what decided each key: default, file, environment NAME
+    record_folder: Path  # of the record
+    sources: Mapping[str, str]  # where each value comes from: default, file, environment NAME
     warnings: tuple[str, ...]
-    json_values: Mapping[str, Json] = field(repr=False)  # by key, as the file writes them
+    json_values: Mapping[str, Json] = field(repr=False)  # by key, as a file would write them
     environment: Mapping[str, str] = field(repr=False)
 
-    mode: Mode
+    mode: ProxyMode
     provider: str
     model_id: str
     system_prompt: str
@@ -65,9 +64,9 @@ class Settings:
     fs_reach: tuple[Path, ...]
     network: bool  # whether images at public web addresses may be fetched
     models: Mapping[str, Mapping[str, Json]]
-    upstreams: Mapping[str, Upstream] = field(repr=False)  # one that a preset completes may have no address of its own
+    upstreams: Mapping[str, Upstream] = field(repr=False)  # one that a preset completes may have no address
     image_capability: ImageCapability
-    trust_peer_capability: Trust
+    trust_peer_capability: TrustLevel
     retention: Retention
     retention_pasted: bool
     lowering: Literal["byWire", "hoist"]
@@ -87,23 +86,23 @@ class Settings:
     blobs: str
 
     def override(self, values: Mapping[str, Json], source: str = "") -> Settings:
-        """Return these settings with other values, by key; `source`: what decided them, if that changes, too."""
+        """Return these settings with other JSON values by key, and with their `source` if one is given."""
         json_values = {**self.json_values, **values}
         sources = {**self.sources, **dict.fromkeys(values, source)} if source else self.sources
         return replace(self, json_values=json_values, sources=sources, **_convert(json_values))
 
     @property
-    def data(self) -> Path:
-        """The folder for downloaded models: beside the record, which may be deleted."""
-        return self.folder.parent
+    def data_folder(self) -> Path:
+        """The folder for downloaded models. It is beside the record, which users delete."""
+        return self.record_folder.parent
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What is allowed and yet does not do what it seems to."""
-        doubts = ((key, key.kind.doubt(self.json_values[key.name])) for key in KEYS)
+        """Values that are valid but are probably mistakes."""
+        doubts = ((key, key.kind.find_doubt(self.json_values[key.name])) for key in KEYS)
         advice = [f"{key.name} ({self.sources[key.name]}): {doubt}" for key, doubt in doubts if doubt]
         if self.mode == "route" and not self.image_model:
-            advice.append(f"mode is route and imageModel is not set: images are described as in fallback ({_NAME_IT})")
+            advice.append(f"mode is route but imageModel is not set: mode fallback applies ({_IMAGE_MODEL_COMMAND})")
         return tuple(advice)
 
     @property
@@ -111,109 +110,117 @@ class Settings:
         """The key for the vision model."""
         if not self.auxiliary_vision_model:
             return self.main_api_key
-        elsewhere = self._is_elsewhere or self.auxiliary_vision_base_url
-        return self.auxiliary_vision_api_key or ("" if elsewhere else self.main_api_key)
+        is_elsewhere = self._has_other_provider or self.auxiliary_vision_base_url
+        return self.auxiliary_vision_api_key or ("" if is_elsewhere else self.main_api_key)
 
     @property
     def base_url(self) -> str:
         """The address of the vision model."""
         if not self.auxiliary_vision_model:
             return self.main_base_url
-        return self.auxiliary_vision_base_url or ("" if self._is_elsewhere else self.main_base_url)
+        return self.auxiliary_vision_base_url or ("" if self._has_other_provider else self.main_base_url)
 
     @property
-    def _is_elsewhere(self) -> bool:
-        """Whether the vision model is not one of `provider`, whose key and address it must not get then."""
+    def _has_other_provider(self) -> bool:
+        """Whether the vision model belongs to another provider, which must not get the key of `provider`."""
         return self.named_seer is not None and self.named_seer[0] != self.provider
 
     @property
     def hoist(self) -> bool:
-        """Whether images leave tool results also where the wire would take them there."""
+        """Whether images are moved out of tool results even where the wire supports them there."""
         return self.lowering == "hoist"
 
     @property
     def named_seer(self) -> tuple[str, str] | None:
-        """Provider and model of the vision model, if the user has named one; the provider may be empty."""
+        """The provider and the model of the vision model, if the user has named one. The provider may be empty."""
         if named := self.auxiliary_vision_model:
             if "/" in named and not self.auxiliary_vision_provider:
-                return _split(named)
+                return _split_model(named)
             return self.auxiliary_vision_provider or self.provider, named
         if self.sources["model"].startswith("environment") or not self.model_id:
-            return None if not self.model else _split(self.model) if "/" in self.model else (self.provider, self.model)
+            return (
+                None
+                if not self.model
+                else _split_model(self.model)
+                if "/" in self.model
+                else (self.provider, self.model)
+            )
         return self.provider, self.model_id
 
     @property
     def seer_key(self) -> str:
-        """The key for the named model: one of the file only for a model that the file names, too."""
-        elsewhere = any(self.sources[name].startswith("environment") for name in ("model", "provider", "modelId"))
-        return "" if elsewhere and self.sources[HIDDEN] == "file" else self.api_key
+        """The key for the named model. A key in the file is only for a model that the file names."""
+        is_from_environment = any(
+            self.sources[name].startswith("environment") for name in ("model", "provider", "modelId")
+        )
+        return "" if is_from_environment and self.sources[API_KEY_NAME] == "file" else self.api_key
 
     @property
-    def is_main_model(self) -> bool:
-        """The named one is the file's main model, which looks only when it sees."""
-        named_otherwise = self.model_id or self.auxiliary_vision_model
-        return self.sources["model"] == "file" and not named_otherwise
+    def uses_main_model(self) -> bool:
+        """Whether the named vision model is the main model in the file, which is used only if it can see."""
+        names_another = self.model_id or self.auxiliary_vision_model
+        return self.sources["model"] == "file" and not names_another
 
-    def variable(self, names: Iterable[str]) -> str:
-        """The first of these environment variables that is set, by its value."""
+    def find_variable(self, names: Iterable[str]) -> str:
+        """Return the value of the first of these environment variables that is set, or an empty string."""
         return next((value for name in names if (value := self.environment.get(name, "").strip())), "")
 
-    def shown(self, name: str) -> Json:
-        """Return a value as it may be shown: of a secret only whether it is set."""
-        return files.hide_secrets({name: self.json_values[name]})[name]
+    def mask_value(self, name: str) -> Json:
+        """Return the JSON value of a key, with secrets replaced by whether they are set."""
+        return files.mask_secrets({name: self.json_values[name]})[name]
 
-    def lock(self, name: str) -> str:
-        """The environment variable that fixes a key, or nothing."""
-        decisive = ("model", name) if name in ("provider", "modelId") else (name,)
-        fixed = [self.sources[key] for key in decisive if self.sources[key].startswith("environment")]
-        return fixed[0].removeprefix("environment ") if fixed else ""
+    def find_lock(self, name: str) -> str:
+        """Return the environment variable that sets a key and so overrides the file, or an empty string."""
+        keys = ("model", name) if name in ("provider", "modelId") else (name,)
+        sources = [self.sources[key] for key in keys if self.sources[key].startswith("environment")]
+        return sources[0].removeprefix("environment ") if sources else ""
 
     def save(self, name: str, text: str) -> Refusal | None:
-        """Write one key into the file, which keeps everything else it holds."""
-        key = find(name)
+        """Write one key to the file, and keep everything else in it."""
+        key = find_key(name)
         if isinstance(key, Refusal):
             return key
         if locked := self._check_lock(name):
             return locked
-        value = key.kind.read(text)
-        return key.kind.refusal(name, value) or files.change(self.file, name, value)
+        value = key.kind.parse(text)
+        return key.kind.refuse_value(name, value) or files.set_value(self.file, name, value)
 
     def unset(self, name: str) -> Refusal | None:
-        """Take one key out of the file: its default counts again."""
-        key = find(name)
+        """Remove one key from the file, so that its default applies."""
+        key = find_key(name)
         if isinstance(key, Refusal):
             return key
-        return self._check_lock(name) or files.remove(self.file, name, below=name in _PARENTS)
+        return self._check_lock(name) or files.remove_value(self.file, name, keep_object=name in _PARENT_KEYS)
 
     def _check_lock(self, name: str) -> Refusal | None:
-        if variable := self.lock(name):
-            return Refusal("not_permitted", f"{name} is fixed by the environment", f"unset {variable} to change it")
+        if variable := self.find_lock(name):
+            return Refusal("not_permitted", f"{name} is set by the environment", f"unset {variable} to change it")
         return None
 
-    def is_secret(self, name: str, text: str) -> bool:
-        """Return whether a value given for a setting holds a provider's key."""
-        key = find(name)
-        return not isinstance(key, Refusal) and files.has_secret({name: key.kind.read(text)})
+    def has_secret(self, name: str, text: str) -> bool:
+        """Return whether a value for a setting contains a provider's key."""
+        key = find_key(name)
+        return not isinstance(key, Refusal) and files.has_secret({name: key.kind.parse(text)})
 
 
-def load(env: Mapping[str, str] | None = None, config: Path | None = None) -> Settings:
-    """Every key with what decided it. Nothing in a project's folder is looked for."""
-    environment = dict(os.environ if env is None else env)
+def load_settings(environment: Mapping[str, str] | None = None, config_file: Path | None = None) -> Settings:
+    """Load the settings from the environment and the user's file. Files in a project's folder are never read."""
+    environment = dict(os.environ if environment is None else environment)
     warnings: list[str] = []
-    file, folder = _places(environment, config, warnings)
-    held = files.read(file)
-    if isinstance(held, Refusal):
-        warnings.append(f"{held}; it is ignored")
-        held = {}
-    elif files.exposes_secret(file, held):
-        warnings.append(f"{file} holds a key that others can read; the key is ignored (chmod 600 {file})")
-        held = files.without_secrets(held)
-    decided = {key.name: _decide(key, environment, held, warnings) for key in KEYS}
-    values = {name: value for name, (value, _) in decided.items()}
+    file, folder = _find_paths(environment, config_file, warnings)
+    file_values = files.read_settings_file(file)
+    if isinstance(file_values, Refusal):
+        warnings.append(f"{file_values}; the file is ignored")
+        file_values = {}
+    elif files.has_exposed_secret(file, file_values):
+        warnings.append(f"{file} contains a key and can be read by others; the key is ignored (run: chmod 600 {file})")
+        file_values = files.remove_secrets(file_values)
+    resolved = {key.name: _resolve_key(key, environment, file_values, warnings) for key in KEYS}
+    values = {name: value for name, (value, _) in resolved.items()}
     return Settings(
         file=file,
-        folder=folder,
-        sources={name: source for name, (_, source) in decided.items()},
+        record_folder=folder,
+        sources={name: source for name, (_, source) in resolved.items()},
         warnings=tuple(warnings),
         json_values=values,
         environment=environment,
@@ -224,40 +231,42 @@ def load(env: Mapping[str, str] | None = None, config: Path | None = None) -> Se
 def _convert(values: Mapping[str, Json]) -> dict[str, Any]:
     """Return the typed value of each key, by the name of its field."""
     fields: dict[str, Any] = {key.field: key.kind.convert(values[key.name]) for key in KEYS}
-    fields["retention"] = replace(fields["retention"], pasted=fields["retention_pasted"])
+    fields["retention"] = replace(fields["retention"], includes_pasted=fields["retention_pasted"])
     return fields
 
 
-def _places(env: Mapping[str, str], config: Path | None, warnings: list[str]) -> tuple[Path, Path]:
-    """The settings file and the record's folder."""
-    named = {}
+def _find_paths(environment: Mapping[str, str], config: Path | None, warnings: list[str]) -> tuple[Path, Path]:
+    """Return the path of the settings file and the folder of the record."""
+    paths = {}
     for name in ("SIGHTLINE_HOME", "SIGHTLINE_CONFIG"):
-        path = Path(env.get(name, ""))
+        path = Path(environment.get(name, ""))
         if path.is_absolute():
-            named[name] = path
-        elif env.get(name):  # it would mean a file of whichever project the agent works in
-            warnings.append(f"{name} is not an absolute path; it is ignored")
-    if home := named.get("SIGHTLINE_HOME"):
+            paths[name] = path
+        elif environment.get(name):  # a relative path would lead into the project that the agent works in
+            warnings.append(f"{name} is not an absolute path and is ignored")
+    if home := paths.get("SIGHTLINE_HOME"):
         file, folder = home / FILE_NAME, home / "record"
     else:
         file = platformdirs.user_config_path("sightline", appauthor=False) / FILE_NAME
         folder = platformdirs.user_data_path("sightline", appauthor=False) / "record"
-    return config or named.get("SIGHTLINE_CONFIG", file), folder
+    return config or paths.get("SIGHTLINE_CONFIG", file), folder
 
 
-def _decide(key: Key, env: Mapping[str, str], held: Mapping[str, Json], warnings: list[str]) -> tuple[Json, str]:
-    texts = {name: env.get(name, "").strip() for name in key.variables}
-    found = [(f"environment {name}", key.kind.read(text)) for name, text in texts.items() if text]
-    value = files.find_value(held, key.name)
-    if value is not None and not (isinstance(value, dict) and key.name in _PARENTS):
-        found.append(("file", value))
-    for source, value in found:
-        if not (fault := key.kind.fault(value)):
+def _resolve_key(
+    key: Setting, environment: Mapping[str, str], file_values: Mapping[str, Json], warnings: list[str]
+) -> tuple[Json, str]:
+    texts = {name: environment.get(name, "").strip() for name in key.variables}
+    candidates = [(f"environment {name}", key.kind.parse(text)) for name, text in texts.items() if text]
+    value = files.find_value(file_values, key.name)
+    if value is not None and not (isinstance(value, dict) and key.name in _PARENT_KEYS):
+        candidates.append(("file", value))
+    for source, value in candidates:
+        if not (fault := key.kind.find_fault(value)):
             return value, source
         warnings.append(f"{key.name} ({source}): {fault}; it is ignored")
     return key.default, "default"
 
 
-def _split(model: str) -> tuple[str, str]:
+def _split_model(model: str) -> tuple[str, str]:
     provider, _, name = model.partition("/")
     return provider, name

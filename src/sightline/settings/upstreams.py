@@ -1,4 +1,4 @@
-"""The upstreams that can be named: the presets, the user's own, those of the command line; and who owns each wire."""
+"""The directory of upstreams: presets, the user's own and those of the command line; and the default for each wire."""
 
 from __future__ import annotations
 
@@ -6,170 +6,180 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from sightline.model.profile import WireName
+from sightline.model.profile import Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Directory, Upstream
-from sightline.profiles.families import matches
-from sightline.profiles.lookup import by_address
 from sightline.profiles.presets import PRESETS
+from sightline.profiles.profile_lookup import find_preset_name, match_model
 from sightline.settings import Settings
 
-_OWNERS: Mapping[WireName, str] = {
+_WIRE_OWNERS: Mapping[WireName, str] = {
     "anthropic": "anthropic",
     "openai_chat": "openai",
     "openai_responses": "openai",
     "gemini": "gemini",
 }
-NOBODY = Upstream("an unknown upstream", {})
+UNKNOWN_UPSTREAM = Upstream("an unknown upstream", {})
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """Where an agent went before it was pointed here."""
+class PreviousUpstreams:
+    """The addresses that an agent used before it was pointed at Sightline."""
 
     owners: Mapping[WireName, str] = field(default_factory=dict)  # the address for each wire
     named: Mapping[str, tuple[WireName, str]] = field(default_factory=dict)  # its other providers, each by a name
 
 
-NOWHERE = Taken()
+NO_PREVIOUS_UPSTREAMS = PreviousUpstreams()
 
 
-def directory(
-    settings: Settings, flags: Sequence[str] = (), taken: Taken = NOWHERE, *, alone: bool = False
-) -> Directory | Refusal:
-    """Every upstream that can be named, and who owns each wire."""
-    named = {name: each for name, each in _named(settings).items() if each.bases}
-    owners = {wire: named[name] for wire, name in _OWNERS.items()}
-    for name, (api, url) in taken.named.items():
-        upstream = _taken_over(api, url, named)
+def build_directory(
+    settings: Settings,
+    flags: Sequence[str] = (),
+    previous: PreviousUpstreams = NO_PREVIOUS_UPSTREAMS,
+    *,
+    single_agent: bool = False,
+) -> UpstreamDirectory | Refusal:
+    """Return every upstream by its name, and the upstream that gets the requests of each wire by default."""
+    named = {name: each for name, each in _collect_upstreams(settings).items() if each.bases}
+    owners = {wire: named[name] for wire, name in _WIRE_OWNERS.items()}
+    for name, (api, url) in previous.named.items():
+        upstream = _find_by_address(api, url, named)
         if isinstance(upstream, Refusal):
             return upstream
         named[name] = upstream
-    for api, url in taken.owners.items():
-        upstream = _taken_over(api, url, named)
+    for api, url in previous.owners.items():
+        upstream = _find_by_address(api, url, named)
         if isinstance(upstream, Refusal):
             return upstream
         owners[api] = upstream
     for flag in flags:
-        upstream = flagged(flag, named)
+        upstream = parse_upstream_flag(flag, named)
         if isinstance(upstream, Refusal):
             return upstream
         named[upstream.name] = upstream
-        # An upstream given on the command line takes the wires it serves; a named one only those it owns.
-        bare = alone or "=" not in flag.partition("://")[0]
+        # An upstream of the command line gets all wires it serves; one with a name only those that it has by default.
+        is_default = single_agent or "=" not in flag.partition("://")[0]
         for wire in owners:
-            if bare or owners[wire].name == upstream.name:
+            if is_default or owners[wire].name == upstream.name:
                 owners[wire] = upstream
-    # An agent that went to one place goes there with everything.
-    stray = next(iter(taken.owners)) if len(set(taken.owners.values())) == 1 else "openai_chat"
-    return Directory(named, owners, stray)
+    # An agent that used one upstream sends unknown paths there, too.
+    fallback_wire = next(iter(previous.owners)) if len(set(previous.owners.values())) == 1 else "openai_chat"
+    return UpstreamDirectory(named, owners, fallback_wire)
 
 
-def _taken_over(api: WireName, url: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
-    """The upstream at an address: one that has a name already, else that address alone."""
-    there = (each for each in named.values() if each.bases.get(api, "").rstrip("/") == url.rstrip("/"))
-    return next(there, None) or flagged(url, named)
+def _find_by_address(api: WireName, url: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
+    """Return the named upstream at an address, or a new one with that address."""
+    matching = (each for each in named.values() if each.bases.get(api, "").rstrip("/") == url.rstrip("/"))
+    return next(matching, None) or parse_upstream_flag(url, named)
 
 
-def owner(model: str, named: Mapping[str, Upstream]) -> tuple[Upstream, str]:
-    """Whose model a name means where nobody says, and its name there: `NAME/MODEL`, or the first that knows it."""
+def find_owner(model: str, named: Mapping[str, Upstream]) -> tuple[Upstream, str]:
+    """Return the upstream that a model belongs to, and the name of the model there.
+
+    The model is written `NAME/MODEL`, or the first preset that knows it is taken.
+    """
     name, slash, rest = model.partition("/")
     if slash and name in named:
         return named[name], rest
-    if slash and name in PRESETS:  # one that nobody is sent to by this program
-        return _preset(name), rest
-    rows = ((name, preset.rows) for name, preset in PRESETS.items() if name in named)
-    knows = (name for name, held in rows if any(matches(row.pattern, model) for row in held))
+    if slash and name in PRESETS:  # a preset without an address here
+        return _build_preset(name), rest
+    rows = ((name, preset.rules) for name, preset in PRESETS.items() if name in named)
+    knows = (name for name, rules in rows if any(match_model(row.pattern, model) for row in rules))
     known = next(knows, None) if model else None
-    return (named[known] if known else NOBODY), model
+    return (named[known] if known else UNKNOWN_UPSTREAM), model
 
 
-def reached(settings: Settings, address: str) -> Upstream | Refusal:
-    """The upstream that an address or a name means: one that the user has named, a known one, or that address alone."""
-    named = _named(settings)
+def resolve_upstream(settings: Settings, address: str) -> Upstream | Refusal:
+    """Return the upstream that an address or a name means: the user's own, a known one, or a new one."""
+    named = _collect_upstreams(settings)
     for name in settings.upstreams:
         if any(base.rstrip("/") == address.rstrip("/") for base in named[name].bases.values()):
             return named[name]
-    return flagged(address, named)
+    return parse_upstream_flag(address, named)
 
 
-def _named(settings: Settings) -> dict[str, Upstream]:
-    own = {name: completed(upstream) for name, upstream in settings.upstreams.items()}
-    return {name: _preset(name) for name in PRESETS} | own
+def _collect_upstreams(settings: Settings) -> dict[str, Upstream]:
+    own = {name: complete_upstream(upstream) for name, upstream in settings.upstreams.items()}
+    return {name: _build_preset(name) for name in PRESETS} | own
 
 
-def receiver(upstream: Upstream, wire: WireName = "openai_chat") -> str:
-    """The name under which consent is given to an upstream: its preset's at its known address, else its host."""
-    address = upstream.base(wire)
-    return by_address(address) or urlsplit(address).netloc
+def get_consent_name(upstream: Upstream, wire: WireName = "openai_chat") -> str:
+    """Return the name for consents to an upstream: that of its preset if it has the preset's address, else its host."""
+    address = upstream.get_base(wire)
+    return find_preset_name(address) or urlsplit(address).netloc
 
 
-def by_name(named: Mapping[str, Upstream], name: str) -> Upstream | None:
-    """The upstream that somebody means, by its name or by the one under which consent is given to it."""
-    return named.get(name) or next((each for each in named.values() if name in _receivers(each)), None)
+def find_upstream(named: Mapping[str, Upstream], name: str) -> Upstream | None:
+    """Return an upstream by its name or by its name for consents."""
+    return named.get(name) or next((each for each in named.values() if name in _list_consent_names(each)), None)
 
 
-def names_of(settings: Settings, receiver: str) -> tuple[str, ...]:
-    """What the user calls whoever gets images under the name of an address."""
-    own = {name: completed(each) for name, each in settings.upstreams.items()} if receiver not in PRESETS else {}
-    return tuple(name for name, each in own.items() if receiver in _receivers(each))
+def find_user_names(settings: Settings, consent_name: str) -> tuple[str, ...]:
+    """Return the names in the user's settings for the upstreams that have a name for consents."""
+    own = (
+        {name: complete_upstream(each) for name, each in settings.upstreams.items()}
+        if consent_name not in PRESETS
+        else {}
+    )
+    return tuple(name for name, each in own.items() if consent_name in _list_consent_names(each))
 
 
-def called(settings: Settings, name: str) -> str:
-    """A receiver as the record has it, or a model of it, as people read it: by the user's name for it, then as it is.
+def format_provider(settings: Settings, name: str) -> str:
+    """Format a provider, or `PROVIDER/MODEL`, for people: the user's name for it, then the name in the record.
 
-    Which of several names a model was asked by is not known: it stays with its address.
+    If the user has several names for a provider, it is unknown which one a model was used by, and none is shown.
     """
     receiver, slash, model = name.partition("/")
-    names = names_of(settings, receiver)
+    names = find_user_names(settings, receiver)
     if not names or receiver in names or (slash and len(names) > 1):
         return name
     return f"{' and '.join(names)}{slash}{model} ({receiver})"
 
 
-def _receivers(upstream: Upstream) -> set[str]:
-    return {receiver(upstream, wire) for wire in upstream.bases}
+def _list_consent_names(upstream: Upstream) -> set[str]:
+    return {get_consent_name(upstream, wire) for wire in upstream.bases}
 
 
-def _preset(name: str) -> Upstream:
+def _build_preset(name: str) -> Upstream:
     preset = PRESETS[name]
-    return Upstream(name, preset.bases, name, preset.keys, bearer=preset.bearer, stateless=preset.stateless)
+    return Upstream(name, preset.bases, name, preset.key_variables, bearer=preset.bearer, stateless=preset.stateless)
 
 
-def completed(own: Upstream) -> Upstream:
-    """An upstream of the settings, completed by the preset that it names or that its name or address means."""
+def complete_upstream(own: Upstream) -> Upstream:
+    """Complete an upstream of the settings by the preset that it names, or that its name or address means."""
     known = own.preset or (own.name if own.name in PRESETS else "")
-    known = known or next((found for url in own.bases.values() if (found := by_address(url))), "")
+    known = known or next((found for url in own.bases.values() if (found := find_preset_name(url))), "")
     preset = PRESETS.get(known)
     bases = own.bases or (preset.bases if preset else {})
     if preset is None:
         return own
-    # A key goes to no host but its own: elsewhere the usual variables do not count.
-    at_home = not own.bases or all(by_address(url) == known for url in own.bases.values())
-    variables = preset.keys if at_home else ()
+    # A provider's key must not go to another host: there the usual variables are ignored.
+    is_usual_host = not own.bases or all(find_preset_name(url) == known for url in own.bases.values())
+    variables = preset.key_variables if is_usual_host else ()
     own = replace(own, bases=bases, preset=known, key_variables=variables)
     return replace(own, bearer=preset.bearer, stateless=preset.stateless)
 
 
-def flagged(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
-    if (there := by_name(named, flag)) is not None:
-        return there
+def parse_upstream_flag(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
+    """Parse `[NAME=]URL`, or the name of a known upstream."""
+    if (known := find_upstream(named, flag)) is not None:
+        return known
     head, _, tail = flag.partition("://")
     name, equals, scheme = head.rpartition("=")
     url = f"{scheme}://{tail}" if equals else flag
     try:
-        where = urlsplit(url)
-        usable = where.scheme in ("http", "https") and bool(where.hostname) and (where.port or 1) > 0
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
-        usable = False
-    if not usable:
-        known = ", ".join(sorted(named))
+        is_usable = False
+    if not is_usable:
+        names = ", ".join(sorted(named))
         return Refusal(
             "invalid_input",
-            f"{flag!r} is neither a known upstream nor an address",
-            f"write [NAME=]http://HOST…, or one of {known}",
+            f"{flag!r} is not a known upstream or an address",
+            f"write [NAME=]http://HOST…, or one of {names}",
         )
-    if where.username is not None:  # it would stand in receipts, lessons and lists
-        return Refusal("invalid_input", "an upstream's address must not hold a login", "send the key in a header")
-    bases: dict[WireName, str] = dict.fromkeys(_OWNERS, url)
-    return completed(Upstream(name or by_address(url) or where.netloc, bases))
+    if parts.username is not None:  # it would be written to receipts, lessons and lists
+        return Refusal("invalid_input", "an upstream's address must not contain a login", "send the key in a header")
+    bases: dict[WireName, str] = dict.fromkeys(_WIRE_OWNERS, url)
+    return complete_upstream(Upstream(name or find_preset_name(url) or parts.netloc, bases))

@@ -1,1 +1,1 @@
-"""Where the bytes of an image come from: base64 in a body, a file, the record, the web. Each kind is one file."""
+"""Where the bytes of an image come from: a local file or the web; and references, which name an image."""

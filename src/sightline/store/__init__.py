@@ -1,4 +1,11 @@
-"""The durable memory: SQLite for rows, files for bytes; or nothing but this process's memory."""
+"""The record, which is the durable memory: rows in SQLite and bytes in files, or both in memory.
+
+sqlite.py, sqlite_images.py, sqlite_history.py    the five ports of `model.ports` on SQLite's tables
+transactions.py, retention.py                     what all ports share: errors, last uses, sweeps, record time
+storage.py, record_folder.py                      which files are used, and what replaces them when they fail
+sqlite_database.py, sqlite_migrations.py          connections and the schema
+sqlite_files.py, sqlite_repair.py                 SQLite's file formats, to find damage and to repair it
+"""
 
 from __future__ import annotations
 
@@ -10,54 +17,54 @@ from typing import Literal
 
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
-from sightline.store.home import BYTES, KEY, ROWS
-from sightline.store.retention import Bounds
+from sightline.store.record_folder import BLOBS_NAME, DATABASE_NAME, KEY_NAME
+from sightline.store.retention import RecordBounds
 from sightline.store.sqlite import SqliteStore
-from sightline.store.storage import Storage, Where, explain
+from sightline.store.storage import RecordLocation, Storage, build_refusal
 
-__all__ = ["open_on_disk", "open_record", "remove"]
+__all__ = ["delete_record", "open_record", "open_record_or_refuse"]
 
 _GIB = 1 << 30
-_BYTES, _DAYS = 2 * _GIB, 30.0
-_MEMORY_BYTES = _GIB // 4  # a record that is held in memory shares it with everything else
+_MAX_BYTES, _MAX_DAYS = 2 * _GIB, 30.0
+_MAX_MEMORY_BYTES = _GIB // 4  # memory is shared with everything else in the process
 
 
 def open_record(
     folder: Path,
     *,
     kind: Literal["disk", "memory"] = "disk",
-    bytes_limit: int = _BYTES,
-    days: float = _DAYS,
+    bytes_limit: int = _MAX_BYTES,
+    days: float = _MAX_DAYS,
     now: Callable[[], float] = time.time,
     check: bool = True,
 ) -> Store:
-    """Open the record in `folder`, or what takes its place while it cannot be used: see `storage`.
+    """Open the record in `folder`, or a fallback while it cannot be used: see `storage`.
 
-    Trouble with it is said in one line, and is no reason to stop. `check`: look for damage, as who uses it for long
-    should; else it is found where it is met.
+    An error is logged in one line and does not raise. With `check`, look for damage, as long-running programs should;
+    else it is only noticed where it is read.
     """
-    bounds, small = Bounds(bytes_limit, days), Bounds(min(bytes_limit, _MEMORY_BYTES), days)
+    bounds, memory_bounds = RecordBounds(bytes_limit, days), RecordBounds(min(bytes_limit, _MAX_MEMORY_BYTES), days)
     if kind == "memory":
-        return SqliteStore(Storage.in_memory(small, now), now)
-    return SqliteStore.in_folder(Where(folder, bounds, small), now, check=check)
+        return SqliteStore(Storage.open_in_memory(memory_bounds, now), now)
+    return SqliteStore.open_folder(RecordLocation(folder, bounds, memory_bounds), now, check=check)
 
 
-def open_on_disk(folder: Path) -> Store | Refusal:
-    """Open the record in `folder` itself, for who must not be answered by another. One that is damaged is `corrupt`."""
-    bounds = Bounds(_BYTES, _DAYS)
-    opened = Storage.open(Where(folder, bounds, bounds), time.time)
+def open_record_or_refuse(folder: Path) -> Store | Refusal:
+    """Open the record in `folder` without a fallback. The code of the refusal is `corrupt` if it is damaged."""
+    bounds = RecordBounds(_MAX_BYTES, _MAX_DAYS)
+    opened = Storage.open_or_refuse(RecordLocation(folder, bounds, bounds), time.time)
     return opened if isinstance(opened, Refusal) else SqliteStore(opened, time.time)
 
 
-def remove(folder: Path) -> Refusal | None:
-    """All that a record is made of, for one that cannot be opened any more."""
+def delete_record(folder: Path) -> Refusal | None:
+    """Delete all files of a record, also of one that cannot be opened."""
     try:
-        shutil.rmtree(folder / BYTES, ignore_errors=not (folder / BYTES).exists())
-        for path in (*folder.glob(f"{ROWS}*"), folder / KEY):
+        shutil.rmtree(folder / BLOBS_NAME, ignore_errors=not (folder / BLOBS_NAME).exists())
+        for path in (*folder.glob(f"{DATABASE_NAME}*"), folder / KEY_NAME):
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-    except OSError as trouble:
-        return explain(folder, trouble)
+    except OSError as error:
+        return build_refusal(folder, error)
     return None

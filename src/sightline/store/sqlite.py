@@ -1,37 +1,57 @@
-"""The record in SQLite: rows in a database, bytes beside them, each row in the scope that made it.
+"""The record in SQLite: the store itself, and its policy port (consents, lessons).
 
-Each port is in the module of its name. Here is what spans their tables: forgetting, which is one transaction.
+The other four ports are in `sqlite_images` and `sqlite_history`. Each row belongs to the scope that made it. Forgetting
+an image concerns the tables of all ports and is one transaction here.
+
+A lesson has one row for each thing that was learnt, so that each expires on its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from sqlite3 import Connection
+from typing import cast
 
+from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.model.refusal import Refusal
-from sightline.store.conversations import SqliteConversations, forget_conversations
-from sightline.store.descriptions import SqliteDescriptions, forget_descriptions
-from sightline.store.home import hash_credential, is_due
-from sightline.store.images import BEYOND_HEX, SqliteImages, forget_images
-from sightline.store.ledger import SqliteLedger, drop_old_receipts, forget_ledger
-from sightline.store.policy import SqlitePolicy
-from sightline.store.retention import drop_unnamed
-from sightline.store.storage import Clock, Storage, Where
+from sightline.model.scene import Json
+from sightline.store.record_folder import claim_sweep, hash_credential
+from sightline.store.retention import DAY
+from sightline.store.sqlite_database import Row
+from sightline.store.sqlite_history import (
+    SqliteConversations,
+    SqliteLedger,
+    delete_old_receipts,
+    forget_conversations,
+    forget_ledger,
+)
+from sightline.store.sqlite_images import (
+    BEYOND_HEX,
+    SqliteDescriptions,
+    SqliteImages,
+    forget_descriptions,
+    forget_images,
+)
+from sightline.store.storage import STORAGE_ERRORS, Clock, RecordLocation, Storage
 from sightline.store.transactions import (
-    Deferred,
     Transactions,
-    Write,
     WriteBehind,
-    refuse_on_trouble,
+    delete_orphans,
+    refuse_on_error,
     require_durable,
-    return_on_trouble,
+    return_on_error,
 )
 
-_EVERY_NAME = (
+_ALL_DIGESTS = (
     "SELECT sha256 AS name FROM images UNION SELECT sha256 FROM descriptions"
     " UNION SELECT image FROM perceptions UNION SELECT pixels FROM perceptions"
     " UNION SELECT json_each.value FROM entries, json_each(entries.images)"
     " UNION SELECT images FROM tellings WHERE NOT instr(images, ' ')"
 )
+_TOOLS_PREFIX = "tools "  # before the name of a wire, in the column `about` of lessons
 
 
 class SqliteStore:
@@ -39,67 +59,211 @@ class SqliteStore:
 
     def __init__(self, storage: Storage, now: Clock) -> None:
         self.transactions = Transactions(storage, now)
-        self._deferred = WriteBehind(self._write_deferred)
+        self._deferred = WriteBehind(self.transactions, delete_old_receipts)
         self.images = SqliteImages(self.transactions)
         self.descriptions = SqliteDescriptions(self.transactions)
         self.conversations = SqliteConversations(self.transactions, self._deferred)
         self.ledger = SqliteLedger(self.transactions, self._deferred)
         self.policy = SqlitePolicy(self.transactions)
+        self._finalizer = weakref.finalize(self, _close, self._deferred, self.transactions)
 
     @classmethod
-    def in_folder(cls, where: Where, now: Clock, *, check: bool = True) -> SqliteStore:
-        """Open the record in a folder, or what takes its place; once an hour what is too old or too much is removed.
+    def open_folder(cls, location: RecordLocation, now: Clock, *, check: bool = True) -> SqliteStore:
+        """Open the record in a folder, or a fallback, and sweep it if the last sweep is over an hour ago.
 
-        Without `check` damage is not looked for, and only found where it is met.
+        Without `check`, damage is only noticed where it is read.
         """
-        store = cls(Storage.in_folder(where, now, check=check), now)
+        store = cls(Storage.open_with_fallback(location, now, check=check), now)
         storage = store.transactions.storage
-        if storage.state == "open" and is_due(where.folder, now()):
-            store.transactions.sweep(everything=not storage.home.is_new)
+        if storage.state == "open" and claim_sweep(location.folder, now()):
+            store.transactions.sweep(include_orphans=not storage.backend.is_new)
         return store
 
-    def scope_of(self, credential: str) -> str:
-        return hash_credential(self.transactions.home.key, credential)
+    def compute_scope(self, credential: str) -> str:
+        return hash_credential(self.transactions.backend.key, credential)
 
     def find_trouble(self) -> Refusal | None:
-        return self.transactions.storage.trouble or self.policy.trouble
+        return self.transactions.storage.read_refusal or self.policy.read_refusal
 
-    @refuse_on_trouble
-    def find_remembered(self, prefix: str) -> Sequence[str]:
-        rows = self.transactions.rows(
-            f"SELECT name FROM ({_EVERY_NAME}) WHERE name >= ? AND name < ? ORDER BY name LIMIT 2",  # noqa: S608
+    @refuse_on_error
+    def find_known_images(self, prefix: str) -> Sequence[str]:
+        rows = self.transactions.fetch_all(
+            f"SELECT name FROM ({_ALL_DIGESTS}) WHERE name >= ? AND name < ? ORDER BY name LIMIT 2",  # noqa: S608
             *(prefix, prefix + BEYOND_HEX),
         )
         return tuple(name for (name,) in rows)
 
     @require_durable
     def forget(self, sha256: str | None) -> int:
-        with self.transactions.erase() as (home, rows):
+        with self.transactions.begin_erasing() as (backend, connection):
             if sha256 is None:
-                self._deferred.take()
-            (count,) = rows.execute(
-                f"SELECT COUNT(*) FROM ({_EVERY_NAME}) WHERE ?1 IS NULL OR name = ?1",  # noqa: S608
+                self._deferred.take_all()
+            (count,) = connection.execute(
+                f"SELECT COUNT(*) FROM ({_ALL_DIGESTS}) WHERE ?1 IS NULL OR name = ?1",  # noqa: S608
                 (sha256,),
             ).fetchone()
-            pixels = forget_images(rows, sha256)
-            forget_descriptions(rows, sha256)
-            forget_conversations(rows, sha256)
-            forget_ledger(rows, sha256)
-            named = list(home.blobs.names()) if sha256 is None else [sha256, *pixels]
-            drop_unnamed(rows, home.blobs, named)
-            home.blobs.settle(named)
+            pixels = forget_images(connection, sha256)
+            forget_descriptions(connection, sha256)
+            forget_conversations(connection, sha256)
+            forget_ledger(connection, sha256)
+            names = list(backend.blobs.list_names()) if sha256 is None else [sha256, *pixels]
+            delete_orphans(connection, backend.blobs, names)
+            backend.blobs.sync(names)
         return int(count)
 
     def close(self) -> None:
-        self._deferred.close()
-        self.transactions.write_touches()
-        self.transactions.storage.close()
+        """Write what is deferred, and close all files. This also happens when the store is collected, and at exit."""
+        self._finalizer()
 
-    @return_on_trouble(None)
-    def _write_deferred(self, rows: Sequence[Deferred]) -> None:
-        def write(to: Write) -> int:
-            weight = sum(row(to) for row in rows)
-            drop_old_receipts(to.rows)
-            return weight
 
-        self.transactions.write(write, lightly=True)
+def _close(deferred: WriteBehind, transactions: Transactions) -> None:
+    deferred.close()
+    transactions.write_last_uses()
+    transactions.storage.close()
+
+
+class SqlitePolicy:
+    """Implements the port `PolicyStore`."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self.transactions = transactions
+        self.read_refusal: Refusal | None = None  # why the consents could not be read
+        # Withdrawals that could not be written: for each provider, the times of the rows that the record had then. A
+        # row with another time was written later. None: the rows could not be read.
+        self._withdrawn: dict[str, frozenset[float] | None] = {}
+
+    def set_consent(self, provider: str, given: bool) -> Refusal | None:
+        """Store a consent. A withdrawal is effective in this process even if it cannot be written."""
+        refusal = self._write_consent(provider, given)
+        if refusal is None:
+            self._withdrawn.pop(provider, None)
+        elif not given:
+            self._withdrawn[provider] = self._read_times(provider)
+        return refusal
+
+    def _read_times(self, provider: str) -> frozenset[float] | None:
+        """Return when the rows of a consent were written, or None if the user's record cannot be read."""
+        if self.transactions.storage.state == "stand_in":
+            return None
+        try:
+            rows = self.transactions.fetch_all("SELECT at FROM consents NOT INDEXED WHERE provider = ?", provider)
+        except STORAGE_ERRORS:
+            return None
+        return frozenset(at for (at,) in rows)
+
+    @require_durable
+    def _write_consent(self, provider: str, given: bool) -> None:
+        """Write a consent, and empty the log: SQLite ignores what follows damage there."""
+        with self.transactions.begin() as tx:
+            row = (provider, given, self.transactions.wall_clock())
+            tx.connection.execute("INSERT OR REPLACE INTO consents VALUES ('', ?, ?, ?)", row)
+        tx.backend.database.empty_log()
+
+    def read_consents(self) -> Mapping[str, bool]:
+        if not self.transactions.storage.ensure_current(wait=False):
+            return {}
+        try:
+            rows = self.transactions.fetch_all("SELECT provider, given, at FROM consents NOT INDEXED")
+        except STORAGE_ERRORS as error:
+            self.transactions.log_error(error)
+            self.read_refusal = self.transactions.refuse(error)
+            return {}
+        self.read_refusal = None
+        return self._merge_consents(rows)
+
+    def _merge_consents(self, rows: Sequence[Row]) -> Mapping[str, bool]:
+        """Return whether each provider has consent. If a damaged index has left several rows, all must agree.
+
+        For a withdrawal that could not be written, only a row that was written later counts. Times are only compared
+        for equality, because the clock may have been set back since.
+        """
+        consents: dict[str, bool] = {}
+        for provider, known in self._withdrawn.items():
+            if known is None:
+                self._withdrawn[provider] = self._read_times(provider)
+        for provider, given, at in rows:
+            before = self._withdrawn.get(provider, frozenset())
+            is_given = bool(given) and before is not None and at not in before
+            consents[provider] = is_given and consents.get(provider, True)
+        return dict(sorted(consents.items()))
+
+    @require_durable
+    def keep_lesson(self, upstream: str, model: str, lesson: Lesson, days: float) -> None:
+        with self.transactions.begin() as tx:
+            _insert_lesson(tx.connection, upstream, model, lesson, tx.now.time + days * DAY, tx.now.time)
+
+    @return_on_error(None)
+    def read_lesson(self, upstream: str, model: str) -> Lesson | None:
+        rows = self.transactions.fetch_all(
+            "SELECT about, said, why FROM lessons WHERE (upstream, model) = (?, ?) AND expires > ?"
+            " ORDER BY about = 'blind', about",
+            *(upstream, model, self.transactions.read_record_time()),
+        )
+        return _merge_lesson(rows) if rows else None
+
+    @return_on_error(())
+    def list_lessons(self) -> Sequence[tuple[str, str, Lesson]]:
+        query = "SELECT DISTINCT upstream, model FROM lessons WHERE expires > ? ORDER BY upstream, model"
+        known = self.transactions.fetch_all(query, self.transactions.read_record_time())
+        found = ((upstream, model, self.read_lesson(upstream, model)) for upstream, model in known)
+        return tuple((upstream, model, lesson) for upstream, model, lesson in found if lesson)
+
+    @require_durable
+    def forget_lesson(self, upstream: str, model: str) -> bool:
+        with self.transactions.begin() as tx:
+            deleted = tx.connection.execute("DELETE FROM lessons WHERE (upstream, model) = (?, ?)", (upstream, model))
+            return deleted.rowcount > 0
+
+
+def _insert_lesson(
+    connection: Connection, upstream: str, model: str, lesson: Lesson, expires: float, now: float
+) -> None:
+    """Write the rows of a lesson; known limits are tightened, not replaced."""
+    known = connection.execute(
+        "SELECT said FROM lessons WHERE (upstream, model, about) = (?, ?, 'limits') AND expires > ?",
+        (upstream, model, now),
+    ).fetchone()
+    limits = _read_limits(known[0]).tighten(lesson.limits) if known else lesson.limits
+    connection.executemany(
+        "INSERT OR REPLACE INTO lessons VALUES ('', ?, ?, ?, ?, ?, ?)",
+        [
+            (upstream, model, about, json.dumps(text), lesson.why, expires)
+            for about, text in _split_lesson(lesson, limits)
+        ],
+    )
+
+
+def _split_lesson(lesson: Lesson, limits: ImageLimits) -> Iterator[tuple[str, Json]]:
+    """Split a lesson into its rows; `limits` are its own combined with the known ones.
+
+    The names of the fields of `ImageLimits` are written to the database, so they cannot change.
+    """
+    if lesson.blind is not None:
+        yield "blind", lesson.blind
+    if lesson.limits != ImageLimits():
+        yield "limits", asdict(limits)
+    for wire, taken in lesson.tool_images.items():
+        yield f"{_TOOLS_PREFIX}{wire}", taken
+
+
+def _merge_lesson(rows: Sequence[Row]) -> Lesson:
+    """Build the lesson about a model from its rows. The last row, if any about blindness, gives the reason."""
+    texts = {about: text for about, text, _ in rows}
+    tools = {
+        about.removeprefix(_TOOLS_PREFIX): json.loads(text)
+        for about, text in texts.items()
+        if about.startswith(_TOOLS_PREFIX)
+    }
+    return Lesson(
+        blind=json.loads(texts["blind"]) if "blind" in texts else None,
+        limits=_read_limits(texts["limits"]) if "limits" in texts else ImageLimits(),
+        why=rows[-1][2],
+        tool_images=cast("dict[WireName, ToolImagePlacement]", tools),
+    )
+
+
+def _read_limits(text: str) -> ImageLimits:
+    """Read limits, which another version with other fields may have written."""
+    known = {field.name for field in fields(ImageLimits)}
+    read = {name: value for name, value in json.loads(text).items() if name in known}
+    return ImageLimits(**{**read, "formats": tuple(read["formats"])})

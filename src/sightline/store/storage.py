@@ -1,22 +1,22 @@
-"""What a record is stored in at this moment, and what takes its place while that cannot be used.
+"""Which backend a record uses now, and what replaces it while its folder cannot be used.
 
-| state       | where rows and bytes are | reads                | writes                      | consents      |
-|-------------|--------------------------|----------------------|-----------------------------|---------------|
-| `open`      | the folder               | yes                  | yes                         | as written    |
-| `read_only` | the folder               | as far as they go    | fail                        | as written    |
-| `stand_in`  | this process's memory    | what it kept itself  | gone with the process       | none          |
-| `memory`    | this process's memory    | yes                  | as the user has chosen      | as written    |
+| state       | rows and bytes        | reads                  | writes                 | consents   |
+|-------------|-----------------------|------------------------|------------------------|------------|
+| `open`      | the folder            | yes                    | yes                    | as written |
+| `read_only` | the folder            | what can be read       | fail                   | as written |
+| `stand_in`  | this process's memory | what was written there | lost with the process  | none       |
+| `memory`    | this process's memory | yes                    | as the user has chosen | as written |
 
 A record that cannot be written (a full disk, or damage) is `read_only`; one that cannot be read, or whose consents are
-damaged, is replaced by a `stand_in`. Neither is a reason to stop: requests go on. Nothing that has to be kept is
-acknowledged in either state, and in a `stand_in` nothing is sent to a provider that needs consent.
+damaged, is replaced by a `stand_in`. In both states requests go on, but nothing is reported as durable, and in a
+`stand_in` no image is sent to a provider that needs consent.
 
-Files can be removed or replaced under a running program: a user deletes the folder, `sightline store repair` puts a new
-database in its place. SQLite would go on with the old file, which no other program sees, and a consent that was
-withdrawn in the new one would be ignored. So before every write, and whenever consents are read, the files at the path
-are compared with those that are open (device and inode: two calls of stat). Others than those are opened anew; where
-that cannot be done at once, the state is `stand_in`. From a state that is not `open` the record is tried again every
-minute, and as soon as its files change.
+Files can be deleted or replaced under a running program: a user deletes the folder, or `sightline store repair` puts a
+new database in its place. SQLite would keep using the old file, which no other program sees, and would miss a consent
+that is withdrawn in the new one. So before every write, and when consents are read, the files at the path are compared
+with the open ones (by device and inode: two calls of stat). If they differ, they are opened again; if that isn't
+possible at once, the state becomes `stand_in`. While the state is not `open`, the record is tried again every minute,
+and as soon as its files change.
 """
 
 from __future__ import annotations
@@ -34,306 +34,320 @@ from pathlib import Path
 from typing import Literal
 
 from sightline.disk import explain_os_error
-from sightline.model.refusal import Code, Refusal
-from sightline.store.database import (
-    DamagedError,
-    Database,
-    Examination,
-    examine_file,
-    file_state,
-    is_busy,
-    is_damage,
-    is_full,
+from sightline.model.refusal import Refusal, RefusalCode
+from sightline.store.record_folder import (
+    BLOBS_NAME,
+    DATABASE_NAME,
+    REPAIR_MARKER,
+    Backend,
+    Blobs,
+    FileBlobs,
+    check_folder,
+    find_record_write_error,
 )
-from sightline.store.files import Blobs, Files
-from sightline.store.home import BYTES, REPAIRING, ROWS, Home, check_folder, find_record_obstacle
-from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
-from sightline.store.retention import NAMES, Bounds
-from sightline.store.sqlite_files import log_of
+from sightline.store.retention import BLOB_NAMES, RecordBounds
+from sightline.store.sqlite_database import (
+    DamagedError,
+    DamageReport,
+    Database,
+    find_file_damage,
+    is_busy_error,
+    is_damage_error,
+    is_full_error,
+    read_file_state,
+)
+from sightline.store.sqlite_files import get_log_path
+from sightline.store.sqlite_migrations import ForeignDatabaseError, OtherVersionError
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
-_CHECK_SECONDS = 0.05  # for the check of a database that is opened; most take a few milliseconds
+_CHECK_SECONDS = 0.05  # for the check when a database is opened; most take a few milliseconds
 _LONG_CHECK_SECONDS = 300.0
-TROUBLES = (OSError, sqlite3.Error)
-REPAIR = "run: sightline store repair"
+STORAGE_ERRORS = (OSError, sqlite3.Error)
+REPAIR_COMMAND = "run: sightline store repair"
 
-State = Literal["open", "read_only", "stand_in", "memory"]
+StorageState = Literal["open", "read_only", "stand_in", "memory"]
 Clock = Callable[[], float]
 
 
 class ReplacedError(sqlite3.OperationalError):
-    """The files of the record were replaced while something was written to those that were open."""
+    """The files of the record were replaced while the open ones were being written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """The folder of a record, and the bounds there and in the memory that stands in for it."""
+class RecordLocation:
+    """The folder of a record, its limits, and those of its fallback in memory."""
 
     folder: Path
-    bounds: Bounds
-    small: Bounds
+    bounds: RecordBounds
+    memory_bounds: RecordBounds
 
-    def files(self) -> tuple[object, ...]:
-        """Return what changes when anything is written there, or put in its place."""
-        rows = self.folder / ROWS
-        return file_state(rows), file_state(log_of(rows)), file_state(self.folder / REPAIRING)
+    def read_file_states(self) -> tuple[object, ...]:
+        """Return a value that changes when a file is written or replaced."""
+        database = self.folder / DATABASE_NAME
+        return tuple(map(read_file_state, (database, get_log_path(database), self.folder / REPAIR_MARKER)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What the record is stored in, by the table above."""
+class _OpenedBackend:
+    """A backend and its state, as in the table above."""
 
-    home: Home
-    state: State
+    backend: Backend
+    state: StorageState
     reason: Refusal | None = None  # why the state is not `open`
-    unchecked: bool = False  # the time did not suffice to look for damage everywhere
+    needs_check: bool = False  # there was no time to look for damage everywhere
 
     def __str__(self) -> str:
         assert self.reason is not None
         what, remedy = self.reason.what, f" ({self.reason.remedy})" if self.reason.remedy else ""
-        kept = (
-            "nothing new is remembered" if self.state == "read_only" else "it is held in memory, and no consent counts"
-        )
-        return f"{what[:1].upper()}{what[1:]}; {kept}{remedy}"
+        is_read_only = self.state == "read_only"
+        effect = "nothing new is stored" if is_read_only else "until then it is in memory and has no consents"
+        return f"{what[:1].upper()}{what[1:]}; {effect}{remedy}"
 
 
 class Storage:
-    """The home that is used now, with its state."""
+    """The backend that is used now, and its state."""
 
-    def __init__(self, found: _Found, now: Clock, where: Where | None = None) -> None:
-        self._found, self._now, self._where = found, now, where
-        self._tried, self._seen = now(), where.files() if where else ()
-        self._said: State = "open"  # the state that people know of
+    def __init__(self, opened: _OpenedBackend, now: Clock, location: RecordLocation | None = None) -> None:
+        self._opened, self._now, self._location = opened, now, location
+        self._last_attempt, self._last_file_states = now(), location.read_file_states() if location else ()
+        self._logged_state: StorageState = "open"  # the last state that was logged
         self._lock = threading.Lock()
-        self._former: list[Home] = []
+        self._previous: list[Backend] = []
         self._closing = threading.Event()
-        self._checking: threading.Thread | None = None
-        self._check_on(found)
+        self._check_thread: threading.Thread | None = None
+        self._start_check(opened)
 
     @classmethod
-    def in_memory(cls, bounds: Bounds, now: Clock) -> Storage:
-        return cls(_Found(Home.in_memory(bounds), "memory"), now)
+    def open_in_memory(cls, bounds: RecordBounds, now: Clock) -> Storage:
+        return cls(_OpenedBackend(Backend.open_in_memory(bounds), "memory"), now)
 
     @classmethod
-    def in_folder(cls, where: Where, now: Clock, *, check: bool = True) -> Storage:
-        """Open the record in a folder, or what takes its place."""
-        made = cls(_find(where, check=check), now, where)
-        made._say(where)
-        return made
+    def open_with_fallback(cls, location: RecordLocation, now: Clock, *, check: bool = True) -> Storage:
+        """Open the record in a folder, or a fallback."""
+        storage = cls(_open_backend(location, check=check), now, location)
+        storage._log_state(location)
+        return storage
 
     @classmethod
-    def open(cls, where: Where, now: Clock) -> Storage | Refusal:
-        """Open the record in a folder, and nothing in its place."""
-        found = _find(where)
-        if found.reason:
-            found.home.database.close()
-            return found.reason
-        return cls(replace(found, unchecked=False), now, where)
+    def open_or_refuse(cls, location: RecordLocation, now: Clock) -> Storage | Refusal:
+        """Open the record in a folder, or refuse: no fallback is used."""
+        opened = _open_backend(location)
+        if opened.reason:
+            opened.backend.database.close()
+            return opened.reason
+        return cls(replace(opened, needs_check=False), now, location)
 
     @property
     def folder(self) -> Path | None:
-        return self._where.folder if self._where else None
+        return self._location.folder if self._location else None
 
     @property
-    def home(self) -> Home:
-        return self._found.home
+    def backend(self) -> Backend:
+        return self._opened.backend
 
     @property
-    def state(self) -> State:
-        return self._found.state
+    def state(self) -> StorageState:
+        return self._opened.state
 
     @property
-    def trouble(self) -> Refusal | None:
-        """Return why what was kept cannot be read."""
-        return self._found.reason if self.state == "stand_in" else None
+    def read_refusal(self) -> Refusal | None:
+        """Why the record cannot be read, or None."""
+        return self._opened.reason if self.state == "stand_in" else None
 
     @property
-    def obstacle(self) -> Refusal | None:
-        """Return why nothing can be written that has to stay."""
-        return self._found.reason
+    def write_refusal(self) -> Refusal | None:
+        """Why nothing can be written durably, or None."""
+        return self._opened.reason
 
-    def check(self, *, wait: bool = True) -> bool:
-        """See to it that `home` is what the folder holds now; return false if that could not be found out.
+    def ensure_current(self, *, wait: bool = True) -> bool:
+        """Make `backend` the files that are in the folder now; return false if that could not be done.
 
-        Without `wait` nothing is created, and no other thread or program is waited for.
+        Without `wait`, this creates nothing and does not wait for other threads or programs.
         """
-        if self._where is None or self._closing.is_set() or self._is_current():
+        if self._location is None or self._closing.is_set() or self._is_current():
             return True
         if not self._lock.acquire(blocking=wait):
             return False
         try:
-            self._refresh(self._where, wait=wait)
+            self._refresh(self._location, wait=wait)
         finally:
             self._lock.release()
         return True
 
-    def note_damage(self, trouble: Exception) -> None:
+    def report_damage(self, error: Exception) -> None:
         """Stop writing to a record that turned out to be damaged."""
         with self._lock:
-            if self._where is not None and self.state == "open":
-                self._use(_fall_back(self._where, trouble))
-                self._say(self._where)
+            if self._location is not None and self.state == "open":
+                self._switch_to(_open_fallback(self._location, error))
+                self._log_state(self._location)
 
     def close(self) -> None:
         self._closing.set()
-        if self._checking is not None:
-            self._checking.join()
-        for home in (*self._former, self.home):
-            home.database.close()
+        if self._check_thread is not None:
+            self._check_thread.join()
+        for backend in (*self._previous, self.backend):
+            backend.database.close()
 
     def _is_current(self) -> bool:
-        return self.state == "open" and self.home.database.is_current()
+        return self.state == "open" and self.backend.database.is_current()
 
-    def _refresh(self, where: Where, *, wait: bool) -> None:
-        was, is_replaced = self._found, self.state == "open" and not self._is_current()
-        is_due = where.files() != self._seen or (wait and abs(self._now() - self._tried) >= _RETRY_SECONDS)
+    def _refresh(self, location: RecordLocation, *, wait: bool) -> None:
+        before, is_replaced = self._opened, self.state == "open" and not self._is_current()
+        is_due = location.read_file_states() != self._last_file_states or (
+            wait and abs(self._now() - self._last_attempt) >= _RETRY_SECONDS
+        )
         if not (is_replaced or (self.state != "open" and is_due)):
             return
-        self._tried, self._seen = self._now() if wait else -math.inf, where.files()
-        self._use(_find(where, was.home if was.state == "stand_in" else None, wait=wait))
+        self._last_attempt, self._last_file_states = self._now() if wait else -math.inf, location.read_file_states()
+        self._switch_to(_open_backend(location, before.backend if before.state == "stand_in" else None, wait=wait))
         if is_replaced:
-            _log.warning("The record in %s was removed or replaced; it is opened again.", where.folder)
-        if wait or self.state == "open":  # else the next write tries it again at once
-            self._say(where)
+            _log.warning("The record in %s was deleted or replaced and is opened again.", location.folder)
+        if wait or self.state == "open":  # else the next write tries again at once
+            self._log_state(location)
 
-    def _say(self, where: Where) -> None:
-        """Say what the state is, unless that was said before."""
-        if self.state == self._said:
+    def _log_state(self, location: RecordLocation) -> None:
+        """Log the state, unless it was logged before."""
+        if self.state == self._logged_state:
             return
         if self.state == "open":
-            _log.warning("The record in %s can be used again.", where.folder)
+            _log.warning("The record in %s can be used again.", location.folder)
         else:
-            _log.warning("%s", self._found)
-        self._said = self.state
+            _log.warning("%s", self._opened)
+        self._logged_state = self.state
 
-    def _use(self, found: _Found) -> None:
-        if found.home is not self.home:
-            for older in self._former:
+    def _switch_to(self, opened: _OpenedBackend) -> None:
+        if opened.backend is not self.backend:
+            for older in self._previous:
                 older.database.close()
-            self._former = [self.home]  # another thread may still be reading there
-        self._found = found
-        self._check_on(found)
+            self._previous = [self.backend]  # another thread may still be reading from it
+        self._opened = opened
+        self._start_check(opened)
 
-    def _check_on(self, found: _Found) -> None:
-        """Go on looking for damage while the record is used."""
-        if found.unchecked and not (self._checking and self._checking.is_alive()):
-            self._checking = threading.Thread(target=self._examine, name="record check", daemon=True)
-            self._checking.start()
+    def _start_check(self, opened: _OpenedBackend) -> None:
+        """Look for damage in the background, if that is still to be done."""
+        if opened.needs_check and not (self._check_thread and self._check_thread.is_alive()):
+            self._check_thread = threading.Thread(target=self._run_check, name="record check", daemon=True)
+            self._check_thread.start()
 
-    def _examine(self) -> None:
-        assert self._where is not None
+    def _run_check(self) -> None:
+        assert self._location is not None
         try:
-            found = examine_file(self._where.folder / ROWS, _LONG_CHECK_SECONDS, self._closing.is_set)
-        except TROUBLES:  # it is gone, or busy: whoever uses it next finds out
+            report = find_file_damage(self._location.folder / DATABASE_NAME, _LONG_CHECK_SECONDS, self._closing.is_set)
+        except STORAGE_ERRORS:  # it is gone or busy, which the next use will notice
             return
-        if found.damage:
-            self.note_damage(DamagedError(found.damage[0]))
+        if report.faults:
+            self.report_damage(DamagedError(report.faults[0]))
 
 
-def _find(where: Where, held: Home | None = None, *, wait: bool = True, check: bool = True) -> _Found:
-    """Open the record for writing, or what takes its place; `held` is the memory that does so already."""
+def _open_backend(
+    location: RecordLocation, memory: Backend | None = None, *, wait: bool = True, check: bool = True
+) -> _OpenedBackend:
+    """Open the record for writing, or a fallback; `memory` is a fallback that is already in use."""
     try:
-        if not wait and not (where.folder / ROWS).exists():
-            raise FileNotFoundError(f"there is no {ROWS}")
-        home = Home.on_disk(where.folder, where.bounds, None if wait else 0.0)
-    except TROUBLES as trouble:
-        return _fall_back(where, trouble, held)
+        if not wait and not (location.folder / DATABASE_NAME).exists():
+            raise FileNotFoundError(f"there is no {DATABASE_NAME}")
+        backend = Backend.open_folder(location.folder, location.bounds, None if wait else 0.0)
+    except STORAGE_ERRORS as error:
+        return _open_fallback(location, error, memory)
     if not check:
-        return _Found(home, "open")
-    found = home.database.examine(_CHECK_SECONDS) if wait else _check_consents(home)
-    if found.damage:
-        home.database.close()
-        return _fall_back(where, DamagedError(found.damage[0]), held)
-    return _Found(home, "open", unchecked=not found.complete)
+        return _OpenedBackend(backend, "open")
+    report = backend.database.find_damage(_CHECK_SECONDS) if wait else _check_consents(backend)
+    if report.faults:
+        backend.database.close()
+        return _open_fallback(location, DamagedError(report.faults[0]), memory)
+    return _OpenedBackend(backend, "open", needs_check=not report.is_complete)
 
 
-def _check_consents(home: Home) -> Examination:
-    """Look for damage only where it matters at once; all else is checked later."""
+def _check_consents(backend: Backend) -> DamageReport:
+    """Check only the consents, which matter at once; the rest is checked later."""
     try:
-        home.database.check_consents()
-    except sqlite3.Error as trouble:
-        return Examination((str(trouble),))
-    return Examination((), complete=False)
+        backend.database.check_consents()
+    except sqlite3.Error as error:
+        return DamageReport((str(error),))
+    return DamageReport((), is_complete=False)
 
 
-def _fall_back(where: Where, trouble: Exception, held: Home | None = None) -> _Found:
-    """Open what can be read of the record; else hold it in memory."""
-    why = explain(where.folder, trouble)
+def _open_fallback(location: RecordLocation, error: Exception, memory: Backend | None = None) -> _OpenedBackend:
+    """Open the record for reading, or use memory instead."""
+    reason = build_refusal(location.folder, error)
     try:
-        return _Found(Home.read_only(where.folder, where.bounds), "read_only", why)
-    except TROUBLES:
-        return _Found(held or Home.in_memory(where.small), "stand_in", why)
+        return _OpenedBackend(Backend.open_read_only(location.folder, location.bounds), "read_only", reason)
+    except STORAGE_ERRORS:
+        return _OpenedBackend(memory or Backend.open_in_memory(location.memory_bounds), "stand_in", reason)
 
 
-def explain(folder: Path, trouble: Exception) -> Refusal:
-    """Return why a record cannot be used, and what to do about it."""
-    why, remedy = describe_trouble(folder, trouble)
-    code: Code = "corrupt" if is_damage(trouble) or isinstance(trouble, OtherVersionError) else "unavailable"
+def build_refusal(folder: Path, error: Exception) -> Refusal:
+    """Return a refusal that says why a record cannot be used and what to do."""
+    why, remedy = explain_error(folder, error)
+    is_corrupt = is_damage_error(error) or isinstance(error, OtherVersionError)
+    if isinstance(error, ForeignDatabaseError):  # not ours, so `forget --all` must not delete it
+        is_corrupt = False
+    code: RefusalCode = "corrupt" if is_corrupt else "unavailable"
     return Refusal(code, f"the record in {folder} cannot be used: {why}", remedy)
 
 
-def describe_trouble(folder: Path | None, trouble: Exception) -> tuple[str, str]:
-    """Return what is wrong, and what to do about it."""
-    if isinstance(trouble, ForeignDatabaseError):
-        return str(trouble), f"move {ROWS} away, then {REPAIR}"
-    if isinstance(trouble, OtherVersionError):
-        return str(trouble), "install that version, or remove the record with: sightline forget --all"
-    if is_damage(trouble):
-        return str(trouble), f"{REPAIR}; or remove it with: sightline forget --all"
-    if isinstance(trouble, sqlite3.Error) and is_busy(trouble):
-        return str(trouble), "another program is using it: try again"
-    if isinstance(trouble, sqlite3.Error) and is_full(trouble):
-        trouble = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    elif isinstance(trouble, sqlite3.Error) and folder is not None:  # which does not say what the system said
-        trouble = find_record_obstacle(folder) or trouble
-    if isinstance(trouble, OSError):
-        return explain_os_error(trouble)
-    return str(trouble), "check that its folder can be read and written, and try again"
+def explain_error(folder: Path | None, error: Exception) -> tuple[str, str]:
+    """Return what is wrong, and what to do."""
+    if isinstance(error, ForeignDatabaseError):
+        return str(error), f"move {DATABASE_NAME} to another folder, then {REPAIR_COMMAND}"
+    if isinstance(error, OtherVersionError):
+        return str(error), "install that version, or run: sightline forget --all (it deletes the record)"
+    if is_damage_error(error):
+        return str(error), f"{REPAIR_COMMAND}, or sightline forget --all to delete it"
+    if isinstance(error, sqlite3.Error) and is_busy_error(error):
+        return str(error), "another program is using it; try again"
+    if isinstance(error, sqlite3.Error) and is_full_error(error):
+        error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    elif isinstance(error, sqlite3.Error) and folder is not None:  # SQLite does not report the cause
+        error = find_record_write_error(folder) or error
+    if isinstance(error, OSError):
+        return explain_os_error(error)
+    return str(error), "check that its folder can be read and written, then try again"
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
-    trouble: Refusal | None = None  # why the record cannot be used, or not be written
-    missing: int = 0  # images whose bytes are not there
-    complete: bool = True  # false: the time was up before everything was looked at
+class RecordHealth:
+    refusal: Refusal | None = None  # why the record cannot be read or written
+    missing_images: int = 0  # images without bytes
+    is_complete: bool = True  # false: there was no time to check everything
 
 
-def check_health(folder: Path, seconds: float) -> Health:
-    """Look for damage, for images without bytes, and for what keeps the record from being written.
+def check_health(folder: Path, seconds: float) -> RecordHealth:
+    """Look for damage, for images without bytes, and for reasons why the record cannot be written.
 
-    It takes at most so many seconds.
+    The check stops after `seconds`.
     """
-    until, rows = time.monotonic() + seconds, folder / ROWS
+    deadline, database = time.monotonic() + seconds, folder / DATABASE_NAME
     try:
         check_folder(folder)
-        if not rows.exists():
-            return Health(_explain_obstacle(folder))
-        found = examine_file(rows, seconds)
-        if found.damage:
-            raise DamagedError(found.damage[0])
-        missing, complete = _count_missing(rows, Files(folder / BYTES, create=False), until)
-    except TROUBLES as trouble:
-        return Health(explain(folder, trouble))
-    return Health(_explain_obstacle(folder), missing, found.complete and complete)
+        if not database.exists():
+            return RecordHealth(_find_write_refusal(folder))
+        report = find_file_damage(database, seconds)
+        if report.faults:
+            raise DamagedError(report.faults[0])
+        missing, complete = _count_missing_images(database, FileBlobs(folder / BLOBS_NAME, create=False), deadline)
+    except STORAGE_ERRORS as error:
+        return RecordHealth(build_refusal(folder, error))
+    return RecordHealth(_find_write_refusal(folder), missing, report.is_complete and complete)
 
 
-def _explain_obstacle(folder: Path) -> Refusal | None:
-    obstacle = find_record_obstacle(folder)
-    return explain(folder, obstacle) if obstacle else None
+def _find_write_refusal(folder: Path) -> Refusal | None:
+    error = find_record_write_error(folder)
+    return build_refusal(folder, error) if error else None
 
 
-def _count_missing(rows: Path, blobs: Blobs, until: float) -> tuple[int, bool]:
-    """Return how many images have no bytes, and whether all were looked at."""
-    database = Database.read_only(rows)
+def _count_missing_images(database_path: Path, blobs: Blobs, deadline: float) -> tuple[int, bool]:
+    """Return how many images have no bytes, and whether all were checked."""
+    database = Database.open_read_only(database_path)
     missing = 0
     try:
-        for (name,) in database.rows(NAMES):
-            if time.monotonic() > until:
+        for (name,) in database.fetch_all(BLOB_NAMES):
+            if time.monotonic() > deadline:
                 return missing, False
-            missing += not blobs.holds(name)
-    except ValueError as wrong:  # which is no sha256
-        raise DamagedError(str(wrong)) from None
+            missing += not blobs.has(name)
+    except ValueError as error:  # a name is not a sha256
+        raise DamagedError(str(error)) from None
     finally:
         database.close()
     return missing, True

@@ -1,1 +1,1 @@
-"""The doors: thin, and unknown to one another."""
+"""The surfaces through which Sightline is used. They are thin, and independent of each other."""

@@ -1,189 +1,222 @@
-"""The Anthropic Messages wire: where images stand in a request, and how their fates are written there."""
+"""The Anthropic Messages wire: where images are in a request, how their fates are written, and its errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.profile import Profile
-from sightline.model.scene import Call, Json, Path, Scene, Sight
-from sightline.model.source import Link, Opaque, Source
-from sightline.wire.inline import inline
-from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, in_words, moved, result
-from sightline.wire.reader import Reader, is_said
-from sightline.wire.shape import Texts, at, entries, items, text_in, value_in, word_in
+from sightline.model.scene import (
+    Edit,
+    Insert,
+    Json,
+    JsonPath,
+    LinkSource,
+    OpaqueSource,
+    Replace,
+    Role,
+    Scene,
+    Sight,
+    Source,
+    ToolCall,
+)
+from sightline.wire.base64_images import build_inline
+from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
+from sightline.wire.lowering import (
+    BlockFormat,
+    build_hoisted_blocks,
+    has_pixels,
+    lower_in_place,
+    lower_in_text,
+    lower_tool_result,
+)
+from sightline.wire.scene_reader import SceneReader, is_from_person
+from sightline.wire.sse import write_event
 
 PATHS = ("/v1/messages",)
-COUNTS = ("/v1/messages/count_tokens",)
-HEAD = ("tools", "system")
-ITEMS = "messages"
+COUNTING_PATHS = ("/v1/messages/count_tokens",)
+HEAD_KEYS = ("tools", "system")
+MESSAGES_KEY = "messages"
 
-_RESULT = 5  # steps to what a block of a message holds: messages, message, content, block, content
-_FOUND = "search_result"
-_REMOTE = "mcp_tool_result"  # of a call that the provider itself has made
+_RESULT_DEPTH = 5  # steps to the content of a block: messages, message, content, block, content
+_SEARCH_RESULT = "search_result"
+_REMOTE_RESULT = "mcp_tool_result"  # of a call that the provider itself has made
 
 
 def read(tree: Json, texts: Texts) -> Scene:
-    reader = Reader(texts)
-    messages = items(tree, ITEMS)
+    reader = SceneReader(texts)
+    messages = get_list(tree, MESSAGES_KEY)
     for i, message in enumerate(messages):
-        if value_in(message, "role") == "assistant":
-            _spoken(reader, (ITEMS, i, "content"), value_in(message, "content"), messages[i + 1 : i + 2])
+        if get_value(message, "role") == "assistant":
+            _read_assistant(
+                reader, (MESSAGES_KEY, i, "content"), get_value(message, "content"), messages[i + 1 : i + 2]
+            )
         else:
-            _heard(reader, (ITEMS, i, "content"), message)
-    tools = (word_in(tool, "name", texts) for _, tool in entries(at(tree, "tools")))
-    return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
+            _read_user(reader, (MESSAGES_KEY, i, "content"), message)
+    tools = (get_name(tool, "name", texts) for _, tool in enumerate_objects(get_at(tree, "tools")))
+    return reader.build_scene(get_name(tree, "model", texts), stream=get_at(tree, "stream") is True, tools=tools)
 
 
-def _spoken(reader: Reader, place: Path, content: Json, following: list[Json]) -> None:
-    reader.message("assistant")
-    for j, block in entries(content):
+def _read_assistant(reader: SceneReader, place: JsonPath, content: Json, following: list[Json]) -> None:
+    reader.begin_message("assistant")
+    for j, block in enumerate_objects(content):
         kind = block.get("type")
         if kind == "tool_use":
-            name = word_in(block, "name", reader.texts)
-            reader.calling(word_in(block, "id", reader.texts), name, block.get("input"))
-        elif kind == _REMOTE and any(map(_is_open, following)):
-            _texts(reader, (*place, j, "content"), block, reader.called(block, "tool_use_id"))
+            name = get_name(block, "name", reader.texts)
+            reader.add_call(get_name(block, "id", reader.texts), name, block.get("input"))
+        elif kind == _REMOTE_RESULT and any(map(_can_hold_images, following)):
+            _read_texts(reader, (*place, j, "content"), block, reader.find_call(block, "tool_use_id"))
 
 
-def _heard(reader: Reader, place: Path, message: Json) -> None:
-    content, user = value_in(message, "content"), value_in(message, "role") == "user"
+def _read_user(reader: SceneReader, place: JsonPath, message: Json) -> None:
+    content, is_user = get_value(message, "content"), get_value(message, "role") == "user"
     words = [content] if isinstance(content, str) else []
-    held: list[tuple[int, Json, Block]] = []  # what may hold images
-    results = False
-    for j, block in entries(content):
+    others: list[tuple[int, Json, Block]] = []  # all blocks that aren't text
+    has_results = False
+    for j, block in enumerate_objects(content):
         if isinstance(text := block.get("text"), str):
             words.append(text)
         if (kind := block.get("type")) != "text":
-            held.append((j, kind, block))
-            results = results or kind == "tool_result"
-    reader.message("tool" if results else "user" if user else "other", opens=user and is_said(words))
-    for j, kind, block in held:
-        if kind == "image" and (found := source(block, reader.texts)):
-            reader.stands((*place, j), found, at(content, j - 1))
+            others.append((j, kind, block))
+            has_results = has_results or kind == "tool_result"
+    role: Role = "tool" if has_results else "user" if is_user else "other"
+    reader.begin_message(role, opens=is_user and is_from_person(words))
+    for j, kind, block in others:
+        if kind == "image" and (found := find_source(block, reader.texts)):
+            reader.add_user_image((*place, j), found, get_at(content, j - 1))
         elif kind == "tool_result":
-            _result(reader, (*place, j, "content"), block)
+            _read_result(reader, (*place, j, "content"), block)
         elif kind == "document":
-            for way, found in _pages(block, reader.texts):
-                reader.pasted((*place, j, *way), found)
-        elif kind == _FOUND:
-            _texts(reader, (*place, j, "content"), block, None)
+            for way, found in _find_document_images(block, reader.texts):
+                reader.add_pasted_image((*place, j, *way), found)
+        elif kind == _SEARCH_RESULT:
+            _read_texts(reader, (*place, j, "content"), block, None)
 
 
-def _is_open(message: Json) -> bool:
-    """Is it a user's message that images can be put into?"""
-    content = value_in(message, "content")
+def _can_hold_images(message: Json) -> bool:
+    """Return whether this is a user's message that images can be put into."""
+    content = get_value(message, "content")
     written = isinstance(content, list) or bool(isinstance(content, str) and content.strip())
-    return written and value_in(message, "role") == "user"
+    return written and get_value(message, "role") == "user"
 
 
-def _result(reader: Reader, place: Path, block: Block) -> None:
-    call = reader.called(block, "tool_use_id")
+def _read_result(reader: SceneReader, place: JsonPath, block: Block) -> None:
+    call = reader.find_call(block, "tool_use_id")
     content = block.get("content")
     if isinstance(content, str):
-        reader.said(place, content, call)
-    for k, inner in entries(content):
+        reader.read_tool_text(place, content, call)
+    for k, inner in enumerate_objects(content):
         kind = inner.get("type")
-        if kind == "image" and (found := source(inner, reader.texts)):
-            reader.brought((*place, k), found, call)
+        if kind == "image" and (found := find_source(inner, reader.texts)):
+            reader.add_tool_image((*place, k), found, call)
         elif kind == "text":
-            reader.said((*place, k, "text"), text_in(inner, "text"), call)
+            reader.read_tool_text((*place, k, "text"), get_text(inner, "text"), call)
         elif kind == "document":
-            for way, found in _pages(inner, reader.texts):
-                reader.brought((*place, k, *way), found, call)
-        elif kind == _FOUND and isinstance(inner.get("content"), list):
-            _texts(reader, (*place, k, "content"), inner, call)
+            for way, found in _find_document_images(inner, reader.texts):
+                reader.add_tool_image((*place, k, *way), found, call)
+        elif kind == _SEARCH_RESULT and isinstance(inner.get("content"), list):
+            _read_texts(reader, (*place, k, "content"), inner, call)
 
 
-def _pages(document: Block, texts: Texts) -> Iterator[tuple[Path, Source]]:
-    """The images of a document that is made of blocks, each with the way to it."""
-    held = document.get("source")
-    for m, inner in entries(value_in(held, "content")) if value_in(held, "type") == "content" else ():
-        if inner.get("type") == "image" and (found := source(inner, texts)):
+def _find_document_images(document: Block, texts: Texts) -> Iterator[tuple[JsonPath, Source]]:
+    """Yield the images of a document that consists of blocks, each with its path in the document."""
+    source = document.get("source")
+    for m, inner in enumerate_objects(get_value(source, "content")) if get_value(source, "type") == "content" else ():
+        if inner.get("type") == "image" and (found := find_source(inner, texts)):
             yield ("source", "content", m), found
 
 
-def _texts(reader: Reader, place: Path, block: Block, call: Call | None) -> None:
-    """What a block says that can hold nothing but texts."""
+def _read_texts(reader: SceneReader, place: JsonPath, block: Block, call: ToolCall | None) -> None:
+    """Read a block that can contain nothing but texts."""
     content = block.get("content")
     if isinstance(content, str):
-        reader.said(place, content, call)
-    for k, inner in entries(content):
+        reader.read_tool_text(place, content, call)
+    for k, inner in enumerate_objects(content):
         if inner.get("type") == "text":
-            reader.said((*place, k, "text"), text_in(inner, "text"), call)
+            reader.read_tool_text((*place, k, "text"), get_text(inner, "text"), call)
 
 
-def source(block: Block, texts: Texts) -> Source | None:
-    # Lookups, not a pattern: that takes several times as long, and this is asked of every image.
-    held = block.get("source")
-    kind = value_in(held, "type")
-    if kind == "base64" and isinstance(data := value_in(held, "data"), str):
-        return inline(text_in(held, "media_type"), data, texts)
-    if kind == "url" and isinstance(url := value_in(held, "url"), str):
-        return Link(url)
-    if kind == "file" and isinstance(reference := value_in(held, "file_id"), str):
-        return Opaque(reference)
+def find_source(block: Block, texts: Texts) -> Source | None:
+    # Lookups, not a pattern: a pattern takes several times as long, and this runs for every image.
+    source = block.get("source")
+    kind = get_value(source, "type")
+    if kind == "base64" and isinstance(data := get_value(source, "data"), str):
+        return build_inline(get_text(source, "media_type"), data, texts)
+    if kind == "url" and isinstance(url := get_value(source, "url"), str):
+        return LinkSource(url)
+    if kind == "file" and isinstance(reference := get_value(source, "file_id"), str):
+        return OpaqueSource(reference)
     return None
 
 
-def _base64(mime: str, data: str) -> Block:
+def _build_base64_source(mime: str, data: str) -> Block:
     return {"type": "base64", "media_type": mime, "data": data}
 
 
-def _recoded(source: Json, mime: str, data: str) -> Block:
-    """What else a source of this kind holds stays in it."""
-    held = source if isinstance(source, dict) and source.get("type") == "base64" else {}
-    return {**held, **_base64(mime, data)}
+def _replace_source(source: Json, mime: str, data: str) -> Block:
+    """Return a source with other pixels; other fields of a base64 source stay."""
+    fields = source if isinstance(source, dict) and source.get("type") == "base64" else {}
+    return {**fields, **_build_base64_source(mime, data)}
 
 
-DIALECT = Dialect(
-    words=lambda text: {"type": "text", "text": text},
-    pixels=lambda mime, data: {"type": "image", "source": _base64(mime, data)},
-    recoded=lambda old, mime, data: {**old, "source": _recoded(old.get("source"), mime, data)},
+BLOCKS = BlockFormat(
+    build_text=lambda text: {"type": "text", "text": text},
+    build_image=lambda mime, data: {"type": "image", "source": _build_base64_source(mime, data)},
+    replace_image=lambda old, mime, data: {**old, "source": _replace_source(old.get("source"), mime, data)},
 )
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    edits = in_place([sight for sight in scene.sights if not sight.held], tree, DIALECT)
-    for message, group in groupby((sight for sight in scene.sights if sight.held), key=lambda sight: sight.message):
+    edits = lower_in_place([sight for sight in scene.sights if not sight.is_in_tool_result], tree, BLOCKS)
+    for message, group in groupby(
+        (sight for sight in scene.sights if sight.is_in_tool_result), key=lambda sight: sight.message
+    ):
         leaving: list[Sight] = []
-        for place, held in groupby(group, key=lambda sight: sight.place[:_RESULT]):
-            brought, holder = list(held), at(tree, *place[:-1])
-            hoist = profile.tool_images != "native" or _is_words(holder, brought)
-            if value_in(holder, "type") == "tool_result":
-                edits += result(place, brought, tree, DIALECT, hoist=hoist)
+        for place, result_group in groupby(group, key=lambda sight: sight.place[:_RESULT_DEPTH]):
+            result_sights, holder = list(result_group), get_at(tree, *place[:-1])
+            hoist = profile.tool_images != "native" or _must_be_text(holder, result_sights)
+            if get_value(holder, "type") == "tool_result":
+                edits += lower_tool_result(place, result_sights, tree, BLOCKS, hoist=hoist)
             else:
-                edits += in_words(brought, tree, DIALECT)
-            leaving += filter(has_pixels, brought) if hoist else ()
-        edits += _shown(message, leaving, tree) if leaving else ()
+                edits += lower_in_text(result_sights, tree, BLOCKS)
+            leaving += filter(has_pixels, result_sights) if hoist else ()
+        edits += _hoist(message, leaving, tree) if leaving else ()
     return edits
 
 
-def _is_words(holder: Json, sights: list[Sight]) -> bool:
-    """Can these sights of a result not be shown in it? What a tool says of its failure may be nothing but text.
+def _must_be_text(holder: Json, sights: list[Sight]) -> bool:
+    """Return whether this result can't show these sights, because the API accepts only text there.
 
-    Nor may what a search has found, which may stand in the result, nor what a remote tool said.
+    That is so for the result of a tool that failed, for a search result inside a result, and for a remote tool.
     """
-    amid = any(sight.within is not None and len(sight.place) > _RESULT + 2 for sight in sights)
-    return amid or value_in(holder, "type") != "tool_result" or value_in(holder, "is_error") is True
+    nested = any(sight.path_in_text is not None and len(sight.place) > _RESULT_DEPTH + 2 for sight in sights)
+    return nested or get_value(holder, "type") != "tool_result" or get_value(holder, "is_error") is True
 
 
-def _shown(message: int, sights: list[Sight], tree: Json) -> list[Edit]:
-    """What has left its results stands behind the last of them, for all results come first.
+def _hoist(message: int, sights: list[Sight], tree: Json) -> list[Edit]:
+    """Return the edits that put images after the last result of their message, since all results must come first.
 
-    What has left the assistant's own message stands in the next one.
+    Images out of a remote tool's result, which is in the assistant's message, go into the next message.
     """
-    shown = moved(sights, tree, DIALECT)
-    remote = at(tree, ITEMS, message, "role") == "assistant"
-    place: Path = (ITEMS, message + remote, "content")
-    content = at(tree, *place)
+    shown = build_hoisted_blocks(sights, tree, BLOCKS)
+    remote = get_at(tree, MESSAGES_KEY, message, "role") == "assistant"
+    place: JsonPath = (MESSAGES_KEY, message + remote, "content")
+    content = get_at(tree, *place)
     if isinstance(content, str):
-        return [Replace(place, [*shown, DIALECT.words(content)])]
-    holders = () if remote else (int(sight.place[_RESULT - 2]) for sight in sights)
-    end = max((*_results(content), *holders), default=-1) + 1
+        return [Replace(place, [*shown, BLOCKS.build_text(content)])]
+    holders = () if remote else (int(sight.place[_RESULT_DEPTH - 2]) for sight in sights)
+    end = max((*_find_results(content), *holders), default=-1) + 1
     return [Insert((*place, end), value) for value in shown]
 
 
-def _results(content: Json) -> Iterator[int]:
-    return (index for index, block in entries(content) if block.get("type") == "tool_result")
+def make_error(kind: str) -> Callable[[str], Json]:
+    return lambda message: {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def write_error(message: str) -> bytes:
+    """Return the event that reports an error in a stream."""
+    return write_event("error", make_error("api_error")(message))
+
+
+def _find_results(content: Json) -> Iterator[int]:
+    return (index for index, block in enumerate_objects(content) if block.get("type") == "tool_result")

@@ -1,126 +1,133 @@
-"""The content blocks that MCP and ACP share, as an MCP tool returns them and as an ACP prompt holds them."""
+"""The MCP and ACP wires, which share their content blocks: read and lower MCP tool results and ACP prompts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from sightline.model.edit import Edit, Insert, Rebuild, Replace
 from sightline.model.profile import Profile
-from sightline.model.scene import Json, Path, Scene
-from sightline.model.source import Link, Source
-from sightline.wire import rescue
-from sightline.wire.inline import address, inline, picture_in
-from sightline.wire.lowering import Block, Dialect, block, has_pixels, in_place, in_words, result
-from sightline.wire.reader import Reader, is_said
-from sightline.wire.shape import Texts, at, entries, text_in
+from sightline.model.scene import Edit, Insert, Json, JsonPath, LinkSource, Rebuild, Replace, Scene, Source
+from sightline.wire import base64_images
+from sightline.wire.base64_images import build_inline, parse_image_string, read_image_url
+from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_text
+from sightline.wire.lowering import (
+    BlockFormat,
+    build_block,
+    has_pixels,
+    lower_in_place,
+    lower_in_text,
+    lower_tool_result,
+)
+from sightline.wire.scene_reader import SceneReader, is_from_person
 
 _WEB = ("https://", "http://")
 
 
-def source(block: Block, texts: Texts) -> Source | None:
-    """A link to a file is none: whoever gets the content opens it with eyes and permissions of their own."""
+def find_source(block: Block, texts: Texts) -> Source | None:
+    """Return the image of a block. Links to files don't count: the receiver opens them with its own permissions."""
     match block:
         case {"type": "image", "data": str(data)} if data:
-            return _held(_mime(block), data, texts)
+            return _read_data(_get_mime(block), data, texts)
         case {"type": "image", "uri": str(uri)} if uri.startswith(_WEB):
-            return Link(uri)
-        case {"type": "resource", "resource": {"blob": str(blob)} as held}:
-            return _held(_mime(held), blob, texts) if _mime(held).startswith("image/") else picture_in(blob, texts)
-        case {"type": "resource_link", "uri": str(uri)} if _mime(block).startswith("image/") and uri.startswith(_WEB):
-            return Link(uri)
+            return LinkSource(uri)
+        case {"type": "resource", "resource": {"blob": str(blob)} as resource}:
+            if (mime := _get_mime(resource)).startswith("image/"):
+                return _read_data(mime, blob, texts)
+            return parse_image_string(blob, texts)
+        case {"type": "resource_link", "uri": str(uri)} if uri.startswith(_WEB):
+            return LinkSource(uri) if _get_mime(block).startswith("image/") else None
         case _:
             return None
 
 
-def _held(mime: str, data: str, texts: Texts) -> Source | None:
-    """Base64; some servers write a whole data URL there."""
-    return address(data, texts) if data[:5].lower() == "data:" else inline(mime, data, texts)
+def _read_data(mime: str, data: str, texts: Texts) -> Source | None:
+    """Read base64, or a data URL, which some servers write instead."""
+    return read_image_url(data, texts) if data[:5].lower() == "data:" else build_inline(mime, data, texts)
 
 
-def _mime(holder: Json) -> str:
-    """Some SDKs write their own names of the fields instead of the protocol's."""
-    return (text_in(holder, "mimeType") or text_in(holder, "mime_type")).strip().lower()
+def _get_mime(holder: Json) -> str:
+    """Return the media type; some SDKs use their own name for the field instead of the protocol's."""
+    return (get_text(holder, "mimeType") or get_text(holder, "mime_type")).strip().lower()
 
 
-def _recoded(old: Block, mime: str, data: str) -> Block:
-    held = old.get("resource")
-    if isinstance(held, dict):
-        return {**old, "resource": {**_plain(held), "blob": data, "mimeType": mime}}
-    return {**_plain(old), "data": data, "mimeType": mime}
+def _replace_image(old: Block, mime: str, data: str) -> Block:
+    resource = old.get("resource")
+    if isinstance(resource, dict):
+        return {**old, "resource": {**_drop_old_mime(resource), "blob": data, "mimeType": mime}}
+    return {**_drop_old_mime(old), "data": data, "mimeType": mime}
 
 
-def _plain(holder: Block) -> Block:
+def _drop_old_mime(holder: Block) -> Block:
     return {key: value for key, value in holder.items() if key != "mime_type"}
 
 
-DIALECT = Dialect(
-    words=lambda text: {"type": "text", "text": text},
-    pixels=lambda mime, data: {"type": "image", "data": data, "mimeType": mime},
-    recoded=_recoded,
+BLOCKS = BlockFormat(
+    build_text=lambda text: {"type": "text", "text": text},
+    build_image=lambda mime, data: {"type": "image", "data": data, "mimeType": mime},
+    replace_image=_replace_image,
 )
 
 
-MCP_ITEMS = "content"
-_DATA = "structuredContent"
+MCP_KEY = "content"
+_STRUCTURED = "structuredContent"
 
 
 def read_mcp(tree: Json, texts: Texts) -> Scene:
-    """One result out of a conversation that stands elsewhere."""
-    reader = Reader(texts)
-    reader.message("tool")
-    for index, one in entries(at(tree, MCP_ITEMS)):
-        if (found := source(one, texts)) is not None:
-            reader.brought((MCP_ITEMS, index), found, None)
-        elif one.get("type") == "text":
-            reader.said((MCP_ITEMS, index, "text"), text_in(one, "text"), None)
-    for way, leaf in rescue.strings(at(tree, _DATA)):
-        reader.said((_DATA, *way), leaf, None)
-    return reader.scene("", stream=False, partial=True)
+    """Read one result; the conversation that it belongs to isn't known."""
+    reader = SceneReader(texts)
+    reader.begin_message("tool")
+    for index, block in enumerate_objects(get_at(tree, MCP_KEY)):
+        if (source := find_source(block, texts)) is not None:
+            reader.add_tool_image((MCP_KEY, index), source, None)
+        elif block.get("type") == "text":
+            reader.read_tool_text((MCP_KEY, index, "text"), get_text(block, "text"), None)
+    for path, leaf in base64_images.walk_strings(get_at(tree, _STRUCTURED)):
+        reader.read_tool_text((_STRUCTURED, *path), leaf, None)
+    return reader.build_scene("", stream=False, partial=True)
 
 
 def lower_mcp(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    """Images stay in the result: whoever asks a provider with it has a wire, and moves them there."""
-    written = [sight for sight in scene.sights if sight.place[0] == _DATA]
-    blocks = [sight for sight in scene.sights if sight.place[0] != _DATA]
-    edits = result((MCP_ITEMS,), blocks, tree, DIALECT, hoist=False) if blocks else []
-    shown = [block(sight, tree, DIALECT) for sight in written if has_pixels(sight)]
-    # Data keeps its shape: a word stands where the image stood in it.
-    return [*_with(edits, shown, tree), *in_words(written, tree, DIALECT, rescue.HERE)]
+    """Write fates into a result. Images stay in it: the wire that sends it to a provider moves them if needed."""
+    structured = [sight for sight in scene.sights if sight.place[0] == _STRUCTURED]
+    blocks = [sight for sight in scene.sights if sight.place[0] != _STRUCTURED]
+    edits = lower_tool_result((MCP_KEY,), blocks, tree, BLOCKS, hoist=False) if blocks else []
+    images = [build_block(sight, tree, BLOCKS) for sight in structured if has_pixels(sight)]
+    # Structured data keeps its shape: a placeholder replaces each image, which is added to the content.
+    return [*_append_blocks(edits, images, tree), *lower_in_text(structured, tree, BLOCKS, base64_images.PLACEHOLDER)]
 
 
-def _with(edits: list[Edit], shown: list[Block], tree: Json) -> list[Edit]:
-    """The edits of the content, and more blocks at its end."""
-    rebuilt = [replace(edit, elements=(*edit.elements, *shown)) for edit in edits if isinstance(edit, Rebuild)]
-    if rebuilt or not shown:
+def _append_blocks(edits: list[Edit], added: list[Block], tree: Json) -> list[Edit]:
+    """Return the edits of the content, with more blocks at its end."""
+    rebuilt = [replace(edit, elements=(*edit.elements, *added)) for edit in edits if isinstance(edit, Rebuild)]
+    if rebuilt or not added:
         return [*(edit for edit in edits if not isinstance(edit, Rebuild)), *rebuilt]
-    content = at(tree, MCP_ITEMS)
+    content = get_at(tree, MCP_KEY)
     if isinstance(content, list):
-        return [*edits, *(Insert((MCP_ITEMS, len(content)), each) for each in shown)]
-    held: list[Json] = [*shown]
-    present = isinstance(tree, dict) and MCP_ITEMS in tree
-    return [Replace((MCP_ITEMS,), held) if present else Insert((MCP_ITEMS,), held)]
+        return [*edits, *(Insert((MCP_KEY, len(content)), each) for each in added)]
+    blocks: list[Json] = [*added]
+    present = isinstance(tree, dict) and MCP_KEY in tree
+    return [Replace((MCP_KEY,), blocks) if present else Insert((MCP_KEY,), blocks)]
 
 
-ACP_ITEMS = "prompt"
+ACP_KEY = "prompt"
 _PARAMS = "params"
 
 
 def read_acp(tree: Json, texts: Texts) -> Scene:
-    """What a person says now; what was said before, the agent holds."""
-    reader = Reader(texts)
-    place = prompt(tree)
-    blocks = at(tree, *place)
-    reader.message("user", opens=is_said(text_in(each, "text") for _, each in entries(blocks)))
-    for index, each in entries(blocks):
-        if (found := source(each, texts)) is not None:
-            reader.pasted((*place, index), found)
-    return reader.scene("", stream=False, partial=True)
+    """Read a prompt; the agent has the rest of the conversation."""
+    reader = SceneReader(texts)
+    place = find_prompt(tree)
+    blocks = get_at(tree, *place)
+    reader.begin_message("user", opens=is_from_person(get_text(each, "text") for _, each in enumerate_objects(blocks)))
+    for index, each in enumerate_objects(blocks):
+        if (source := find_source(each, texts)) is not None:
+            reader.add_pasted_image((*place, index), source)
+    return reader.build_scene("", stream=False, partial=True)
 
 
-def prompt(tree: Json) -> Path:
-    """Where the blocks stand: in the parameters, where all of a request is given."""
-    return (_PARAMS, ACP_ITEMS) if isinstance(at(tree, _PARAMS, ACP_ITEMS), list) else (ACP_ITEMS,)
+def find_prompt(tree: Json) -> JsonPath:
+    """Return where the blocks are: under `params`, if the tree is a whole request."""
+    return (_PARAMS, ACP_KEY) if isinstance(get_at(tree, _PARAMS, ACP_KEY), list) else (ACP_KEY,)
 
 
 def lower_acp(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    return in_place(scene.sights, tree, DIALECT)
+    return lower_in_place(scene.sights, tree, BLOCKS)

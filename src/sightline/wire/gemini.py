@@ -1,32 +1,55 @@
-"""The Gemini wire: where images stand in a request, and how their fates are written there.
+"""The Gemini wire: where images are in a request, how their fates are written, and its errors.
 
 Fields come in camelCase or, from Python, in snake_case, sometimes both in one block; base64 may be URL-safe. An image
-that a tool brought stands inside its function response or, up to Gemini 2.5, beside it in the same content.
+of a tool is inside its function response or, up to Gemini 2.5, beside it in the same content.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from urllib.parse import unquote, urlsplit
 
-from sightline.model import marks
-from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
-from sightline.model.fate import Refused, Repeated, Retired, Told
-from sightline.model.profile import Profile
-from sightline.model.scene import Call, Json, Path, Scene, Sight
-from sightline.model.source import Link, Opaque, Source
-from sightline.wire import rescue
-from sightline.wire.codec import Endpoint
-from sightline.wire.inline import inline, picture_in
-from sightline.wire.jsonedits import graft
-from sightline.wire.lowering import Block, Dialect, as_sent, block, has_pixels, in_place, moved
-from sightline.wire.reader import Reader, is_said
-from sightline.wire.shape import Texts, at, entries, items, text_in, value_in, word_in
+import orjson
 
-Names = tuple[str, str]  # of one field, in either style
+from sightline.model import labels
+from sightline.model.profile import Profile
+from sightline.model.scene import (
+    Edit,
+    Insert,
+    Json,
+    JsonPath,
+    LinkSource,
+    OpaqueSource,
+    Rebuild,
+    Refused,
+    Remove,
+    Repeated,
+    Replace,
+    Retired,
+    Scene,
+    Sight,
+    Source,
+    Told,
+    ToolCall,
+)
+from sightline.wire import base64_images
+from sightline.wire.base64_images import build_inline, parse_image_string
+from sightline.wire.json_edits import graft
+from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
+from sightline.wire.lowering import (
+    BlockFormat,
+    build_block,
+    build_hoisted_blocks,
+    has_pixels,
+    is_unchanged,
+    lower_in_place,
+)
+from sightline.wire.scene_reader import Endpoint, SceneReader, is_from_person
+
+FieldNames = tuple[str, str]  # of one field: camelCase, snake_case
 DATA = ("inlineData", "inline_data")
 FILE = ("fileData", "file_data")
 MIME = ("mimeType", "mime_type")
@@ -34,80 +57,256 @@ URI = ("fileUri", "file_uri")
 NAME = ("displayName", "display_name")
 CALL = ("functionCall", "function_call")
 RESPONSE = ("functionResponse", "function_response")
-DECLARED = ("functionDeclarations", "function_declarations")
-CACHED = ("cachedContent", "cached_content")
-COUNTED = ("generateContentRequest", "generate_content_request")
+DECLARATIONS = ("functionDeclarations", "function_declarations")
+CACHED_CONTENT = ("cachedContent", "cached_content")
+COUNTED_REQUEST = ("generateContentRequest", "generate_content_request")
 
 
-def key_of(holder: Json, names: Names) -> str:
-    """The name under which a block has a field; the usual one, if it has none."""
+def find_key(holder: Json, names: FieldNames) -> str:
+    """Return the name under which a block has a field; the camelCase one if it has none."""
     camel, snake = names
     return snake if isinstance(holder, dict) and snake in holder and camel not in holder else camel
 
 
-def under(holder: Json, names: Names) -> Json:
+def get_field(holder: Json, names: FieldNames) -> Json:
     if not isinstance(holder, dict):
         return None
     camel, snake = names
     return holder[camel] if camel in holder else holder.get(snake)
 
 
-_WORDS = "image"  # the key of a tool's response for words about images that had a part of their own
+HEAD_KEYS = ("tools", "systemInstruction", "system_instruction")
+MESSAGES_KEY = "contents"
+_match_path = re.compile(
+    r"(?P<version>/v\d\w*)?(?:/[^/:]+)*?/(?:models|tunedModels)/(?P<model>[^/:]+)"
+    r":(?P<verb>generateContent|streamGenerateContent|countTokens)"
+).fullmatch
+# Files there belong to the client's account: only Google can read them.
+_GOOGLE_HOSTS = ("googleapis.com", "google.com")
+_RESPONSE_DEPTH = 5  # steps to a function response: contents, content, parts, part, functionResponse
 
 
-def _name(part: Json) -> str:
-    blob = under(part, DATA)
-    return text_in(blob, key_of(blob, NAME))
+def match_path(path: str) -> Endpoint | None:
+    """Return what a path says: the model, and whether the answer is a stream. A path without a version gets one."""
+    found = _match_path(unquote(path))
+    if found is None:
+        return None
+    verb = found["verb"]
+    upstream_path = path if found["version"] else f"/v1beta{path}"
+    return Endpoint(upstream_path, verb == "countTokens", found["model"], verb == "streamGenerateContent")
 
 
-def nameless(part: Json) -> Json:
-    """A part of a content has no name to be referred to by; only one inside a response has."""
-    blob = under(part, DATA)
-    if not isinstance(part, dict) or not isinstance(blob, dict) or under(blob, NAME) is None:
-        return part
-    return {**part, key_of(part, DATA): {key: value for key, value in blob.items() if key not in NAME}}
+@dataclass(slots=True)
+class _CallTracker:
+    """Matches responses with calls, which need not have an id on this wire."""
+
+    reader: SceneReader
+    waiting: list[ToolCall] = field(default_factory=list)
+    unnamed_counts: dict[str, int] = field(default_factory=dict)
+
+    def add_call(self, call: Block) -> None:
+        name = get_name(call, "name", self.reader.texts)
+        own = get_name(call, "id", self.reader.texts)
+        if not own:
+            self.unnamed_counts[name] = self.unnamed_counts.get(name, 0) + 1
+            own = f"{name}#{self.unnamed_counts[name]}"
+        self.reader.add_call(own, name, call.get("args"))
+        self.waiting.append(self.reader.calls[own])
+
+    def find_answered_call(self, response: Block) -> ToolCall:
+        """Return the call that a response answers: by its id, else the first unanswered one of its name."""
+        own, name = get_name(response, "id", self.reader.texts), get_name(response, "name", self.reader.texts)
+        known = self.reader.calls.get(own) if own else next((c for c in self.waiting if c.name == name), None)
+        if known in self.waiting:
+            self.waiting.remove(known)
+        return known or ToolCall(own, name)
 
 
-def rebuilt(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> list[Edit]:
-    """Edits for a function response whose images become words, leave it, or come out of its texts."""
-    old = at(tree, *place)
-    assert isinstance(old, dict)
-    names = [_name(part) for part in items(old, "parts")]
-    references = _references(old.get("response")) if any(names) else {}
-    gone: dict[Path, list[str]] = {}  # what is said where a part that is gone was referred to
-    parts: list[int | Block] = []
-    loose: list[str] = []  # words for which the response has no place yet
-    standing = {sight.place: sight for sight in sights if sight.within is None}
-    for k, name in enumerate(names):
-        sight = standing.get((*place, "parts", k))
-        if sight is None or (has_pixels(sight) and not hoist):
-            parts.append(k if sight is None or as_sent(sight) else block(sight, tree, dialect))
+def read(tree: Json, texts: Texts) -> Scene:
+    root: JsonPath = (find_key(tree, COUNTED_REQUEST),) if isinstance(get_field(tree, COUNTED_REQUEST), dict) else ()
+    body = get_at(tree, *root)
+    tracker = _CallTracker(SceneReader(texts))
+    run: list[ToolCall] = []  # the calls that were answered in the content just before
+    for i, content in enumerate(get_list(body, MESSAGES_KEY)):
+        place = (*root, MESSAGES_KEY, i, "parts")
+        if get_value(content, "role") == "model":
+            _read_model(tracker, content)
+            run = []
+        else:
+            run = _read_content(tracker, place, content, run)
+    # With `root` this is a count of a request inside a request. The record only knows bodies of the usual shape.
+    partial = bool(root) or get_field(body, CACHED_CONTENT) is not None
+    tools = (get_field(tool, DECLARATIONS) for _, tool in enumerate_objects(get_at(body, "tools")))
+    names = (get_name(each, "name", texts) for declared in tools for _, each in enumerate_objects(declared))
+    model = get_name(body, "model", texts).removeprefix("models/")
+    return tracker.reader.build_scene(model, stream=False, tools=names, partial=partial)
+
+
+def _read_model(tracker: _CallTracker, content: Json) -> None:
+    if not tracker.reader.messages or tracker.reader.messages[-1].role != "assistant":
+        tracker.waiting.clear()  # calls that have no answer by now won't get one
+    tracker.reader.begin_message("assistant")
+    for _, part in enumerate_objects(get_value(content, "parts")):
+        if isinstance(call := get_field(part, CALL), dict):
+            tracker.add_call(call)
+
+
+def _read_content(tracker: _CallTracker, place: JsonPath, content: Json, calls: list[ToolCall]) -> list[ToolCall]:
+    """Read a content of a user or of tools; return the calls that are answered in it."""
+    reader, parts = tracker.reader, get_value(content, "parts")
+    blocks = enumerate_objects(parts)
+    responses = {
+        j: function_response for j, part in blocks if isinstance(function_response := get_field(part, RESPONSE), dict)
+    }
+    if not responses:
+        reader.read_user_message(place, parts, blocks, _find_source, calls, announced=False)
+        return []
+    reader.begin_message("tool", opens=is_from_person(get_text(part, "text") for _, part in blocks))
+    answered: list[ToolCall] = []
+    owner: ToolCall | None = None  # images beside its response belong to it, until a text of a person
+    for j, part in blocks:
+        if (response := responses.get(j)) is not None:
+            owner = tracker.find_answered_call(response)
+            answered.append(owner)
+            _read_response(reader, (*place, j, find_key(part, RESPONSE)), response, owner)
+        elif (source := _find_source(part, reader.texts)) is not None:
+            reader.add_user_image((*place, j), source, get_at(parts, j - 1), owner)
+        elif is_from_person([get_text(part, "text")]):
+            owner = None
+    return answered
+
+
+def _read_response(reader: SceneReader, place: JsonPath, response: Block, call: ToolCall) -> None:
+    for way, leaf in base64_images.walk_strings(response.get("response")):
+        reader.read_tool_text((*place, "response", *way), leaf, call)
+    for k, part in enumerate_objects(response.get("parts")):
+        if (source := _find_source(part, reader.texts)) is not None:
+            reader.add_tool_image((*place, "parts", k), source, call)
+
+
+def _find_source(part: Block, texts: Texts) -> Source | None:
+    blob = get_field(part, DATA)
+    if isinstance(data := get_value(blob, "data"), str):
+        declared = get_text(blob, find_key(blob, MIME)).strip().lower()
+        if declared.startswith("image/"):
+            return build_inline(declared, data, texts)
+        return parse_image_string(data, texts) if declared in ("", "application/octet-stream") else None
+    # A file without a type may be anything; most often it is a video.
+    if (file := get_field(part, FILE)) is None:
+        return None
+    if isinstance(uri := get_field(file, URI), str) and get_text(file, find_key(file, MIME)).startswith("image/"):
+        return LinkSource(uri) if _is_public(uri) else OpaqueSource(uri)
+    return None
+
+
+def _is_public(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and not any(f".{host}".endswith(f".{own}") for own in _GOOGLE_HOSTS)
+
+
+def _replace_image(old: Block, mime: str, data: str) -> Block:
+    key = find_key(old, DATA)
+    blob = old.get(key)
+    fields = blob if isinstance(blob, dict) else {}
+    return {**old, key: {**fields, find_key(fields, MIME): mime, "data": data}}
+
+
+def _build_text(text: str) -> Block:
+    return {"text": text}
+
+
+_BLOCKS = [
+    BlockFormat(_build_text, lambda mime, data: {"inlineData": {"mimeType": mime, "data": data}}, _replace_image),
+    BlockFormat(_build_text, lambda mime, data: {"inline_data": {"mime_type": mime, "data": data}}, _replace_image),
+]
+
+
+def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
+    hoist = profile.tool_images != "native"
+    edits = lower_in_place([sight for sight in scene.sights if not sight.is_in_tool_result], tree, _BLOCKS[0])
+    in_results = [sight for sight in scene.sights if sight.is_in_tool_result]
+    for place, group in groupby(in_results, key=_get_response_place):
+        group_sights = list(group)
+        dialect = _BLOCKS[RESPONSE.index(str(place[-1]))]
+        if all(sight.path_in_text is None and has_pixels(sight) and not hoist for sight in group_sights):
+            edits += lower_in_place(group_sights, tree, dialect)
             continue
-        told = _told(sight)
+        edits += _lower_response(place, group_sights, tree, dialect, hoist=hoist)
+        leaving = [sight for sight in group_sights if hoist and has_pixels(sight)]
+        beside = (*place[:-2], int(place[-2]) + 1)
+        edits += [Insert(beside, _drop_display_name(each)) for each in build_hoisted_blocks(leaving, tree, dialect)]
+    return edits
+
+
+def _get_response_place(sight: Sight) -> JsonPath:
+    """Return the place of the function response that contains a sight."""
+    return sight.place[:_RESPONSE_DEPTH] if sight.place[0] == MESSAGES_KEY else sight.place[: _RESPONSE_DEPTH + 1]
+
+
+# Function responses
+
+_WORDS_KEY = "image"  # the key of a tool's response for words about images that had a part of their own
+
+
+def _get_display_name(part: Json) -> str:
+    blob = get_field(part, DATA)
+    return get_text(blob, find_key(blob, NAME))
+
+
+def _drop_display_name(part: Json) -> Json:
+    """Return a part without its display name: only a part inside a response may have one, to be referred to."""
+    blob = get_field(part, DATA)
+    if not isinstance(part, dict) or not isinstance(blob, dict) or get_field(blob, NAME) is None:
+        return part
+    return {**part, find_key(part, DATA): {key: value for key, value in blob.items() if key not in NAME}}
+
+
+def _lower_response(
+    place: JsonPath, sights: Sequence[Sight], tree: Json, blocks: BlockFormat, *, hoist: bool
+) -> list[Edit]:
+    """Return the edits for a function response whose images become words, leave it, or are inside its texts."""
+    old = get_at(tree, *place)
+    assert isinstance(old, dict)
+    names = [_get_display_name(part) for part in get_list(old, "parts")]
+    references = _find_references(old.get("response")) if any(names) else {}
+    replaced: dict[JsonPath, list[str]] = {}  # by the place of a reference to a part that is gone: words instead of it
+    parts: list[int | Block] = []
+    loose: list[str] = []  # words that have no place in the response yet
+    by_place = {sight.place: sight for sight in sights if sight.path_in_text is None}
+    for k, name in enumerate(names):
+        sight = by_place.get((*place, "parts", k))
+        if sight is None or (has_pixels(sight) and not hoist):
+            parts.append(k if sight is None or is_unchanged(sight) else build_block(sight, tree, blocks))
+            continue
+        words = _get_words(sight)
         ways = references.get(name, [])
         for way in ways:
-            gone.setdefault(way, []).append(told or rescue.HERE)
-        loose += [told] if told and (not ways or () in ways) else []
-    inner: list[Edit] = [Replace(way, "\n".join(said)) for way, said in gone.items() if way]
-    for leaf, group in groupby((s for s in sights if s.within is not None), key=lambda s: s.place):
-        here = list(group)
-        kept, beside = _apart(at(tree, *leaf), here)
+            replaced.setdefault(way, []).append(words or base64_images.PLACEHOLDER)
+        loose += [words] if words and (not ways or () in ways) else []
+    inner: list[Edit] = [Replace(way, "\n".join(words)) for way, words in replaced.items() if way]
+    for leaf, group in groupby((s for s in sights if s.path_in_text is not None), key=lambda s: s.place):
+        text_sights = list(group)
+        kept, beside = _split_text(get_at(tree, *leaf), text_sights)
         inner.append(Replace(leaf[len(place) + 1 :], kept))
         loose += beside
-        parts += [block(sight, tree, dialect) for sight in here if has_pixels(sight) and not hoist]
+        parts += [build_block(sight, tree, blocks) for sight in text_sights if has_pixels(sight) and not hoist]
     if hoist and any(map(has_pixels, sights)):
-        loose.append(marks.BESIDE)
-    spoken = _instead(place, loose) if () in gone else _spoken(place, old, inner, loose)
-    return [*spoken, *_parts(place, old, parts)]
+        loose.append(labels.SHOWN_BESIDE)
+    edits = _replace_answer(place, loose) if () in replaced else _add_words(place, old, inner, loose)
+    return [*edits, *_rebuild_parts(place, old, parts)]
 
 
-def _instead(place: Path, words: Sequence[str]) -> list[Edit]:
-    """What a tool says was nothing but a reference to a part that is gone."""
-    return [Replace((*place, "response"), {_WORDS: _listed(words)})]
+def _replace_answer(place: JsonPath, words: Sequence[str]) -> list[Edit]:
+    """Replace a response that was nothing but a reference to a part that is gone."""
+    return [Replace((*place, "response"), {_WORDS_KEY: _join_words(words)})]
 
 
-def _parts(place: Path, old: Block, parts: list[int | Block]) -> list[Edit]:
-    """The data of a function response."""
+def _rebuild_parts(place: JsonPath, old: Block, parts: list[int | Block]) -> list[Edit]:
+    """Return the edits for the `parts` of a function response."""
     before = old.get("parts")
     if isinstance(before, list):
         if not parts and len(old) > 1:
@@ -120,233 +319,87 @@ def _parts(place: Path, old: Block, parts: list[int | Block]) -> list[Edit]:
     return [Replace((*place, "parts"), value) if "parts" in old else Insert((*place, "parts"), value)]
 
 
-def _told(sight: Sight) -> str:
-    """The words that a sight became; none, if it has pixels still."""
-    return sight.fate.words if isinstance(sight.fate, Told | Retired | Refused) else ""
+def _get_words(sight: Sight) -> str:
+    """Return the words that a sight became; an empty text if it still has pixels."""
+    return sight.fate.text if isinstance(sight.fate, Told | Retired | Refused) else ""
 
 
-def _apart(leaf: Json, sights: Sequence[Sight]) -> tuple[str, list[str]]:
-    """A text of a response without the images that were written into it; and words that must stand outside of it."""
+def _split_text(leaf: Json, sights: Sequence[Sight]) -> tuple[str, list[str]]:
+    """Return a text of a response without the images in it, and words that must be outside of it."""
     assert isinstance(leaf, str)
-    pieces = rescue.pieces(leaf, sights)
+    pieces = base64_images.split_at_images(leaf, sights)
     first = pieces[0]
-    met = [sight for sight in sights if not isinstance(sight.fate, Repeated)]
-    if isinstance(first, str) and pieces[1:] == met and rescue.is_data(first):
-        return first, [told for sight in met if (told := _told(sight))]
-    return "\n".join(each if isinstance(each, str) else _told(each) or rescue.HERE for each in pieces), []
+    kept_sights = [sight for sight in sights if not isinstance(sight.fate, Repeated)]
+    if isinstance(first, str) and pieces[1:] == kept_sights and base64_images.is_json_container(first):
+        return first, [words for sight in kept_sights if (words := _get_words(sight))]
+    return "\n".join(
+        each if isinstance(each, str) else _get_words(each) or base64_images.PLACEHOLDER for each in pieces
+    ), []
 
 
-def _spoken(place: Path, old: Block, inner: Sequence[Edit], words: Sequence[str]) -> list[Edit]:
-    """A part of a function response can only be data, so words stand in what the tool says, under a key of their own.
+def _add_words(place: JsonPath, old: Block, inner: Sequence[Edit], words: Sequence[str]) -> list[Edit]:
+    """Return the edits that put words into the `response` object, under a key of their own.
 
-    That is any object: a key more is always legal there, and what the tool itself says stays as it is.
+    They can't be among the parts, which must be data. The object may have any keys, and the tool's own ones stay.
     """
-    here: Path = (*place, "response")
+    text_sights: JsonPath = (*place, "response")
     answer = old.get("response")
-    said = _listed(words) if words else None
-    if isinstance(answer, dict) or said is None:
-        edits: list[Edit] = [replace(edit, place=(*here, *edit.place)) for edit in inner]
-        return [*edits, Insert((*here, _free(answer)), said)] if said is not None else edits
+    value = _join_words(words) if words else None
+    if isinstance(answer, dict) or value is None:
+        edits: list[Edit] = [replace(edit, place=(*text_sights, *edit.place)) for edit in inner]
+        return [*edits, Insert((*text_sights, _find_free_key(answer)), value)] if value is not None else edits
     if "response" not in old:
-        return [Insert(here, {_WORDS: said})]
-    return [Replace(here, {_WORDS: said} if answer is None else {"output": graft(answer, inner), _WORDS: said})]
+        return [Insert(text_sights, {_WORDS_KEY: value})]
+    return [
+        Replace(
+            text_sights, {_WORDS_KEY: value} if answer is None else {"output": graft(answer, inner), _WORDS_KEY: value}
+        )
+    ]
 
 
-def _listed(words: Sequence[str]) -> Json:
+def _join_words(words: Sequence[str]) -> Json:
     return words[0] if len(words) == 1 else list[Json](words)
 
 
-def _free(said: Json) -> str:
-    key = _WORDS
-    while isinstance(said, dict) and key in said:
+def _find_free_key(value: Json) -> str:
+    key = _WORDS_KEY
+    while isinstance(value, dict) and key in value:
         key += "_"
     return key
 
 
-def _references(value: Json) -> dict[str, list[Path]]:
-    """Where a response refers to its parts, by their names: nothing may refer to what is gone."""
-    found: dict[str, list[Path]] = {}
-    for way, name in _referring(value, ()):
+def _find_references(value: Json) -> dict[str, list[JsonPath]]:
+    """Return where a response refers to its parts, by their names: nothing may refer to a part that is gone."""
+    found: dict[str, list[JsonPath]] = {}
+    for way, name in _walk_references(value, ()):
         found.setdefault(name, []).append(way)
     return found
 
 
-def _referring(value: Json, way: Path) -> Iterator[tuple[Path, str]]:
+def _walk_references(value: Json, way: JsonPath) -> Iterator[tuple[JsonPath, str]]:
     match value:
         case {"$ref": str(name), **others} if name and not others:
             yield way, name
-        case list() if len(way) < rescue.DEEPEST:
+        case list() if len(way) < base64_images.MAX_DEPTH:
             for index, item in enumerate(value):
-                yield from _referring(item, (*way, index))
-        case dict() if len(way) < rescue.DEEPEST:
+                yield from _walk_references(item, (*way, index))
+        case dict() if len(way) < base64_images.MAX_DEPTH:
             for key, item in value.items():
-                yield from _referring(item, (*way, key))
+                yield from _walk_references(item, (*way, key))
 
 
-HEAD = ("tools", "systemInstruction", "system_instruction")
-ITEMS = "contents"
-_asks = re.compile(
-    r"(?P<version>/v\d\w*)?(?:/[^/:]+)*?/(?:models|tunedModels)/(?P<model>[^/:]+)"
-    r":(?P<verb>generateContent|streamGenerateContent|countTokens)"
-).fullmatch
-_GOOGLES = ("googleapis.com", "google.com")  # where a file is kept under the client's own account
-_HOLDER = 5  # steps to a function response: contents, content, parts, part, functionResponse
+# Errors
 
 
-def match(path: str) -> Endpoint | None:
-    """A path of this wire, which names the model and whether the answer is a stream; one without a version gets one."""
-    found = _asks(unquote(path))
-    if found is None:
-        return None
-    verb = found["verb"]
-    whole = path if found["version"] else f"/v1beta{path}"
-    return Endpoint(whole, verb == "countTokens", found["model"], verb == "streamGenerateContent")
+def make_error(code: int, status: str) -> Callable[[str], Json]:
+    return lambda message: {"error": {"code": code, "message": message, "status": status}}
 
 
-@dataclass(slots=True)
-class _Listener:
-    """A reader that also knows which calls wait for an answer: nobody has to name a call here."""
+def write_error(message: str) -> bytes:
+    """Return an error for a stream: bare, as Google itself sends it. One of its SDKs reads it only without `data:`.
 
-    reader: Reader
-    waiting: list[Call] = field(default_factory=list)
-    nameless: dict[str, int] = field(default_factory=dict)
-
-    def calling(self, made: Block) -> None:
-        name = word_in(made, "name", self.reader.texts)
-        own = word_in(made, "id", self.reader.texts)
-        if not own:
-            self.nameless[name] = self.nameless.get(name, 0) + 1
-            own = f"{name}#{self.nameless[name]}"
-        self.reader.calling(own, name, made.get("args"))
-        self.waiting.append(self.reader.calls[own])
-
-    def answered(self, response: Block) -> Call:
-        """The call that a response answers: by its id, else the first of its name that waits."""
-        own, name = word_in(response, "id", self.reader.texts), word_in(response, "name", self.reader.texts)
-        known = self.reader.calls.get(own) if own else next((c for c in self.waiting if c.name == name), None)
-        if known in self.waiting:
-            self.waiting.remove(known)
-        return known or Call(own, name)
-
-
-def read(tree: Json, texts: Texts) -> Scene:
-    root: Path = (key_of(tree, COUNTED),) if isinstance(under(tree, COUNTED), dict) else ()
-    body = at(tree, *root)
-    listener = _Listener(Reader(texts))
-    run: list[Call] = []  # the calls that the content just before answers
-    for i, content in enumerate(items(body, ITEMS)):
-        place = (*root, ITEMS, i, "parts")
-        if value_in(content, "role") == "model":
-            _model(listener, content)
-            run = []
-        else:
-            run = _content(listener, place, content, run)
-    # A count of a request inside a request: what is kept of earlier ones hangs on bodies of the usual shape.
-    partial = bool(root) or under(body, CACHED) is not None
-    tools = (under(tool, DECLARED) for _, tool in entries(at(body, "tools")))
-    names = (word_in(each, "name", texts) for declared in tools for _, each in entries(declared))
-    model = word_in(body, "model", texts).removeprefix("models/")
-    return listener.reader.scene(model, stream=False, tools=names, partial=partial)
-
-
-def _model(listener: _Listener, content: Json) -> None:
-    if not listener.reader.messages or listener.reader.messages[-1].role != "assistant":
-        listener.waiting.clear()  # who has not been answered by now will not be
-    listener.reader.message("assistant")
-    for _, part in entries(value_in(content, "parts")):
-        if isinstance(made := under(part, CALL), dict):
-            listener.calling(made)
-
-
-def _content(listener: _Listener, place: Path, content: Json, run: list[Call]) -> list[Call]:
-    """What a user or tools say; the calls that are answered in it."""
-    reader, parts = listener.reader, value_in(content, "parts")
-    blocks = entries(parts)
-    responses = {j: held for j, part in blocks if isinstance(held := under(part, RESPONSE), dict)}
-    if not responses:
-        reader.heard(place, parts, blocks, _source, run, announced=False)
-        return []
-    reader.message("tool", opens=is_said(text_in(part, "text") for _, part in blocks))
-    answered: list[Call] = []
-    owner: Call | None = None  # whose images stand beside its response, until somebody speaks
-    for j, part in blocks:
-        if (response := responses.get(j)) is not None:
-            owner = listener.answered(response)
-            answered.append(owner)
-            _result(reader, (*place, j, key_of(part, RESPONSE)), response, owner)
-        elif (source := _source(part, reader.texts)) is not None:
-            reader.stands((*place, j), source, at(parts, j - 1), owner)
-        elif is_said([text_in(part, "text")]):
-            owner = None
-    return answered
-
-
-def _result(reader: Reader, place: Path, response: Block, call: Call) -> None:
-    for way, leaf in rescue.strings(response.get("response")):
-        reader.said((*place, "response", *way), leaf, call)
-    for k, part in entries(response.get("parts")):
-        if (source := _source(part, reader.texts)) is not None:
-            reader.brought((*place, "parts", k), source, call)
-
-
-def _source(part: Block, texts: Texts) -> Source | None:
-    blob = under(part, DATA)
-    if isinstance(data := value_in(blob, "data"), str):
-        declared = text_in(blob, key_of(blob, MIME)).strip().lower()
-        if declared.startswith("image/"):
-            return inline(declared, data, texts)
-        return picture_in(data, texts) if declared in ("", "application/octet-stream") else None
-    # A file without a type may be anything: a video, most often.
-    if (file := under(part, FILE)) is None:
-        return None
-    if isinstance(uri := under(file, URI), str) and text_in(file, key_of(file, MIME)).startswith("image/"):
-        return Link(uri) if _is_public(uri) else Opaque(uri)
-    return None
-
-
-def _is_public(uri: str) -> bool:
-    try:
-        parts = urlsplit(uri)
-        host = parts.hostname or ""
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and not any(f".{host}".endswith(f".{own}") for own in _GOOGLES)
-
-
-def _recoded(old: Block, mime: str, data: str) -> Block:
-    key = key_of(old, DATA)
-    blob = old.get(key)
-    held = blob if isinstance(blob, dict) else {}
-    return {**old, key: {**held, key_of(held, MIME): mime, "data": data}}
-
-
-def _words(text: str) -> Block:
-    return {"text": text}
-
-
-_STYLES = [
-    Dialect(_words, lambda mime, data: {"inlineData": {"mimeType": mime, "data": data}}, _recoded),
-    Dialect(_words, lambda mime, data: {"inline_data": {"mime_type": mime, "data": data}}, _recoded),
-]
-
-
-def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    hoist = profile.tool_images != "native"
-    edits = in_place([sight for sight in scene.sights if not sight.held], tree, _STYLES[0])
-    held = [sight for sight in scene.sights if sight.held]
-    for place, group in groupby(held, key=_response_of):
-        brought = list(group)
-        dialect = _STYLES[RESPONSE.index(str(place[-1]))]
-        if all(sight.within is None and has_pixels(sight) and not hoist for sight in brought):
-            edits += in_place(brought, tree, dialect)
-            continue
-        edits += rebuilt(place, brought, tree, dialect, hoist=hoist)
-        leaving = [sight for sight in brought if hoist and has_pixels(sight)]
-        beside = (*place[:-2], int(place[-2]) + 1)
-        edits += [Insert(beside, nameless(each)) for each in moved(leaving, tree, dialect)]
-    return edits
-
-
-def _response_of(sight: Sight) -> Path:
-    """The place of the function response that holds a sight."""
-    return sight.place[:_HOLDER] if sight.place[0] == ITEMS else sight.place[: _HOLDER + 1]
+    Another SDK counts braces to find the end, so those of the message are escaped.
+    """
+    before, _, after = orjson.dumps(make_error(503, "UNAVAILABLE")("")).partition(b'""')
+    quoted = orjson.dumps(message).replace(b"{", rb"\u007b").replace(b"}", rb"\u007d")
+    return before + quoted + after + b"\n\n"

@@ -1,227 +1,262 @@
-"""How fates are written, as far as all wires do it alike."""
+"""Write the fates of sights as edits; every wire's `lower` uses this.
+
+There are three ways. A sight in its own block is replaced there (`lower_in_place`). A tool result whose images move
+elsewhere, or have to be cut out of its text, is rebuilt (`lower_tool_result`), and the moved images become blocks for
+their new place (`build_hoisted_blocks`). In text that can't become blocks, words replace the images (`lower_in_text`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import assert_never
 
-from sightline.model.edit import Edit, Insert, Rebuild, Replace
-from sightline.model.fate import Refitted, Refused, Repeated, Retired, Shown, Told
-from sightline.model.marks import MARKER, label
-from sightline.model.scene import Json, Path, Sight
-from sightline.model.source import Inline
-from sightline.wire import rescue
-from sightline.wire.inline import standard
-from sightline.wire.jsonedits import graft
-from sightline.wire.shape import at, text_in
+from sightline.model.labels import SHOWN_BELOW, build_label
+from sightline.model.scene import (
+    Edit,
+    InlineSource,
+    Insert,
+    Json,
+    JsonPath,
+    Rebuild,
+    Refitted,
+    Refused,
+    Repeated,
+    Replace,
+    Retired,
+    Shown,
+    Sight,
+    Told,
+)
+from sightline.wire import base64_images
+from sightline.wire.base64_images import to_standard_base64
+from sightline.wire.json_edits import graft
+from sightline.wire.json_tree import Block, get_at, get_text
 
-Block = dict[str, Json]
-_PIXELS = (Shown, Refitted, type(None))  # a tuple: a union would be made anew for every sight
-_OWN = 2  # steps at the most from a list of blocks to an image or a text of one of them
+_PIXEL_FATES = (Shown, Refitted, type(None))  # a tuple: a union would be built again for every sight
+_MAX_OWN_STEPS = 2  # from a list of blocks to an image or a text of one of them; more: the block contains blocks
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """The blocks of one wire."""
+class BlockFormat:
+    """How one wire writes text and images as blocks."""
 
-    words: Callable[[str], Block]
-    pixels: Callable[[str, str], Block]  # of a media type and a base64 text
-    recoded: Callable[[Block, str, str], Block]  # the same block with other pixels: media type, base64 text
-    knows: Callable[[Json], bool] | None = None  # may this block of an image stay as it is? None: any may
+    build_text: Callable[[str], Block]
+    build_image: Callable[[str, str], Block]  # from a media type and a base64 text
+    replace_image: Callable[[Block, str, str], Block]  # the same block with other pixels: media type, base64 text
+    accepts: Callable[[Json], bool] | None = None  # whether an image block may stay as it is; None: any may
 
 
 def has_pixels(sight: Sight) -> bool:
-    return isinstance(sight.fate, _PIXELS)
+    return isinstance(sight.fate, _PIXEL_FATES)
 
 
-def as_sent(sight: Sight) -> bool:
-    """Does it go on just as it came?"""
+def is_unchanged(sight: Sight) -> bool:
+    """Return whether a sight is sent exactly as it came."""
     return sight.fate is None or (isinstance(sight.fate, Shown) and sight.fate.mime is None)
 
 
-def block(sight: Sight, tree: Json, dialect: Dialect) -> Block:
-    """The block that a sight becomes; its own, where it stays as it is."""
-    own = at(tree, *sight.place) if sight.within is None else None
-    old = own if isinstance(own, dict) and (dialect.knows is None or dialect.knows(own)) else {}
+def build_block(sight: Sight, tree: Json, blocks: BlockFormat) -> Block:
+    """Return the block that a sight becomes; its own, if it stays as it is."""
+    own = get_at(tree, *sight.place) if sight.path_in_text is None else None
+    old = own if isinstance(own, dict) and (blocks.accepts is None or blocks.accepts(own)) else {}
     fate = sight.fate
     match fate:
         case None | Shown(mime=None) if old:
             return old
         case None | Shown():
-            assert isinstance(sight.source, Inline)
-            mime = (fate.mime if fate else None) or sight.source.declared
+            assert isinstance(sight.source, InlineSource)
+            mime = (fate.mime if fate else None) or sight.source.declared_mime
             if old:
-                return dialect.recoded(old, mime, sight.source.leaf)
-            return dialect.pixels(mime, standard(sight.source))
+                return blocks.replace_image(old, mime, sight.source.leaf)
+            return blocks.build_image(mime, to_standard_base64(sight.source))
         case Refitted(image=image):
-            return dialect.recoded(old, image.mime, image.base64) if old else dialect.pixels(image.mime, image.base64)
-        case Told(words=words) | Retired(words=words) | Refused(words=words):
-            return marked(dialect.words(words), own)
+            mime, data = image.mime, image.base64
+            return blocks.replace_image(old, mime, data) if old else blocks.build_image(mime, data)
+        case Told(text=text) | Retired(text=text) | Refused(text=text):
+            return keep_cache_mark(blocks.build_text(text), own)
         case Repeated():
-            return dialect.words(rescue.HERE)
+            return blocks.build_text(base64_images.PLACEHOLDER)
         case _:
             assert_never(fate)
 
 
-def marked(new: Block, old: Json) -> Block:
-    """A cache mark stays with whatever stands in the block's place."""
-    mark = at(old, "cache_control")
+def keep_cache_mark(new: Block, old: Json) -> Block:
+    """Return the new block with the cache mark of the block that it replaces."""
+    mark = get_at(old, "cache_control")
     return new if mark is None or "cache_control" in new else {**new, "cache_control": mark}
 
 
-def unmarked(one: Block) -> Block:
-    """The cache mark stays behind: it says where the client's own prefix ends."""
-    return {key: value for key, value in one.items() if key != "cache_control"} if "cache_control" in one else one
+def drop_cache_mark(block: Block) -> Block:
+    """Return a block that moves, without its cache mark: that marks where the client's own prefix ends."""
+    return {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
 
 
-def in_place(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Edit]:
-    """Edits for sights that stand in blocks of their own and stay there."""
+def lower_in_place(sights: Sequence[Sight], tree: Json, blocks: BlockFormat) -> list[Edit]:
+    """Return the edits for sights that are in blocks of their own and stay there."""
     edits: list[Edit] = []
     for sight in sights:
-        if sight.within is not None:
+        if sight.path_in_text is not None:
             continue
-        if sight.label and not sight.held and not _is_led(sight, tree):
-            edits.append(Insert(sight.place, dialect.words(sight.label)))
-        if not _stays(sight, tree, dialect):
-            edits.append(Replace(sight.place, block(sight, tree, dialect)))
+        if sight.label and not sight.is_in_tool_result and not _has_label(sight, tree):
+            edits.append(Insert(sight.place, blocks.build_text(sight.label)))
+        if not _can_stay(sight, tree, blocks):
+            edits.append(Replace(sight.place, build_block(sight, tree, blocks)))
     return edits
 
 
-def _is_led(sight: Sight, tree: Json) -> bool:
-    """Do its words stand before it already? Who spoke here may be one of us."""
-    *here, index = sight.place
-    return isinstance(index, int) and index > 0 and text_in(at(tree, *here, index - 1), "text") == sight.label
+def _has_label(sight: Sight, tree: Json) -> bool:
+    """Return whether the label is there already: another Sightline may have processed the request before."""
+    *parent, index = sight.place
+    return isinstance(index, int) and index > 0 and get_text(get_at(tree, *parent, index - 1), "text") == sight.label
 
 
-def _stays(sight: Sight, tree: Json, dialect: Dialect) -> bool:
-    """Is the block of a sight right as it is?"""
-    return as_sent(sight) and (dialect.knows is None or dialect.knows(at(tree, *sight.place)))
+def _can_stay(sight: Sight, tree: Json, blocks: BlockFormat) -> bool:
+    return is_unchanged(sight) and (blocks.accepts is None or blocks.accepts(get_at(tree, *sight.place)))
 
 
-def result(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> list[Edit]:
-    """Edits for a tool's result, whose content stands at `place`; with `hoist`, its pixels leave for elsewhere."""
-    content = at(tree, *place)
+def lower_tool_result(
+    place: JsonPath, sights: Sequence[Sight], tree: Json, blocks: BlockFormat, *, hoist: bool
+) -> list[Edit]:
+    """Return the edits for a tool's result with its content at `place`; with `hoist`, its pixels move elsewhere."""
+    content = get_at(tree, *place)
     if isinstance(content, dict):
-        return _alone(place, content, sights, dialect, hoist=hoist)
-    leaving = hoist and any(map(has_pixels, sights))
-    if not leaving and all(sight.within is None for sight in sights):
-        return in_place(sights, tree, dialect)
+        return _lower_single_part(place, content, sights, blocks, hoist=hoist)
+    pixels_leave = hoist and any(map(has_pixels, sights))
+    if not pixels_leave and all(sight.path_in_text is None for sight in sights):
+        return lower_in_place(sights, tree, blocks)
     if isinstance(content, str):
-        apart = _text_apart(content, sights, tree, dialect, hoist=hoist)
-        return [Replace(place, _joined([*apart, dialect.words(MARKER)] if leaving else apart))]
+        pieces = _split_text(content, sights, tree, blocks, hoist=hoist)
+        return [Replace(place, _join_texts([*pieces, blocks.build_text(SHOWN_BELOW)] if pixels_leave else pieces))]
     assert isinstance(content, list)
-    return [Rebuild(place, tuple(_list_apart(place, content, sights, tree, dialect, hoist=hoist)))]
+    return [Rebuild(place, tuple(_rebuild_list(place, content, sights, tree, blocks, hoist=hoist)))]
 
 
-def _alone(place: Path, content: Block, sights: Sequence[Sight], dialect: Dialect, *, hoist: bool) -> list[Edit]:
-    """Edits for a part that stands alone, where a list of parts is meant: it becomes one."""
-    listed: Json = {"content": [content]}
-    inside = [replace(sight, place=("content", 0, *sight.place[len(place) :])) for sight in sights]
-    edits = result(("content",), inside, listed, dialect, hoist=hoist)
-    return [Replace(place, at(graft(listed, edits), "content"))] if edits else []
+def _lower_single_part(
+    place: JsonPath, content: Block, sights: Sequence[Sight], blocks: BlockFormat, *, hoist: bool
+) -> list[Edit]:
+    """Return the edits for a part that some clients write instead of a list of parts: it becomes a list."""
+    wrapper: Json = {"content": [content]}
+    moved = [replace(sight, place=("content", 0, *sight.place[len(place) :])) for sight in sights]
+    edits = lower_tool_result(("content",), moved, wrapper, blocks, hoist=hoist)
+    return [Replace(place, get_at(graft(wrapper, edits), "content"))] if edits else []
 
 
-def _joined(blocks: list[Block]) -> Json:
-    """One text, as it was before, where plain words are all that there is."""
+def _join_texts(blocks: list[Block]) -> Json:
+    """Return one text, as it was before, if all blocks are plain text; else the blocks."""
     texts = [text for each in blocks if isinstance(text := each.get("text"), str)]
-    plain = len(texts) == len(blocks) and not any(map(rescue.is_data, texts))
+    plain = len(texts) == len(blocks) and not any(map(base64_images.is_json_container, texts))
     return "\n".join(texts) if plain else [*blocks]
 
 
-def _text_apart(text: str, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> list[Block]:
-    found: list[Block] = []
-    for piece in rescue.pieces(text, sights):
+def _split_text(text: str, sights: Sequence[Sight], tree: Json, blocks: BlockFormat, *, hoist: bool) -> list[Block]:
+    pieces: list[Block] = []
+    for piece in base64_images.split_at_images(text, sights):
         if isinstance(piece, str):
-            found += [dialect.words(piece)] if piece.strip() else []  # no wire takes a text without a letter
+            pieces += [blocks.build_text(piece)] if piece.strip() else []  # no wire accepts a blank text
         elif not (hoist and has_pixels(piece)):
-            found.append(block(piece, tree, dialect))
-    return found
+            pieces.append(build_block(piece, tree, blocks))
+    return pieces
 
 
-def _list_apart(
-    place: Path, content: list[Json], sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool
+def _rebuild_list(
+    place: JsonPath, content: list[Json], sights: Sequence[Sight], tree: Json, blocks: BlockFormat, *, hoist: bool
 ) -> list[int | Block]:
-    """What else a result held, then one marker where pixels have left it."""
+    """Return the elements of a result without the pixels that leave it, and one marker at the end for all of them."""
     kept: list[int | Block] = []
-    marker: Block = dialect.words(MARKER)
-    standing: dict[str | int, list[Sight]] = {}
+    marker: Block = blocks.build_text(SHOWN_BELOW)
+    by_index: dict[str | int, list[Sight]] = {}
     for sight in sights:
-        standing.setdefault(sight.place[len(place)], []).append(sight)
-    for index, one in enumerate(content):
-        here = standing.get(index)
-        if not here:
+        by_index.setdefault(sight.place[len(place)], []).append(sight)
+    for index, block in enumerate(content):
+        block_sights = by_index.get(index)
+        if not block_sights:
             kept.append(index)
-        elif len(here[0].place) > len(place) + _OWN:
-            kept.append(_amid(one, len(place) + 1, here, tree, dialect, hoist=hoist))
-        elif here[0].within is None:
-            if hoist and has_pixels(here[0]):
-                marker = marked(marker, one)
+        elif len(block_sights[0].place) > len(place) + _MAX_OWN_STEPS:
+            kept.append(_lower_nested_block(block, len(place) + 1, block_sights, tree, blocks, hoist=hoist))
+        elif block_sights[0].path_in_text is None:
+            if hoist and has_pixels(block_sights[0]):
+                marker = keep_cache_mark(marker, block)
             else:
-                kept.append(index if _stays(here[0], tree, dialect) else block(here[0], tree, dialect))
+                kept.append(
+                    index if _can_stay(block_sights[0], tree, blocks) else build_block(block_sights[0], tree, blocks)
+                )
         else:
-            text = at(tree, *here[0].place)
+            text = get_at(tree, *block_sights[0].place)
             assert isinstance(text, str)
-            apart = _text_apart(text, here, tree, dialect, hoist=hoist)
-            marker = marked(marker, one) if not apart else marker
-            kept += [*apart[:-1], *(marked(last, one) for last in apart[-1:])]
+            pieces = _split_text(text, block_sights, tree, blocks, hoist=hoist)
+            marker = keep_cache_mark(marker, block) if not pieces else marker
+            kept += [*pieces[:-1], *(keep_cache_mark(last, block) for last in pieces[-1:])]
     return [*kept, marker] if hoist and any(map(has_pixels, sights)) else kept
 
 
-def _amid(one: Json, depth: int, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> Block:
-    """A block that holds others: in it, words stand where images have left it."""
-    edits = in_words([sight for sight in sights if sight.within is not None], tree, dialect, rescue.HERE)
-    for sight in (sight for sight in sights if sight.within is None):
-        word = marked(dialect.words(rescue.HERE), at(tree, *sight.place))
-        edits.append(Replace(sight.place, word if hoist and has_pixels(sight) else block(sight, tree, dialect)))
-    held = graft(one, [replace(edit, place=edit.place[depth:]) for edit in edits])
-    assert isinstance(held, dict)
-    return held
+def _lower_nested_block(
+    block: Json, depth: int, sights: Sequence[Sight], tree: Json, blocks: BlockFormat, *, hoist: bool
+) -> Block:
+    """Return a block that contains other blocks, with words in the places of the images that leave it."""
+    edits = lower_in_text(
+        [sight for sight in sights if sight.path_in_text is not None], tree, blocks, base64_images.PLACEHOLDER
+    )
+    for sight in (sight for sight in sights if sight.path_in_text is None):
+        placeholder = keep_cache_mark(blocks.build_text(base64_images.PLACEHOLDER), get_at(tree, *sight.place))
+        edits.append(
+            Replace(sight.place, placeholder if hoist and has_pixels(sight) else build_block(sight, tree, blocks))
+        )
+    edited = graft(block, [replace(edit, place=edit.place[depth:]) for edit in edits])
+    assert isinstance(edited, dict)
+    return edited
 
 
-def in_words(sights: Sequence[Sight], tree: Json, dialect: Dialect, marker: str = MARKER) -> list[Edit]:
-    """Edits for texts that must stay such: what stands for each of their images is said in its very place.
+def lower_in_text(sights: Sequence[Sight], tree: Json, blocks: BlockFormat, marker: str = SHOWN_BELOW) -> list[Edit]:
+    """Return the edits for texts that must stay texts: words replace each of their images.
 
-    The last one that has moved says where they are.
+    The words for the last image that has moved are `marker`, which says where the images are.
     """
     edits: list[Edit] = []
-    last = max((number for number, sight in enumerate(sights) if has_pixels(sight)), default=-1)
+    last = max((index for index, sight in enumerate(sights) if has_pixels(sight)), default=-1)
     for place, group in groupby(enumerate(sights), key=lambda each: each[1].place):
-        text = at(tree, *place)
+        text = get_at(tree, *place)
         assert isinstance(text, str)
-        words: dict[Path, str] = {}
-        for number, sight in group:
-            shown = marker if number == last else rescue.HERE
-            words[sight.within or ()] = shown if has_pixels(sight) else text_in(block(sight, tree, dialect), "text")
-        edits.append(Replace(place, rescue.worded(text, words)))
+        replacements: dict[JsonPath, str] = {}
+        for index, sight in group:
+            moved = marker if index == last else base64_images.PLACEHOLDER
+            replacements[sight.path_in_text or ()] = (
+                moved if has_pixels(sight) else get_text(build_block(sight, tree, blocks), "text")
+            )
+        edits.append(Replace(place, base64_images.replace_text_images(text, replacements)))
     return edits
 
 
-def moved(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Json]:
-    """The blocks of those that have left their results, each led by the words that name its call."""
+def build_hoisted_blocks(sights: Sequence[Sight], tree: Json, blocks: BlockFormat) -> list[Json]:
+    """Return the blocks of sights that have left their results, each after a label that names its call."""
     content: list[Json] = []
     for sight in sights:
-        # Where a result is the only one that cannot hold its image, nobody knew before that this one would leave it.
-        led = sight.label or (label(sight.call) if sight.call else "")
-        content += [dialect.words(led)] if led else []
-        content.append(unmarked(block(sight, tree, dialect)))
+        # The passes label what a profile moves. A result that itself can't contain images is found only here.
+        label = sight.label or (build_label(sight.call) if sight.call else "")
+        content += [blocks.build_text(label)] if label else []
+        content.append(drop_cache_mark(build_block(sight, tree, blocks)))
     return content
 
 
-def by_run(sights: Iterable[Sight], end_of: Callable[[int], int]) -> Iterator[tuple[int, list[Sight]]]:
-    """The sights of each run of messages, with the index behind the run; `end_of` a message finds that once for a run.
+def sort_by_call(sights: list[Sight], order: Mapping[str, int]) -> list[Sight]:
+    """Return sights in the order of their calls, by the ids of these; sights of unknown calls come last."""
+    return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))
 
-    The sights are in the order of their messages.
+
+def group_by_run(sights: Iterable[Sight], find_end: Callable[[int], int]) -> Iterator[tuple[int, list[Sight]]]:
+    """Yield the sights of each run of messages, with the index after the run.
+
+    `sights` are in the order of their messages. `find_end` returns that index for a message, and is called once a run.
     """
     end, run = -1, list[Sight]()
     for sight in sights:
         if sight.message >= end:
-            found = end_of(sight.message)
-            if run and found != end:
+            run_end = find_end(sight.message)
+            if run and run_end != end:
                 yield end, run
                 run = []
-            end = found
+            end = run_end
         run.append(sight)
     if run:
         yield end, run

@@ -1,8 +1,8 @@
-"""The messages of the AI SDK (`ModelMessage`): where images stand in them, and how their fates are written there.
+"""The messages of the AI SDK (`ModelMessage`): where images are in them, and how their fates are written.
 
-The SDK's providers for Chat Completions write a tool's result into the prompt as text, pixels and all, and no word
-in the messages says which provider will get them. So an image that a tool brought always moves into a user message
-of its own, after the last result of the run: there every provider shows it.
+The SDK's providers for Chat Completions write a tool's result into the prompt as text, with the pixels as base64, and
+nothing in the messages says which provider will get them. So an image of a tool always moves into a user message of its
+own, after the last result of the run: every provider shows it there.
 """
 
 from __future__ import annotations
@@ -11,139 +11,164 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from sightline.model import marks
-from sightline.model.edit import Edit, Insert, Replace
-from sightline.model.fate import Refitted, Shown
+from sightline.model import labels
 from sightline.model.profile import Profile
-from sightline.model.scene import Call, Json, Path, Scene, Sight
-from sightline.model.source import Inline, Link, Opaque, Source
-from sightline.wire.inline import address, inline, picture_in, standard
-from sightline.wire.jsonedits import dumps
-from sightline.wire.lowering import Block, Dialect, by_run, has_pixels, in_place, result
-from sightline.wire.reader import Reader
-from sightline.wire.shape import Texts, at, entries, items, text_in, word_in
+from sightline.model.scene import (
+    Edit,
+    InlineSource,
+    Insert,
+    Json,
+    JsonPath,
+    LinkSource,
+    OpaqueSource,
+    Refitted,
+    Replace,
+    Scene,
+    Shown,
+    Sight,
+    Source,
+    ToolCall,
+)
+from sightline.wire.base64_images import build_inline, parse_image_string, read_image_url, to_standard_base64
+from sightline.wire.json_edits import dump_json
+from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text
+from sightline.wire.lowering import (
+    BlockFormat,
+    group_by_run,
+    has_pixels,
+    lower_in_place,
+    lower_tool_result,
+    sort_by_call,
+)
+from sightline.wire.scene_reader import SceneReader
 
-ITEMS = "messages"
+MESSAGES_KEY = "messages"
 _WEB = ("https://", "http://")
-_UNTOLD = ("", "application/octet-stream")  # media types that say nothing
-_OUTPUT = 5  # steps to the output of a tool's result: messages, message, content, part, output
+_UNKNOWN_TYPES = ("", "application/octet-stream")  # media types that tell nothing
+_OUTPUT_DEPTH = 5  # steps to the output of a tool's result: messages, message, content, part, output
 
 
 def read(tree: Json, texts: Texts) -> Scene:
-    reader = Reader(texts)
-    run: list[Call] = []  # the calls of the results that stand just before
-    for i, message in enumerate(items(tree, ITEMS)):
-        place, content = (ITEMS, i, "content"), at(message, "content")
-        match at(message, "role"):
+    reader = SceneReader(texts)
+    run: list[ToolCall] = []  # the calls of the results just before
+    for i, message in enumerate(get_list(tree, MESSAGES_KEY)):
+        place, content = (MESSAGES_KEY, i, "content"), get_at(message, "content")
+        match get_at(message, "role"):
             case "tool":
-                reader.message("tool")
-                run += [_result(reader, (*place, j), part) for j, part in entries(content)]
+                reader.begin_message("tool")
+                run += [_read_result(reader, (*place, j), part) for j, part in enumerate_objects(content)]
                 continue
             case "assistant":
-                reader.message("assistant")
-                _calls(reader, content)
-                if content == marks.BRIDGE:
+                reader.begin_message("assistant")
+                _read_calls(reader, content)
+                if content == labels.BRIDGE_TEXT:
                     continue
             case "user":
-                reader.heard(place, content, entries(content), _pasted, run, announced=False)
+                reader.read_user_message(
+                    place, content, enumerate_objects(content), _find_pasted_source, run, announced=False
+                )
             case _:
-                reader.message("other")
+                reader.begin_message("other")
         run = []
-    return reader.scene(word_in(tree, "model", texts), stream=False, tools=_tools(at(tree, "tools")))
+    return reader.build_scene(
+        get_name(tree, "model", texts), stream=False, tools=_list_tool_names(get_at(tree, "tools"))
+    )
 
 
-def _tools(offered: Json) -> list[str]:
-    """The SDK names its tools by the keys of an object."""
+def _list_tool_names(offered: Json) -> list[str]:
+    """Return the names of the tools: the keys of an object."""
     return list(offered) if isinstance(offered, dict) else []
 
 
-def _calls(reader: Reader, content: Json) -> None:
-    for _, part in entries(content):
+def _read_calls(reader: SceneReader, content: Json) -> None:
+    for _, part in enumerate_objects(content):
         if part.get("type") == "tool-call":
-            name = word_in(part, "toolName", reader.texts)
-            reader.calling(word_in(part, "toolCallId", reader.texts), name, part.get("input"))
+            name = get_name(part, "toolName", reader.texts)
+            reader.add_call(get_name(part, "toolCallId", reader.texts), name, part.get("input"))
 
 
-def _pasted(part: Block, texts: Texts) -> Source | None:
+def _find_pasted_source(part: Block, texts: Texts) -> Source | None:
     match part:
         case {"type": "image"}:
-            return _source(part.get("image"), _mime(part), texts)
+            return _read_source(part.get("image"), _get_mime(part), texts)
         case {"type": "file"}:
-            return _of_image(part, texts)
+            return _find_image_data(part, texts)
         case _:
             return None
 
 
-def _result(reader: Reader, place: Path, part: Block) -> Call:
-    call = reader.called(part, "toolCallId")
+def _read_result(reader: SceneReader, place: JsonPath, part: Block) -> ToolCall:
+    call = reader.find_call(part, "toolCallId")
     if not call.name:
-        call = replace(call, name=word_in(part, "toolName", reader.texts))
+        call = replace(call, name=get_name(part, "toolName", reader.texts))
     output = (*place, "output", "value")
     match part.get("output") if part.get("type") == "tool-result" else None:
         case {"type": "content", "value": list(value)}:
-            for k, item in entries(value):
-                if (source := _brought(item, reader.texts)) is not None:
-                    reader.brought((*output, k), source, call)
+            for k, item in enumerate_objects(value):
+                if (source := _find_result_source(item, reader.texts)) is not None:
+                    reader.add_tool_image((*output, k), source, call)
                 elif item.get("type") == "text":
-                    reader.said((*output, k, "text"), text_in(item, "text"), call)
+                    reader.read_tool_text((*output, k, "text"), get_text(item, "text"), call)
         case {"type": "text" | "json" | "error-text" | "error-json", "value": value}:
-            reader.said(output, _written(value), call)
+            reader.read_tool_text(output, _write_as_text(value), call)
     return call
 
 
-def _brought(item: Block, texts: Texts) -> Source | None:
-    """An image among what a tool's result holds, under any of the names that the SDK's versions have for it."""
+def _find_result_source(item: Block, texts: Texts) -> Source | None:
+    """Return the image that an item of a tool's result is, under any name that a version of the SDK has for it."""
     match item:
         case {"type": "media" | "image-data" | "file-data" | "file"}:
-            return _of_image(item, texts)
+            return _find_image_data(item, texts)
         case {"type": "image-url", "url": str(url)}:
-            return address(url, texts)
+            return read_image_url(url, texts)
         case {"type": "image-file-id", "fileId": str(reference)}:
-            return Opaque(reference)
+            return OpaqueSource(reference)
         case _:
             return None
 
 
-def _of_image(holder: Block, texts: Texts) -> Source | None:
-    """The data of a file that says to be an image, or says nothing and is one."""
-    mime = _mime(holder)
-    source = _source(holder.get("data"), mime, texts)
+def _find_image_data(holder: Block, texts: Texts) -> Source | None:
+    """Return the data of a file whose media type is an image's, or tells nothing and the data is an image."""
+    mime = _get_mime(holder)
+    source = _read_source(holder.get("data"), mime, texts)
     if mime.startswith("image/"):
         return source
-    return picture_in(source.leaf, texts) if mime in _UNTOLD and isinstance(source, Inline) else None
+    return (
+        parse_image_string(source.leaf, texts) if mime in _UNKNOWN_TYPES and isinstance(source, InlineSource) else None
+    )
 
 
-def _source(data: Json, mime: str, texts: Texts) -> Source | None:
-    """Text is base64, a data URL or an address; newer versions say which."""
+def _read_source(data: Json, mime: str, texts: Texts) -> Source | None:
+    """Return the source in a field that is base64, a data URL or an address; newer versions say which."""
     match data:
         case {"type": "data", "data": str(text)}:
-            return inline(mime, text, texts)
+            return build_inline(mime, text, texts)
         case {"type": "url", "url": str(text)} | str(text):
-            elsewhere = text.startswith(_WEB) or text[:5].lower() == "data:"
-            return address(text, texts) if elsewhere else inline(mime, text, texts)
-        case _:  # a program's own bytes, which no JSON holds
+            is_url = text.startswith(_WEB) or text[:5].lower() == "data:"
+            return read_image_url(text, texts) if is_url else build_inline(mime, text, texts)
+        case _:  # raw bytes of a program, which aren't JSON
             return None
 
 
-def _mime(holder: Block) -> str:
-    return (text_in(holder, "mediaType") or text_in(holder, "mimeType")).strip().lower()
+def _get_mime(holder: Block) -> str:
+    return (get_text(holder, "mediaType") or get_text(holder, "mimeType")).strip().lower()
 
 
-def _written(value: Json) -> str:
-    """What a tool answered, as text; nothing for objects that JSON has no words for."""
+def _write_as_text(value: Json) -> str:
+    """Return a tool's output as text; an empty one for objects that JSON can't express."""
     if isinstance(value, str):
         return value
     try:
-        return dumps(value)
+        return dump_json(value)
     except (TypeError, ValueError, RecursionError):
         return ""
 
 
-def _image(mime: str, data: str) -> Block:
+def _build_image(mime: str, data: str) -> Block:
     return {"type": "image", "image": data, "mediaType": mime}
 
 
-def _recoded(old: Block, mime: str, data: str) -> Block:
+def _replace_image(old: Block, mime: str, data: str) -> Block:
     kept = {key: value for key, value in old.items() if key != "mimeType"}
     match old:
         case {"type": "image"}:
@@ -154,79 +179,85 @@ def _recoded(old: Block, mime: str, data: str) -> Block:
             return {**kept, "data": data, "mediaType": mime}
 
 
-DIALECT = Dialect(words=lambda text: {"type": "text", "text": text}, pixels=_image, recoded=_recoded)
+BLOCKS = BlockFormat(
+    build_text=lambda text: {"type": "text", "text": text}, build_image=_build_image, replace_image=_replace_image
+)
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    edits = in_place([sight for sight in scene.sights if not sight.held], tree, DIALECT)
-    # What only a provider can open has no form as an image of a user: it stays where the tool put it.
-    held = [sight for sight in scene.sights if sight.held and not _stays(sight)]
-    for place, group in groupby(held, key=lambda sight: sight.place[:_OUTPUT]):
-        edits += _neutral(place, list(group), tree)
-    leaving = [sight for sight in held if has_pixels(sight)]
-    for end, run in by_run(leaving, lambda message: _run_end(message, tree)):
+    edits = lower_in_place([sight for sight in scene.sights if not sight.is_in_tool_result], tree, BLOCKS)
+    # A user message can't contain an image that only a provider can open: it stays where the tool put it.
+    in_results = [sight for sight in scene.sights if sight.is_in_tool_result and not _stays(sight)]
+    for place, group in groupby(in_results, key=lambda sight: sight.place[:_OUTPUT_DEPTH]):
+        edits += _lower_output(place, list(group), tree)
+    leaving = [sight for sight in in_results if has_pixels(sight)]
+    for end, run in group_by_run(leaving, lambda message: _find_run_end(message, tree)):
         if profile.tool_images == "bridge":
-            edits.append(Insert((ITEMS, end), {"role": "assistant", "content": marks.BRIDGE}))
-        shown = [part for sight in _in_call_order(run, tree) for part in _moved(sight, tree)]
-        edits.append(Insert((ITEMS, end), {"role": "user", "content": shown}))
+            edits.append(Insert((MESSAGES_KEY, end), {"role": "assistant", "content": labels.BRIDGE_TEXT}))
+        shown = [part for sight in _sort_by_call(run, tree) for part in _build_user_image(sight, tree)]
+        edits.append(Insert((MESSAGES_KEY, end), {"role": "user", "content": shown}))
     return edits
 
 
 def _stays(sight: Sight) -> bool:
-    return isinstance(sight.source, Opaque) and has_pixels(sight)
+    return isinstance(sight.source, OpaqueSource) and has_pixels(sight)
 
 
-def _neutral(place: Path, sights: Sequence[Sight], tree: Json) -> list[Edit]:
-    """The output of a tool's result without its pixels."""
-    output = at(tree, *place)
+def _lower_output(place: JsonPath, sights: Sequence[Sight], tree: Json) -> list[Edit]:
+    """Return the edits that take the pixels out of a tool's output."""
+    output = get_at(tree, *place)
     assert isinstance(output, dict)
     if output.get("type") == "content":
-        return result((*place, "value"), sights, tree, DIALECT, hoist=True)
-    # A text, or an object that the SDK writes out as one: it is taken apart as such.
-    text: Json = {"value": _written(output.get("value"))}
-    (edit,) = result(("value",), [replace(s, place=("value",)) for s in sights], text, DIALECT, hoist=True)
-    assert isinstance(edit, Replace), "it is a text"
+        return lower_tool_result((*place, "value"), sights, tree, BLOCKS, hoist=True)
+    # A text, or an object that the SDK writes out as text: it is split like one.
+    text: Json = {"value": _write_as_text(output.get("value"))}
+    (edit,) = lower_tool_result(("value",), [replace(s, place=("value",)) for s in sights], text, BLOCKS, hoist=True)
+    assert isinstance(edit, Replace), "a text is replaced"
     failed = str(output.get("type")).startswith("error-")
     match edit.value:
         case list(parts) if not failed:
             return [Replace(place, {**output, "type": "content", "value": parts})]
-        case list(parts):  # only a text can say that the tool has failed
-            value = "\n".join(text_in(part, "text") for part in parts)
+        case list(parts):  # only a text can report that the tool has failed
+            value = "\n".join(get_text(part, "text") for part in parts)
         case other:
             value = str(other)
     return [Replace(place, {**output, "type": "error-text" if failed else "text", "value": value})]
 
 
-def _moved(sight: Sight, tree: Json) -> list[Json]:
-    """An image as a user shows it, led by the words that name its call."""
-    lead: list[Json] = [DIALECT.words(sight.label)] if sight.label else []
-    own = at(tree, *sight.place) if sight.within is None else None
-    options = at(own, "providerOptions")
-    beside: Block = {} if options is None else {"providerOptions": options}
+def _build_user_image(sight: Sight, tree: Json) -> list[Json]:
+    """Return the parts of an image in a user message: a label that names its call, and the image."""
+    lead: list[Json] = [BLOCKS.build_text(sight.label)] if sight.label else []
+    own = get_at(tree, *sight.place) if sight.path_in_text is None else None
+    options = get_at(own, "providerOptions")
+    extra: Block = {} if options is None else {"providerOptions": options}
     match sight.fate, sight.source:
         case Refitted(image=image), _:
-            part = _image(image.mime, image.base64)
-        case fate, Inline() as source:
-            known = fate.mime if isinstance(fate, Shown) and fate.mime else source.declared
-            part = _image(known, standard(source))
+            part = _build_image(image.mime, image.base64)
+        case fate, InlineSource() as source:
+            known = fate.mime if isinstance(fate, Shown) and fate.mime else source.declared_mime
+            part = _build_image(known, to_standard_base64(source))
         case _, source:
-            assert isinstance(source, Link), "the rest stays"
+            assert isinstance(source, LinkSource), "an opaque source stays in its result"
             part = {"type": "image", "image": source.url}
-    return [*lead, {**part, **beside}]
+    return [*lead, {**part, **extra}]
 
 
-def _run_end(message: int, tree: Json) -> int:
-    """The index just after the run of tool messages in which this one stands."""
+def _find_run_end(message: int, tree: Json) -> int:
+    """Return the index just after the run of tool messages that contains this one."""
     end = message
-    while at(tree, ITEMS, end, "role") == "tool":
+    while get_at(tree, MESSAGES_KEY, end, "role") == "tool":
         end += 1
     return end
 
 
-def _in_call_order(sights: list[Sight], tree: Json) -> list[Sight]:
+def _sort_by_call(sights: list[Sight], tree: Json) -> list[Sight]:
     start = sights[0].message
-    while start > 0 and at(tree, ITEMS, start, "role") == "tool":
+    while start > 0 and get_at(tree, MESSAGES_KEY, start, "role") == "tool":
         start -= 1
-    calls = (part for _, part in entries(at(tree, ITEMS, start, "content")) if part.get("type") == "tool-call")
-    order = {text_in(call, "toolCallId"): index for index, call in enumerate(calls)}
-    return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))
+    calls = (
+        part
+        for _, part in enumerate_objects(get_at(tree, MESSAGES_KEY, start, "content"))
+        if part.get("type") == "tool-call"
+    )
+    order = {get_text(call, "toolCallId"): index for index, call in enumerate(calls)}
+    return sort_by_call(sights, order)

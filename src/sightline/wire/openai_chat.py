@@ -1,160 +1,199 @@
-"""The OpenAI Chat Completions wire: where images stand in a request, and how their fates are written there.
+"""The OpenAI Chat Completions wire: where images are in a request, how their fates are written, and its errors.
 
-A tool message of this wire carries text alone. An image in one moves into a user message of its own, after the
-last tool message of the run (never between two of them: each call must be answered before anybody else speaks).
+A tool message of this wire can contain text only. An image in one moves into a user message of its own, after the last
+tool message of the run. It is never put between two of them: each call must be answered before another role speaks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from sightline.model import marks
-from sightline.model.edit import Edit, Insert
+from sightline.model import labels
 from sightline.model.profile import Profile
-from sightline.model.scene import Call, Json, Path, Scene, Sight
-from sightline.model.source import Inline, Opaque, Source
+from sightline.model.scene import (
+    Edit,
+    InlineSource,
+    Insert,
+    Json,
+    JsonPath,
+    OpaqueSource,
+    Scene,
+    Sight,
+    Source,
+    ToolCall,
+)
 from sightline.wire import anthropic, content_blocks
-from sightline.wire.inline import address, pictured
-from sightline.wire.lowering import Block, Dialect, by_run, has_pixels, in_place, moved, result
-from sightline.wire.reader import Reader
-from sightline.wire.rescue import announces
-from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, value_in, word_in
+from sightline.wire.base64_images import announces_images, read_image_data_url, read_image_url
+from sightline.wire.json_tree import (
+    Block,
+    Texts,
+    enumerate_objects,
+    get_at,
+    get_list,
+    get_name,
+    get_text,
+    get_value,
+    parse_arguments,
+)
+from sightline.wire.lowering import (
+    BlockFormat,
+    build_hoisted_blocks,
+    group_by_run,
+    has_pixels,
+    lower_in_place,
+    lower_tool_result,
+    sort_by_call,
+)
+from sightline.wire.scene_reader import SceneReader
+from sightline.wire.sse import write_event
 
 PATHS = ("/v1/chat/completions", "/chat/completions")
-HEAD = ("tools",)
-ITEMS = "messages"
-_TOOLS = ("tool", "function")
+HEAD_KEYS = ("tools",)
+MESSAGES_KEY = "messages"
+_TOOL_ROLES = ("tool", "function")
 
 
 def read(tree: Json, texts: Texts) -> Scene:
-    reader = Reader(texts)
-    run: list[Call] = []  # the calls of the tool messages that stand just before
-    announced = False  # … one of which says that images will follow without a word
-    for i, message in enumerate(items(tree, ITEMS)):
-        place = (ITEMS, i, "content")
-        match value_in(message, "role"):
+    reader = SceneReader(texts)
+    run: list[ToolCall] = []  # the calls of the tool messages just before
+    announced = False  # one of these says that its images follow in a message without text
+    for i, message in enumerate(get_list(tree, MESSAGES_KEY)):
+        place = (MESSAGES_KEY, i, "content")
+        match get_value(message, "role"):
             case "tool" | "function":
-                run.append(reader.called(message, "tool_call_id"))
-                announced = _tool(reader, place, message, run[-1]) or announced
+                run.append(reader.find_call(message, "tool_call_id"))
+                announced = _read_result(reader, place, message, run[-1]) or announced
                 continue
             case "assistant":
-                reader.message("assistant")
-                _calls(reader, value_in(message, "tool_calls"))
+                reader.begin_message("assistant")
+                _read_calls(reader, get_value(message, "tool_calls"))
             case "user":
-                content = value_in(message, "content")
-                reader.heard(place, content, _parts(content), _source, run, announced=announced)
+                content = get_value(message, "content")
+                reader.read_user_message(
+                    place, content, _enumerate_parts(content), _find_source, run, announced=announced
+                )
             case _:
-                reader.message("other")
-                content = value_in(message, "content")
-                for j, part in _parts(content):
-                    if (source := _source(part, texts)) is not None:
-                        reader.pasted(place if isinstance(content, dict) else (*place, j), source)
+                reader.begin_message("other")
+                content = get_value(message, "content")
+                for j, part in _enumerate_parts(content):
+                    if (source := _find_source(part, texts)) is not None:
+                        reader.add_pasted_image(place if isinstance(content, dict) else (*place, j), source)
         run, announced = [], False
-    tools = (word_in(tool.get("function"), "name", texts) for _, tool in entries(at(tree, "tools")))
-    return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
+    tools = (get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(get_at(tree, "tools")))
+    return reader.build_scene(get_name(tree, "model", texts), stream=get_at(tree, "stream") is True, tools=tools)
 
 
-def _calls(reader: Reader, made: Json) -> None:
-    for _, call in entries(made):
+def _read_calls(reader: SceneReader, calls: Json) -> None:
+    for _, call in enumerate_objects(calls):
         function = call.get("function")
-        arguments = parsed(text_in(function, "arguments"), reader.texts)
-        reader.calling(word_in(call, "id", reader.texts), word_in(function, "name", reader.texts), arguments)
+        arguments = parse_arguments(get_text(function, "arguments"), reader.texts)
+        reader.add_call(get_name(call, "id", reader.texts), get_name(function, "name", reader.texts), arguments)
 
 
-def _tool(reader: Reader, place: Path, message: Json, call: Call) -> bool:
-    """A tool's result; whether it says that its images stand in the following message."""
-    reader.message("tool")
-    content = value_in(message, "content")
+def _read_result(reader: SceneReader, place: JsonPath, message: Json, call: ToolCall) -> bool:
+    """Read a tool's result; return whether it says that its images are in the following message."""
+    reader.begin_message("tool")
+    content = get_value(message, "content")
     if isinstance(content, str):
-        reader.said(place, content, call)
-        return announces(content)
+        reader.read_tool_text(place, content, call)
+        return announces_images(content)
     announced = False
-    for j, part in _parts(content):
-        here = place if isinstance(content, dict) else (*place, j)
-        if (source := _source(part, reader.texts) or _foreign(part, reader.texts)) is not None:
-            reader.brought(here, source, call)
+    for j, part in _enumerate_parts(content):
+        part_place = place if isinstance(content, dict) else (*place, j)
+        if (source := _find_source(part, reader.texts) or _find_foreign_source(part, reader.texts)) is not None:
+            reader.add_tool_image(part_place, source, call)
         elif part.get("type") == "text":
-            reader.said((*here, "text"), text_in(part, "text"), call)
-        announced = announced or announces(text_in(part, "text"))
+            reader.read_tool_text((*part_place, "text"), get_text(part, "text"), call)
+        announced = announced or announces_images(get_text(part, "text"))
     return announced
 
 
-def _parts(content: Json) -> list[tuple[int, Block]]:
-    """Some write a part alone where a list of parts is meant."""
-    return [(0, content)] if isinstance(content, dict) else entries(content)
+def _enumerate_parts(content: Json) -> list[tuple[int, Block]]:
+    """Return the parts with their indexes; some clients write one part instead of a list."""
+    return [(0, content)] if isinstance(content, dict) else enumerate_objects(content)
 
 
-def _source(part: Block, texts: Texts) -> Source | None:
+def _find_source(part: Block, texts: Texts) -> Source | None:
     kind = part.get("type")
     if kind == "file":
-        return pictured(value_in(part.get("file"), "file_data"), texts)
+        return read_image_data_url(get_value(part.get("file"), "file_data"), texts)
     if kind != "image_url":
         return None
-    held = part.get("image_url")
-    if isinstance(url := value_in(held, "url") if isinstance(held, dict) else held, str):
-        return address(url, texts)
-    if isinstance(reference := value_in(held, "file_id"), str):
-        return Opaque(reference)
+    image_url = part.get("image_url")
+    if isinstance(url := get_value(image_url, "url") if isinstance(image_url, dict) else image_url, str):
+        return read_image_url(url, texts)
+    if isinstance(reference := get_value(image_url, "file_id"), str):
+        return OpaqueSource(reference)
     return None
 
 
-def _foreign(part: Block, texts: Texts) -> Source | None:
-    """Some pass on what a tool brought as it came: in a block of MCP, or of the Messages wire."""
-    found = content_blocks.source(part, texts) or (
-        anthropic.source(part, texts) if part.get("type") == "image" else None
+def _find_foreign_source(part: Block, texts: Texts) -> Source | None:
+    """Return the image of a block of MCP or of the Messages wire: some clients pass on what a tool returned."""
+    found = content_blocks.find_source(part, texts) or (
+        anthropic.find_source(part, texts) if part.get("type") == "image" else None
     )
-    return found if isinstance(found, Inline) else None
+    return found if isinstance(found, InlineSource) else None
 
 
-def _recoded(old: Block, mime: str, data: str) -> Block:
+def _replace_image(old: Block, mime: str, data: str) -> Block:
     url: Json = f"data:{mime};base64,{data}"
     if isinstance(file := old.get("file"), dict):
         return {**old, "file": {**file, "file_data": url}}
-    held = old.get("image_url")
-    return {**old, "image_url": {**held, "url": url} if isinstance(held, dict) else url}
+    image_url = old.get("image_url")
+    return {**old, "image_url": {**image_url, "url": url} if isinstance(image_url, dict) else url}
 
 
-DIALECT = Dialect(
-    words=lambda text: {"type": "text", "text": text},
-    pixels=lambda mime, data: _recoded({"type": "image_url", "image_url": {}}, mime, data),
-    recoded=_recoded,
-    knows=lambda part: at(part, "type") in ("image_url", "file"),
+BLOCKS = BlockFormat(
+    build_text=lambda text: {"type": "text", "text": text},
+    build_image=lambda mime, data: _replace_image({"type": "image_url", "image_url": {}}, mime, data),
+    replace_image=_replace_image,
+    accepts=lambda part: get_at(part, "type") in ("image_url", "file"),
 )
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.tool_images != "native"
-    held = [sight for sight in scene.sights if sight.held]
-    standing = [sight for sight in scene.sights if not sight.held]
-    edits = in_place([sight for sight in standing if sight.place[-1] != "content"], tree, DIALECT)
-    for alone in (sight for sight in standing if sight.place[-1] == "content"):
-        edits += result(alone.place, [alone], tree, DIALECT, hoist=False)
-    for message, group in groupby(held, key=lambda sight: sight.message):
-        edits += result((ITEMS, message, "content"), list(group), tree, DIALECT, hoist=hoist)
-    said = items(tree, ITEMS)
-    leaving = filter(has_pixels, held) if hoist else ()
-    for end, run in by_run(leaving, lambda message: _run_end(message, said)):
+    in_results = [sight for sight in scene.sights if sight.is_in_tool_result]
+    others = [sight for sight in scene.sights if not sight.is_in_tool_result]
+    edits = lower_in_place([sight for sight in others if sight.place[-1] != "content"], tree, BLOCKS)
+    for single in (sight for sight in others if sight.place[-1] == "content"):
+        edits += lower_tool_result(single.place, [single], tree, BLOCKS, hoist=False)
+    for message, group in groupby(in_results, key=lambda sight: sight.message):
+        edits += lower_tool_result((MESSAGES_KEY, message, "content"), list(group), tree, BLOCKS, hoist=hoist)
+    messages = get_list(tree, MESSAGES_KEY)
+    leaving = filter(has_pixels, in_results) if hoist else ()
+    for end, run in group_by_run(leaving, lambda message: _find_run_end(message, messages)):
         if profile.tool_images == "bridge":
-            edits.append(Insert((ITEMS, end), {"role": "assistant", "content": marks.BRIDGE}))
-        shown = moved(_in_call_order(run, said), tree, DIALECT)
-        edits.append(Insert((ITEMS, end), {"role": "user", "content": shown}))
+            edits.append(Insert((MESSAGES_KEY, end), {"role": "assistant", "content": labels.BRIDGE_TEXT}))
+        shown = build_hoisted_blocks(_sort_by_call(run, messages), tree, BLOCKS)
+        edits.append(Insert((MESSAGES_KEY, end), {"role": "user", "content": shown}))
     return edits
 
 
-def _run_end(message: int, said: Sequence[Json]) -> int:
-    """The index just after the run of tool messages in which this one stands."""
+def _find_run_end(message: int, messages: Sequence[Json]) -> int:
+    """Return the index just after the run of tool messages that contains this one."""
     end = message
-    while end < len(said) and value_in(said[end], "role") in _TOOLS:
+    while end < len(messages) and get_value(messages[end], "role") in _TOOL_ROLES:
         end += 1
     return end
 
 
-def _in_call_order(sights: list[Sight], said: Sequence[Json]) -> list[Sight]:
+def _sort_by_call(sights: list[Sight], messages: Sequence[Json]) -> list[Sight]:
     if len(sights) == 1:
         return sights
     start = sights[0].message
-    while start > 0 and value_in(said[start], "role") in _TOOLS:
+    while start > 0 and get_value(messages[start], "role") in _TOOL_ROLES:
         start -= 1
-    order = {text_in(call, "id"): index for index, call in entries(value_in(said[start], "tool_calls"))}
-    return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))
+    order = {get_text(call, "id"): index for index, call in enumerate_objects(get_value(messages[start], "tool_calls"))}
+    return sort_by_call(sights, order)
+
+
+def make_error(kind: str) -> Callable[[str], Json]:
+    # The message comes first: some agents show the raw body.
+    return lambda message: {"error": {"message": message, "type": kind, "param": None, "code": "sightline"}}
+
+
+def write_error(message: str) -> bytes:
+    """Return the event that reports an error in a stream."""
+    return write_event("", make_error("server_error")(message))

@@ -1,224 +1,275 @@
-"""The OpenAI Responses wire: where images stand in a request, and how their fates are written there.
+"""The OpenAI Responses wire: where images are in a request, how their fates are written, and its errors.
 
-A conversation is a flat list of items here: what the assistant thinks, says and calls are items of their own, and a
-thought must stay directly before what it led to. An output takes images; where an upstream's does not, they move
-into a user message behind the run of outputs.
+A conversation is a flat list of items here. Reasoning, text and calls of the assistant are items of their own, and
+reasoning must stay directly before the item that it led to. An output can contain images; if an upstream doesn't accept
+them there, they move into a user message after the run of outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from sightline.model import marks
-from sightline.model.edit import Edit, Insert
+from sightline.model import labels
 from sightline.model.profile import Profile
-from sightline.model.scene import Call, Json, Path, Scene, Sight
-from sightline.model.source import Opaque, Source
-from sightline.wire.inline import address, pictured
-from sightline.wire.lowering import Block, Dialect, by_run, has_pixels, in_place, in_words, moved, result
-from sightline.wire.reader import Reader, is_said
-from sightline.wire.rescue import announces
-from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, value_in, word_in
+from sightline.model.scene import Edit, Insert, Json, JsonPath, OpaqueSource, Scene, Sight, Source, ToolCall
+from sightline.wire.base64_images import announces_images, read_image_data_url, read_image_url
+from sightline.wire.json_tree import (
+    Block,
+    Texts,
+    enumerate_objects,
+    get_at,
+    get_list,
+    get_name,
+    get_text,
+    get_value,
+    parse_arguments,
+)
+from sightline.wire.lowering import (
+    BlockFormat,
+    build_hoisted_blocks,
+    group_by_run,
+    has_pixels,
+    lower_in_place,
+    lower_in_text,
+    lower_tool_result,
+    sort_by_call,
+)
+from sightline.wire.scene_reader import SceneReader, is_from_person
+from sightline.wire.sse import write_event
 
 PATHS = ("/v1/responses", "/responses", "/v1/responses/compact", "/responses/compact")
-COUNTS = ("/v1/responses/input_tokens", "/responses/input_tokens")
-HEAD = ("tools", "instructions")
-ITEMS = "input"
+COUNTING_PATHS = ("/v1/responses/input_tokens", "/responses/input_tokens")
+HEAD_KEYS = ("tools", "instructions")
+MESSAGES_KEY = "input"
 
-# In a message an image has to name its detail, in an output it need not; this is what is taken where none is named.
+# An image in a message must name its detail, one in an output need not. This is the default.
 _DETAIL: Block = {"detail": "auto"}
-_ELSEWHERE = ("previous_response_id", "conversation")  # what names a part of the conversation that OpenAI holds
-_LISTS = ("function_call_output", "custom_tool_call_output")  # of the outputs that may be text, those that need not
-_FILE = "input_file"
-_REMOTE = "mcp_call"  # a call with what came of it, made by the provider itself
-_STREAMS = ("stdout", "stderr")  # the texts of what a shell brought
-_SPOKEN = ("reasoning", "image_generation_call", "web_search_call", "file_search_call", "code_interpreter_call")
+# These refer to a part of the conversation that OpenAI has stored.
+_STORED_KEYS = ("previous_response_id", "conversation")
+_LIST_OUTPUTS = ("function_call_output", "custom_tool_call_output")  # their output may be a text or a list
+_FILE_PART = "input_file"
+_REMOTE_CALL = "mcp_call"  # a call that the provider itself has made, with its result
+_SHELL_TEXTS = ("stdout", "stderr")  # the texts of a shell's output
+_ASSISTANT_TYPES = (
+    "reasoning",
+    "image_generation_call",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+)
 
 
 def read(tree: Json, texts: Texts) -> Scene:
-    reader = Reader(texts)
-    if isinstance(words := at(tree, ITEMS), str):
-        reader.message("user", opens=is_said([words]))
-    run: list[Call] = []  # the calls of the outputs that stand just before
-    announced = False  # … one of which says that images will follow without a word
-    offered = [at(tree, "tools")]
-    for i, item in enumerate(items(tree, ITEMS)):
-        kind = _kind(item)
+    reader = SceneReader(texts)
+    if isinstance(words := get_at(tree, MESSAGES_KEY), str):
+        reader.begin_message("user", opens=is_from_person([words]))
+    run: list[ToolCall] = []  # the calls of the outputs just before
+    announced = False  # one of these says that its images follow in a message without text
+    offered = [get_at(tree, "tools")]
+    for i, item in enumerate(get_list(tree, MESSAGES_KEY)):
+        kind = _get_type(item)
         if kind == "additional_tools":
-            offered.append(value_in(item, "tools"))
+            offered.append(get_value(item, "tools"))
         if kind.endswith("_output"):
-            run.append(reader.called(item, "call_id"))
-            announced = _output(reader, (ITEMS, i, "output"), kind, item, run[-1]) or announced
+            run.append(reader.find_call(item, "call_id"))
+            announced = _read_output(reader, (MESSAGES_KEY, i, "output"), kind, item, run[-1]) or announced
             continue
-        _item(reader, (ITEMS, i, "content"), kind, item, run, announced)
+        _read_item(reader, (MESSAGES_KEY, i, "content"), kind, item, run, announced)
         run, announced = [], False
-    partial = any(at(tree, key) is not None for key in _ELSEWHERE)
-    model, stream = word_in(tree, "model", texts), at(tree, "stream") is True
-    return reader.scene(model, stream=stream, tools=_tools(offered, texts), partial=partial)
+    partial = any(get_at(tree, key) is not None for key in _STORED_KEYS)
+    model, stream = get_name(tree, "model", texts), get_at(tree, "stream") is True
+    return reader.build_scene(model, stream=stream, tools=_list_tool_names(offered, texts), partial=partial)
 
 
-def _kind(item: Json) -> str:
-    """The type of an item; a message may come without one."""
-    return text_in(item, "type") or ("message" if value_in(item, "role") is not None else "")
+def _get_type(item: Json) -> str:
+    """Return the type of an item; a message may come without one."""
+    return get_text(item, "type") or ("message" if get_value(item, "role") is not None else "")
 
 
 def _is_output(item: Json) -> bool:
-    return _kind(item).endswith("_output")
+    return _get_type(item).endswith("_output")
 
 
 def _is_call(item: Json) -> bool:
-    return _kind(item).endswith("_call") and isinstance(value_in(item, "call_id"), str)
+    return _get_type(item).endswith("_call") and isinstance(get_value(item, "call_id"), str)
 
 
-def _is_spoken(item: Json) -> bool:
-    return _is_call(item) or _kind(item) in (*_SPOKEN, _REMOTE) or at(item, "role") == "assistant"
+def _is_from_assistant(item: Json) -> bool:
+    return _is_call(item) or _get_type(item) in (*_ASSISTANT_TYPES, _REMOTE_CALL) or get_at(item, "role") == "assistant"
 
 
-def _item(reader: Reader, place: Path, kind: str, item: Json, run: list[Call], announced: bool) -> None:
+def _read_item(
+    reader: SceneReader, place: JsonPath, kind: str, item: Json, calls: list[ToolCall], announced: bool
+) -> None:
     if kind.endswith("_call") and _is_call(item):
-        reader.message("assistant")
-        arguments = parsed(text_in(item, "arguments"), reader.texts)
-        reader.calling(word_in(item, "call_id", reader.texts), word_in(item, "name", reader.texts), arguments)
-    elif kind == _REMOTE:
-        reader.message("assistant")
-        own, arguments = word_in(item, "id", reader.texts), parsed(text_in(item, "arguments"), reader.texts)
-        reader.calling(own, word_in(item, "name", reader.texts), arguments)
-        reader.said((*place[:-1], "output"), text_in(item, "output"), reader.calls[own])
-    elif (role := value_in(item, "role")) == "assistant" or kind in _SPOKEN:
-        reader.message("assistant")
+        reader.begin_message("assistant")
+        arguments = parse_arguments(get_text(item, "arguments"), reader.texts)
+        reader.add_call(get_name(item, "call_id", reader.texts), get_name(item, "name", reader.texts), arguments)
+    elif kind == _REMOTE_CALL:
+        reader.begin_message("assistant")
+        own, arguments = get_name(item, "id", reader.texts), parse_arguments(get_text(item, "arguments"), reader.texts)
+        reader.add_call(own, get_name(item, "name", reader.texts), arguments)
+        reader.read_tool_text((*place[:-1], "output"), get_text(item, "output"), reader.calls[own])
+    elif (role := get_value(item, "role")) == "assistant" or kind in _ASSISTANT_TYPES:
+        reader.begin_message("assistant")
     elif role == "user" and kind == "message":
-        content = value_in(item, "content")
-        reader.heard(place, content, entries(content), _source, run, announced=announced)
+        content = get_value(item, "content")
+        reader.read_user_message(place, content, enumerate_objects(content), _find_source, calls, announced=announced)
     else:
-        reader.message("other")
-        for j, part in entries(value_in(item, "content")):
-            if (source := _source(part, reader.texts)) is not None:
-                reader.pasted((*place, j), source)
+        reader.begin_message("other")
+        for j, part in enumerate_objects(get_value(item, "content")):
+            if (source := _find_source(part, reader.texts)) is not None:
+                reader.add_pasted_image((*place, j), source)
 
 
-def _output(reader: Reader, place: Path, kind: str, item: Json, call: Call) -> bool:
-    """What a tool brought; whether it says that its images stand in the following message."""
-    reader.message("tool")
-    output = value_in(item, "output")
+def _read_output(reader: SceneReader, place: JsonPath, kind: str, item: Json, call: ToolCall) -> bool:
+    """Read a tool's output; return whether it says that its images are in the following message."""
+    reader.begin_message("tool")
+    output = get_value(item, "output")
     if kind == "computer_call_output":
-        if isinstance(output, dict) and (source := _source(output, reader.texts)):
-            reader.brought(place, source, call, fixed=True)
+        if isinstance(output, dict) and (source := _find_source(output, reader.texts)):
+            reader.add_tool_image(place, source, call, fixed=True)
     elif isinstance(output, str):
-        reader.said(place, output, call)
-        return announces(output)
+        reader.read_tool_text(place, output, call)
+        return announces_images(output)
     elif kind == "shell_call_output":
-        for k, part in entries(output):
-            for stream in _STREAMS:
-                reader.said((*place, k, stream), text_in(part, stream), call)
+        for k, part in enumerate_objects(output):
+            for stream in _SHELL_TEXTS:
+                reader.read_tool_text((*place, k, stream), get_text(part, stream), call)
         return False
     announced = False
-    for k, part in entries(output):
-        if (source := _source(part, reader.texts)) is not None:
-            reader.brought((*place, k), source, call)
+    for k, part in enumerate_objects(output):
+        if (source := _find_source(part, reader.texts)) is not None:
+            reader.add_tool_image((*place, k), source, call)
         elif part.get("type") == "input_text":
-            reader.said((*place, k, "text"), text_in(part, "text"), call)
-        announced = announced or announces(text_in(part, "text"))
+            reader.read_tool_text((*place, k, "text"), get_text(part, "text"), call)
+        announced = announced or announces_images(get_text(part, "text"))
     return announced
 
 
-def _source(part: Block, texts: Texts) -> Source | None:
+def _find_source(part: Block, texts: Texts) -> Source | None:
     kind = part.get("type")
-    if kind == _FILE:
-        return pictured(part.get("file_data"), texts)
+    if kind == _FILE_PART:
+        return read_image_data_url(part.get("file_data"), texts)
     if kind not in ("input_image", "computer_screenshot"):
         return None
     if isinstance(url := part.get("image_url"), str):
-        return address(url, texts)
+        return read_image_url(url, texts)
     if isinstance(reference := part.get("file_id"), str):
-        return Opaque(reference)
+        return OpaqueSource(reference)
     return None
 
 
-def _tools(offered: Sequence[Json], texts: Texts) -> Iterator[str]:
-    """The names of the tools: at the top, in items that bring more of them, and inside namespaces.
+def _list_tool_names(offered: Sequence[Json], texts: Texts) -> Iterator[str]:
+    """Yield the names of the tools: of the request, of items that add tools, and of namespaces.
 
-    A call names what is inside a namespace without it; with it, as other wires write it, one knows whose tool it is.
+    A call names a tool of a namespace without it. The full name, as other wires write it, tells whose tool it is.
     """
     for tools in offered:
-        for _, tool in entries(tools):
-            yield (space := word_in(tool, "name", texts))
-            for _, inner in entries(tool.get("tools")):
-                yield (name := word_in(inner, "name", texts))
+        for _, tool in enumerate_objects(tools):
+            yield (space := get_name(tool, "name", texts))
+            for _, inner in enumerate_objects(tool.get("tools")):
+                yield (name := get_name(inner, "name", texts))
                 yield f"{space.rstrip('_')}__{name}"
 
 
-def _recoded(old: Block, mime: str, data: str) -> Block:
-    return {**old, "file_data" if old.get("type") == _FILE else "image_url": f"data:{mime};base64,{data}"}
+def _replace_image(old: Block, mime: str, data: str) -> Block:
+    return {**old, "file_data" if old.get("type") == _FILE_PART else "image_url": f"data:{mime};base64,{data}"}
 
 
-DIALECT = Dialect(
-    words=lambda text: {"type": "input_text", "text": text},
-    pixels=lambda mime, data: _recoded({"type": "input_image", **_DETAIL}, mime, data),
-    recoded=_recoded,
+BLOCKS = BlockFormat(
+    build_text=lambda text: {"type": "input_text", "text": text},
+    build_image=lambda mime, data: _replace_image({"type": "input_image", **_DETAIL}, mime, data),
+    replace_image=_replace_image,
 )
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.tool_images != "native"
-    held = [sight for sight in scene.sights if sight.held and not sight.fixed]
-    edits = in_place([sight for sight in scene.sights if not sight.held or sight.fixed], tree, DIALECT)
-    said = items(tree, ITEMS)
+    in_results = [sight for sight in scene.sights if sight.is_in_tool_result and not sight.pixels_only]
+    edits = lower_in_place(
+        [sight for sight in scene.sights if not sight.is_in_tool_result or sight.pixels_only], tree, BLOCKS
+    )
+    items = get_list(tree, MESSAGES_KEY)
     leaving: list[Sight] = []
-    for message, group in groupby(held, key=lambda sight: sight.message):
-        brought, is_text = list(group), _is_text(said[message])
+    for message, group in groupby(in_results, key=lambda sight: sight.message):
+        group_sights, is_text = list(group), _must_be_text(items[message])
         if is_text:
-            edits += in_words(brought, tree, DIALECT)
+            edits += lower_in_text(group_sights, tree, BLOCKS)
         else:
-            edits += result((ITEMS, message, "output"), brought, tree, DIALECT, hoist=hoist)
-        leaving += filter(has_pixels, brought) if hoist or is_text else ()
-    order = _call_order(said) if len(leaving) > 1 else {}
-    for end, run in by_run(leaving, lambda message: _run_end(message, said)):
+            edits += lower_tool_result((MESSAGES_KEY, message, "output"), group_sights, tree, BLOCKS, hoist=hoist)
+        leaving += filter(has_pixels, group_sights) if hoist or is_text else ()
+    order = _number_calls(items) if len(leaving) > 1 else {}
+    for end, run in group_by_run(leaving, lambda message: _find_run_end(message, items)):
         if profile.tool_images == "bridge":
-            edits.append(Insert((ITEMS, end), _message("assistant", marks.BRIDGE)))
-        shown = moved(_in_call_order(run, order), tree, DIALECT)
-        edits.append(Insert((ITEMS, end), _message("user", [_detailed(part) for part in shown])))
+            edits.append(Insert((MESSAGES_KEY, end), _build_message("assistant", labels.BRIDGE_TEXT)))
+        shown = build_hoisted_blocks(sort_by_call(run, order), tree, BLOCKS)
+        edits.append(Insert((MESSAGES_KEY, end), _build_message("user", [_add_detail(part) for part in shown])))
     return edits
 
 
-def _is_text(item: Json) -> bool:
-    """Is it an output of texts that must stay such?"""
-    kind = _kind(item)
-    return kind == "shell_call_output" or (kind not in _LISTS and isinstance(value_in(item, "output"), str))
+def _must_be_text(item: Json) -> bool:
+    """Return whether an output must stay text."""
+    kind = _get_type(item)
+    return kind == "shell_call_output" or (kind not in _LIST_OUTPUTS and isinstance(get_value(item, "output"), str))
 
 
-def _detailed(part: Json) -> Json:
+def _add_detail(part: Json) -> Json:
     if isinstance(part, dict) and part.get("type") == "input_image" and part.get("detail") is None:
         return {**part, **_DETAIL}
     return part
 
 
-def _message(role: str, content: Json) -> Json:
+def _build_message(role: str, content: Json) -> Json:
     return {"type": "message", "role": role, "content": content}
 
 
-def _run_end(message: int, said: Sequence[Json]) -> int:
-    """The index just after the run of outputs in which this one stands, or that was called together with it."""
+def _find_run_end(message: int, items: Sequence[Json]) -> int:
+    """Return the index just after the run of outputs that contains this one, or follows the same group of calls."""
     end = message
-    if _kind(said[end]) == _REMOTE:
+    if _get_type(items[end]) == _REMOTE_CALL:
         end += 1
-        spoken = _past(_is_spoken, said, end)
-        end = spoken if spoken < len(said) and _is_output(said[spoken]) else end
-    return _past(_is_output, said, end)
+        next_output = _skip_while(_is_from_assistant, items, end)
+        end = next_output if next_output < len(items) and _is_output(items[next_output]) else end
+    return _skip_while(_is_output, items, end)
 
 
-def _past(passes: Callable[[Json], bool], said: Sequence[Json], start: int) -> int:
-    return next((index for index in range(start, len(said)) if not passes(said[index])), len(said))
+def _skip_while(passes: Callable[[Json], bool], items: Sequence[Json], start: int) -> int:
+    return next((index for index in range(start, len(items)) if not passes(items[index])), len(items))
 
 
-def _call_order(said: Sequence[Json]) -> dict[str, int]:
-    """Of calls with one id the first counts, so that no later one moves what was sent before."""
+def _number_calls(items: Sequence[Json]) -> dict[str, int]:
+    """Return the order of the calls. The first with an id counts, so that no later one moves what was sent before."""
     order: dict[str, int] = {}
-    for item in said:
+    for item in items:
         if _is_call(item):
-            order.setdefault(text_in(item, "call_id"), len(order))
+            order.setdefault(get_text(item, "call_id"), len(order))
     return order
 
 
-def _in_call_order(sights: list[Sight], order: Mapping[str, int]) -> list[Sight]:
-    return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))
+def write_error(message: str) -> bytes:
+    """Return the events that report an error in a stream.
+
+    There are two: OpenAI's own SDK raises for any event with an `error`, and others read only the end of a response.
+    """
+    about = {"code": "server_error", "message": message, "param": None}
+    error: Json = {"type": "error", **about, "sequence_number": 0, "error": {"type": "server_error", **about}}
+    response: Json = {
+        "id": "resp_sightline",
+        "object": "response",
+        "created_at": 0,
+        "status": "failed",
+        "error": {"code": "server_error", "message": message},
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": "",
+        "output": [],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": None,
+    }
+    failed: Json = {"type": "response.failed", "sequence_number": 1, "response": response}
+    return write_event("error", error) + write_event("response.failed", failed)

@@ -6,11 +6,12 @@ import sys
 from base64 import b64decode
 from hashlib import sha256
 
-from sightline.model.asking import Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
-from sightline.vision.providers import Registry, meant
+from sightline.model.seer import Question
+from sightline.vision.chooser import Chooser
+from sightline.vision.providers import find_named_model
 
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
@@ -24,9 +25,9 @@ class Nobody:
 
 def main(provider: str, model: str) -> None:
     image = Image(sha256(PIXEL).hexdigest(), "image/png", Size(1, 1), PIXEL)
-    one = meant({}, f"{provider}/{model}")
+    one = find_named_model({}, f"{provider}/{model}")
     assert not isinstance(one, Refusal), one
-    seer = Registry(Nobody(), lambda receiver: receiver == provider).seer(one)
+    seer = Chooser(Nobody(), lambda receiver: receiver == provider).make_seer(one)
     assert not isinstance(seer, Refusal), seer
     told = asyncio.run(seer.ask(Question("What is it?", (image,), "You are the eyes.")))
     if isinstance(told, Refusal):

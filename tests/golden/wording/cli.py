@@ -230,7 +230,7 @@ def _help(name: str, folder: Path) -> str:
     """The help of a verb, without what argparse makes of it."""
     summary, load = VERBS[name]
     verb, parser = load(), ArgumentParser(description=summary)
-    verb.arguments(parser)
+    verb.add_arguments(parser)
     return "\n".join([f"summary: {summary}", *_arguments(parser), f"example:\n{verb.EXAMPLE}"])
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import sightline
-from sightline.api import Refused, door
-from sightline.api.bodies import Prepared
+from sightline.api import Failure, Session
+from sightline.api.body_preparation import PreparedBody
 from sightline.commands import NAME, parse
-from sightline.dial import Dialler
-from sightline.model.fence import one_line
-from sightline.net.address import aim
-from sightline.settings import KEYS, load
+from sightline.dial import HttpClient
+from sightline.model.fence import to_one_line
+from sightline.net import parse_web_address
+from sightline.settings import KEYS, load_settings
 from tests.api.bad import BAD, keep_two_that_begin_alike
 from tests.api.eyes import eyes, named
 from tests.commands.test_commands import BAD as MALFORMED
@@ -109,7 +109,7 @@ _TROUBLES: Mapping[str, tuple[Fault, ...]] = {
 
 
 def _message(found: Any) -> str:
-    if not isinstance(found, Refused):
+    if not isinstance(found, Failure):
         return f"done: {type(found).__name__}"
     told = found.as_dict()
     return f"{told['code']}: {told['error']}" if "error" in told else f"{told['reason']}: {told['message']}"
@@ -120,8 +120,8 @@ def _views(folder: Path) -> str:
     work = folder / "work"
     work.mkdir()
     os.chdir(work)
-    record = door().record
-    keep_two_that_begin_alike(record, record.scope_of(""))
+    record = Session().tool_context.record
+    keep_two_that_begin_alike(record, record.compute_scope(""))
     said = {name: _message(sightline.view(bad.reference(work))) for name, bad in BAD.items() if "link" not in name}
     return "\n".join(f"{name}: {message}" for name, message in said.items())
 
@@ -148,14 +148,17 @@ def _settings(folder: Path) -> str:
     for name, value in _SETTINGS.items():
         variable = next(key.variables[0] for key in KEYS if key.name == name)
         home = {"SIGHTLINE_HOME": str(folder / "home")}
-        lines += [f"{name} {value}", *(f"  warning: {line}" for line in load({**home, variable: value}).warnings)]
-        lines.append(f"  {load(home).save(name, value)}")
-    odd = load({"SIGHTLINE_HOME": str(folder / "home"), "SIGHTLINE_CONFIG": "vision-proxy.json"})
+        lines += [
+            f"{name} {value}",
+            *(f"  warning: {line}" for line in load_settings({**home, variable: value}).warnings),
+        ]
+        lines.append(f"  {load_settings(home).save(name, value)}")
+    odd = load_settings({"SIGHTLINE_HOME": str(folder / "home"), "SIGHTLINE_CONFIG": "vision-proxy.json"})
     return "\n".join([*lines, "SIGHTLINE_CONFIG vision-proxy.json", *(f"  warning: {line}" for line in odd.warnings)])
 
 
 def _addresses(folder: Path) -> str:
-    return "\n".join(f"{address}\n  {aim(address)}" for address in _ADDRESSES)
+    return "\n".join(f"{address}\n  {parse_web_address(address)}" for address in _ADDRESSES)
 
 
 def _troubles(folder: Path) -> str:
@@ -166,16 +169,16 @@ def _troubles(folder: Path) -> str:
             os.environ.update(named(provider, SIGHTLINE_CACHE_SIZE="0"))
             lines.append(f"{name}: {_message(sightline.analyze('shot.png', f'What? {name}'))}")
     with nobody_listens() as url:
-        lines.append(f"it is not there: {asyncio.run(Dialler().ask('GET', url, {}, b'', 9))}")
+        lines.append(f"it is not there: {asyncio.run(HttpClient().ask('GET', url, {}, b'', 9))}")
     return "\n".join(lines)
 
 
 def _prepared(request: Any, wire: str, options: dict[str, Any]) -> str:
     done = sightline.prepare(request, wire=wire, **options)
-    if not isinstance(done, Prepared):
+    if not isinstance(done, PreparedBody):
         return _message(done)
     lines = [f"  {line.place}: {line.fate}: {line.why}" for line in done.receipt.sights]
-    said = [f"  reads: {one_line(words)}" for words in _words(done.body) if words.startswith("[")]
+    said = [f"  reads: {to_one_line(words)}" for words in _words(done.body) if words.startswith("[")]
     return "\n".join([str(done.receipt), *lines, *said])
 
 
@@ -233,7 +236,7 @@ def _described(folder: Path) -> str:
         os.environ.update(named(provider, SIGHTLINE_MODELS='{"blind-1": {"vision": false}}'))
         request = body(user(*(part(each) for each in pictures), text("which?")))
         done = sightline.prepare(request, wire="openai_chat", model="blind-1")
-        assert isinstance(done, Prepared)
+        assert isinstance(done, PreparedBody)
         told = "\n".join(_words(done.body))
         asked = [exchange.body.decode() for exchange in provider.exchanges]
     return "\n".join([str(done.receipt), told, f"asked {len(asked)} times"])

@@ -15,7 +15,7 @@ from tests.api.eyes import ABSENT
 from tests.golden.wording import Case
 from tests.mcp.serving import MODERN, WAYS, client, served, texts
 from tests.mcp.test_stdio import pipe
-from tests.proxy.raw import exchange
+from tests.proxy.raw_http import exchange
 
 _CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("nothing", {}),

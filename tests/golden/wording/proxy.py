@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.golden.wording import Case
-from tests.proxy.raw import Got, exchange, plug
-from tests.proxy.running import sightline
+from tests.proxy.raw_http import Got, exchange, plug
+from tests.proxy.running_proxy import sightline
 from tests.scripted.faults import Cut, Garble, Page, Reset
 from tests.scripted.models import DEEPSEEK
 from tests.scripted.provider import Provider, nobody_listens

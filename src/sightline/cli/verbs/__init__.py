@@ -1,4 +1,4 @@
-"""The verbs, one file each; here is how they open the record, and how they describe what it has learnt."""
+"""The verbs, one file each. This module opens the record for them, and describes what it has learnt."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:  # some verbs must start quickly
     from sightline.model.ports import PolicyStore, Store
-    from sightline.model.profile import Lesson, ToolImages
+    from sightline.model.profile import Lesson, ToolImagePlacement
     from sightline.model.scene import Json
     from sightline.settings import Settings
 
-_TOOL_IMAGES: Mapping[ToolImages, str] = {
+_TOOL_IMAGES: Mapping[ToolImagePlacement, str] = {
     "native": "stay in their results",
     "hoist": "are moved out of their results",
-    "bridge": "are moved out of their results behind a word of the assistant",
+    "bridge": "are moved out of their results, after a message of the assistant",
 }
 
 
 @contextmanager
-def quiet(name: str, *, when: bool = True) -> Iterator[None]:
-    """Log no warnings of one package meanwhile."""
+def silence_warnings(name: str, *, when: bool = True) -> Iterator[None]:
+    """Log no warnings of one package inside the block."""
     log = logging.getLogger(name)
     before = log.level
     log.setLevel(logging.ERROR if when else before)
@@ -35,11 +35,11 @@ def quiet(name: str, *, when: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Store]:
-    """Open the record to look at it or to note something."""
-    from sightline.store import open_record  # SQLite loads when it is used
+def open_record(settings: Settings) -> Iterator[Store]:
+    """Open the record to read it, or to note something."""
+    from sightline import store  # SQLite loads when it is used
 
-    record = open_record(settings.folder, kind=settings.record, check=False)
+    record = store.open_record(settings.record_folder, kind=settings.record, check=False)
     try:
         yield record
     finally:
@@ -47,14 +47,14 @@ def opened(settings: Settings) -> Iterator[Store]:
 
 
 @contextmanager
-def kept(settings: Settings) -> Iterator[Store | Refusal]:
-    """Open the record on the disk, or return why that is not possible: for verbs that must change it."""
-    from sightline.store import open_on_disk
+def open_disk_record(settings: Settings) -> Iterator[Store | Refusal]:
+    """Open the record on disk for a verb that must change it, or yield why that is not possible."""
+    from sightline.store import open_record_or_refuse
 
-    if settings.record == "memory" and not settings.folder.is_dir():
-        yield Refusal("unavailable", "the record is in memory", "what it holds goes with the process that holds it")
+    if settings.record == "memory" and not settings.record_folder.is_dir():
+        yield Refusal("unavailable", "the record is in memory", "it is deleted when its process ends")
         return
-    record = open_on_disk(settings.folder)
+    record = open_record_or_refuse(settings.record_folder)
     try:
         yield record
     finally:
@@ -62,12 +62,12 @@ def kept(settings: Settings) -> Iterator[Store | Refusal]:
             record.close()
 
 
-def bytes_in(settings: Settings) -> int:
-    """Return the size of the record on the disk."""
-    return sum(path.stat().st_size for path in settings.folder.rglob("*") if path.is_file())
+def measure_record(settings: Settings) -> int:
+    """Return the size of the record on disk."""
+    return sum(path.stat().st_size for path in settings.record_folder.rglob("*") if path.is_file())
 
 
-def learnt(policy: PolicyStore) -> list[dict[str, Json]]:
+def list_lessons(policy: PolicyStore) -> list[dict[str, Json]]:
     return [
         {"upstream": upstream, "model": model, "learnt": describe_lesson(lesson), "why": lesson.why}
         for upstream, model, lesson in policy.list_lessons()
@@ -75,13 +75,13 @@ def learnt(policy: PolicyStore) -> list[dict[str, Json]]:
 
 
 def describe_lesson(lesson: Lesson) -> str:
-    """Describe a lesson in a few words: sight, each limit that is stricter than none, and where images of tools go."""
-    from sightline.model.profile import Limits
+    """Describe a lesson in a few words: sight, limits, and where images of tools go."""
+    from sightline.model.profile import ImageLimits
 
-    none = Limits()
+    none = ImageLimits()
     limits = [
         f"{name.replace('_', ' ')} {value}"
-        for name in Limits.__dataclass_fields__
+        for name in ImageLimits.__dataclass_fields__
         if (value := getattr(lesson.limits, name)) != getattr(none, name)
     ]
     sight = {True: ["blind"], False: ["sees"], None: []}[lesson.blind]

@@ -1,4 +1,4 @@
-"""`sightline config`: the settings, what decided each, and what was learnt about models."""
+"""`sightline config`: show and change settings, and what was learnt about models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, warn
-from sightline.cli.verbs import kept, learnt, opened
+from sightline.cli.terminal import VerbOutcome, VerbResult, add_json, print_warnings, read_settings
+from sightline.cli.verbs import list_lessons, open_disk_record, open_record
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.settings import KEYS, Settings, find, load
+from sightline.settings import KEYS, Settings, find_key, load_settings
 
 if TYPE_CHECKING:
     from sightline.model.ports import PolicyStore
@@ -26,20 +26,20 @@ EXAMPLE = """  sightline config show
   sightline config forget deepseek/deepseek-v4-pro"""
 
 _KEY = {"key": ("KEY", "the name of a setting; `sightline config show` lists them")}
-_FROM_INPUT = "- reads it from standard input, as a key should be"
+_FROM_INPUT = "the new value; - reads it from standard input, which is safer for a key"
 _MODEL = {"model": ("UPSTREAM/MODEL", None)}
 _ACTIONS: Mapping[str, tuple[str, Mapping[str, tuple[str, str | None]]]] = {
-    "show": ("every setting and what was learnt about models", {}),
-    "get": ("one setting", _KEY),
+    "show": ("show every setting, and what was learnt about models", {}),
+    "get": ("show one setting", _KEY),
     "set": ("change one setting in the file", _KEY | {"value": ("VALUE", _FROM_INPUT)}),
-    "unset": ("take one setting out of the file: its default counts again", _KEY),
-    "model": ("what is known of a model, and the rule that decided it", _MODEL),
+    "unset": ("remove one setting from the file, so that its default applies", _KEY),
+    "model": ("show what is known about a model, and why", _MODEL),
     "forget": ("forget what was learnt about a model", _MODEL),
 }
-_DEFAULT = ("", "default")  # what people write who want a setting to be as if they had never set it
+_DEFAULT = ("", "default")  # values by which people mean `unset`
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="show|get|set|unset|model|forget", required=True)
     for name, (summary, words) in _ACTIONS.items():
         action = actions.add_parser(name, help=summary)
@@ -48,7 +48,7 @@ def arguments(parser: ArgumentParser) -> None:
         add_json(action)
 
 
-def run(args: Namespace) -> Outcome:
+def run(args: Namespace) -> VerbOutcome:
     settings = read_settings()
     match args.action:
         case "show":
@@ -60,97 +60,99 @@ def run(args: Namespace) -> Outcome:
         case "unset":
             return _unset(settings, args.key)
         case "model":
-            return _model(settings, args.model)
+            return _explain_model(settings, args.model)
         case _:
             return _forget(settings, args.model)
 
 
-def _show(settings: Settings) -> Outcome:
+def _show(settings: Settings) -> VerbOutcome:
     decided: dict[str, Json] = {
-        key.name: {"value": settings.shown(key.name), "source": settings.sources[key.name]} for key in KEYS
+        key.name: {"value": settings.mask_value(key.name), "source": settings.sources[key.name]} for key in KEYS
     }
-    with opened(settings) as record:
-        lessons: list[Json] = [dict(lesson) for lesson in learnt(record.policy)]
+    with open_record(settings) as record:
+        lessons: list[Json] = [dict(lesson) for lesson in list_lessons(record.policy)]
     found: dict[str, Json] = {
         "file": str(settings.file),
         "settings": decided,
         "learnt": lessons,
         "warnings": list(settings.warnings),
     }
-    return CliAnswer(found, _lines(settings, lessons))
+    return VerbResult(found, _list_lines(settings, lessons))
 
 
-def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
+def _list_lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
     yield f"settings file: {settings.file}"
     width = max(len(key.name) for key in KEYS)
     for key in KEYS:
-        yield f"  {key.name:<{width}} {_text(settings.shown(key.name)) or 'not set':<12} ({settings.sources[key.name]})"
-    from sightline.settings.upstreams import called
+        value = _format_value(settings.mask_value(key.name)) or "not set"
+        yield f"  {key.name:<{width}} {value:<12} ({settings.sources[key.name]})"
+    from sightline.settings.upstreams import format_provider
 
     yield "learnt about models:" if lessons else "learnt about models: nothing"
     for lesson in lessons:
         assert isinstance(lesson, dict)
-        model = called(settings, f"{lesson['upstream']}/{lesson['model']}")
+        model = format_provider(settings, f"{lesson['upstream']}/{lesson['model']}")
         yield f"  {model}: {lesson['learnt']} ({lesson['why']})"
 
 
-def _get(settings: Settings, name: str) -> Outcome:
-    key = find(name)
+def _get(settings: Settings, name: str) -> VerbOutcome:
+    key = find_key(name)
     if isinstance(key, Refusal):
         return key
-    value, source = settings.shown(name), settings.sources[name]
-    return CliAnswer({"key": name, "value": value, "source": source}, _text(value).split("\n"))
+    value, source = settings.mask_value(name), settings.sources[name]
+    return VerbResult({"key": name, "value": value, "source": source}, _format_value(value).split("\n"))
 
 
-def _set(settings: Settings, name: str, text: str) -> Outcome:
+def _set(settings: Settings, name: str, text: str) -> VerbOutcome:
     value = sys.stdin.readline().strip() if text == "-" else text
-    if value is text and settings.is_secret(name, text):
-        warn([f"the key may stand in your shell's history now; `sightline config set {name} -` reads standard input"])
+    if value is text and settings.has_secret(name, text):
+        safer = f"`sightline config set {name} -` reads it from standard input"
+        print_warnings([f"the key may be in your shell's history now; {safer}"])
     if refusal := settings.save(name, value):
         back = refusal.code == "invalid_input" and value in _DEFAULT
-        return replace(refusal, remedy=f"sightline config unset {name}") if back else refusal
-    return _report_change(settings, name, f"in {settings.file}")
+        return replace(refusal, remedy=f"to use the default, run: sightline config unset {name}") if back else refusal
+    return _report_change(settings, name, f"(saved in {settings.file})")
 
 
-def _unset(settings: Settings, name: str) -> Outcome:
+def _unset(settings: Settings, name: str) -> VerbOutcome:
     if refusal := settings.unset(name):
         return refusal
-    return _report_change(settings, name, "by default")
+    return _report_change(settings, name, "(no longer set in the file)")
 
 
-def _report_change(settings: Settings, name: str, where: str) -> Outcome:
-    """Report what a setting is, now that it has been changed."""
-    shown = load(settings.environment).shown(name)
+def _report_change(settings: Settings, name: str, where: str) -> VerbOutcome:
+    """Report the new value of a setting."""
+    shown = load_settings(settings.environment).mask_value(name)
     found: Mapping[str, Json] = {"key": name, "value": shown, "file": str(settings.file)}
-    return CliAnswer(found, [f"{name} is {_text(shown) or 'empty'} {where}"])
+    return VerbResult(found, [f"{name} is now {_format_value(shown) or 'empty'} {where}"])
 
 
-def _model(settings: Settings, name: str) -> Outcome:
-    from sightline.runtime import known_profile
-    from sightline.settings.upstreams import by_name, directory
+def _explain_model(settings: Settings, name: str) -> VerbOutcome:
+    from sightline.runtime import find_model_profile
+    from sightline.settings.upstreams import build_directory, find_upstream
     from sightline.wire import WIRES
 
-    split = _split(name)
+    split = _split_model(name)
     if isinstance(split, Refusal):
         return split
-    found = directory(settings)
+    found = build_directory(settings)
     if isinstance(found, Refusal):
         return found
-    upstream = by_name(found.named, split[0])
+    upstream = find_upstream(found.by_name, split[0])
     if upstream is None:
-        known = ", ".join(sorted(found.named))
+        known = ", ".join(sorted(found.by_name))
         return Refusal("not_found", f"there is no upstream named {split[0]!r}", f"known: {known}")
-    with opened(settings) as record:
-        seen = {wire.name: known_profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
+    with open_record(settings) as record:
+        seen = {wire.name: find_model_profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
     said: dict[str, Json] = {
         wire: {"vision": each.vision, "why": each.why, "sibling": each.sibling} for wire, each in seen.items()
     }
-    spoken = {wire: each for wire, each in seen.items() if wire in upstream.bases}
-    return CliAnswer({"model": name, "wires": said}, _ways(name, spoken or seen))
+    served = {wire: each for wire, each in seen.items() if wire in upstream.bases}
+    return VerbResult({"model": name, "wires": said}, _list_wire_lines(name, served or seen))
 
 
-def _ways(name: str, seen: Mapping[WireName, Profile]) -> Iterator[str]:
-    """Say once what is the same on several wires."""
+def _list_wire_lines(name: str, seen: Mapping[WireName, Profile]) -> Iterator[str]:
+    """List what is known, with the wires of which it is true."""
     same: dict[tuple[bool | None, str], list[str]] = {}
     for wire, each in seen.items():
         same.setdefault((each.vision, each.why), []).append(wire)
@@ -158,23 +160,23 @@ def _ways(name: str, seen: Mapping[WireName, Profile]) -> Iterator[str]:
         yield f"{name} {_SIGHT[vision]} on {', '.join(wires)}: {why}"
 
 
-_SIGHT = {True: "sees", False: "is blind", None: "is taken as seeing until it refuses an image"}
+_SIGHT = {True: "sees", False: "takes text only", None: "is assumed to see until it rejects an image"}
 
 
-def _split(name: str) -> tuple[str, str] | Refusal:
+def _split_model(name: str) -> tuple[str, str] | Refusal:
     upstream, slash, model = name.partition("/")
     if not (upstream and slash and model):
-        return Refusal("invalid_input", f"{name!r} names no model", "write UPSTREAM/MODEL")
+        return Refusal("invalid_input", f"{name!r} is not the name of a model", "write UPSTREAM/MODEL")
     return upstream, model
 
 
-def _names(settings: Settings, upstream: str) -> set[str]:
-    """Return the names of an upstream, the user's own and that of its address: lessons may be under either."""
-    from sightline.settings.upstreams import directory, names_of, receiver
+def _find_upstream_names(settings: Settings, upstream: str) -> set[str]:
+    """Return the names of an upstream, both the user's and its address: lessons may be under either."""
+    from sightline.settings.upstreams import build_directory, find_user_names, get_consent_name
 
-    found = directory(settings)
-    own = found.named.get(upstream) if upstream in settings.upstreams and not isinstance(found, Refusal) else None
-    return {upstream, *([receiver(own)] if own else names_of(settings, upstream))}
+    found = build_directory(settings)
+    own = found.by_name.get(upstream) if upstream in settings.upstreams and not isinstance(found, Refusal) else None
+    return {upstream, *([get_consent_name(own)] if own else find_user_names(settings, upstream))}
 
 
 def _forget_lessons(policy: PolicyStore, upstreams: Iterable[str], model: str) -> bool | Refusal:
@@ -182,21 +184,23 @@ def _forget_lessons(policy: PolicyStore, upstreams: Iterable[str], model: str) -
     return next((each for each in found if isinstance(each, Refusal)), any(found))
 
 
-def _forget(settings: Settings, name: str) -> Outcome:
-    split = _split(name)
+def _forget(settings: Settings, name: str) -> VerbOutcome:
+    split = _split_model(name)
     if isinstance(split, Refusal):
         return split
     upstream, model = split
-    with kept(settings) as record:
+    with open_disk_record(settings) as record:
         known = (
-            record if isinstance(record, Refusal) else _forget_lessons(record.policy, _names(settings, upstream), model)
+            record
+            if isinstance(record, Refusal)
+            else _forget_lessons(record.policy, _find_upstream_names(settings, upstream), model)
         )
     if isinstance(known, Refusal):
         return known
     if not known:
-        return Refusal("not_found", f"nothing was learnt about {name}", "config show lists it")
-    return CliAnswer({"forgotten": name}, [f"forgotten: {name}"])
+        return Refusal("not_found", f"nothing was learnt about {name}", "`sightline config show` lists what was learnt")
+    return VerbResult({"forgotten": name}, [f"forgotten: {name}"])
 
 
-def _text(value: Json) -> str:
+def _format_value(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""`sightline doctor`: what is set up, what is missing, and how to point each agent here."""
+"""`sightline doctor`: what is set up, what is missing, and how to point each agent at the proxy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from sightline import __version__
 from sightline.agents import AGENTS, explain_omission
-from sightline.cli.listening import DEFAULT_PORT, port, url_of
-from sightline.cli.terminal import add_json, answer, progress
-from sightline.cli.verbs import bytes_in, learnt, opened, quiet
-from sightline.model.asking import LOCAL
+from sightline.cli.proxy_server import DEFAULT_PORT, format_url, read_port
+from sightline.cli.terminal import add_json, print_result, show_progress
+from sightline.cli.verbs import list_lessons, measure_record, open_record, silence_warnings
+from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream
-from sightline.settings import Settings, load
+from sightline.model.seer import LOCAL_SEER
+from sightline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from sightline.runtime import Runtime
@@ -29,49 +29,49 @@ Report = dict[str, Any]
 _CHECK_SECONDS = 10.0  # for the check of the record
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     add_json(parser)
     parser.add_argument(
-        "--port", type=port, default=DEFAULT_PORT, metavar="P",
-        help=f"where a proxy is looked for, with the token in SIGHTLINE_TOKEN; default: {DEFAULT_PORT}",
+        "--port", type=read_port, default=DEFAULT_PORT, metavar="P",
+        help=f"the port of the proxy to look for, with the token in SIGHTLINE_TOKEN; default: {DEFAULT_PORT}",
     )  # fmt: skip
 
 
 def run(args: Namespace) -> int:
-    settings, here = load(), url_of("127.0.0.1", args.port)
-    with quiet("sightline.store"):  # what is wrong with the record stands in the answer
-        trouble, health = _health(settings)
-        report = _report(settings, here, health)
-    return answer(report, _lines(settings, report, here), as_json=args.json, trouble=trouble)
+    settings, proxy_url = load_settings(), format_url("127.0.0.1", args.port)
+    with silence_warnings("sightline.store"):  # the answer says what is wrong with the record
+        trouble, health = _check_record(settings)
+        report = _build_report(settings, proxy_url, health)
+    return print_result(report, _list_lines(settings, report, proxy_url), as_json=args.json, trouble=trouble)
 
 
-def _report(settings: Settings, here: str, health: Report) -> Report:
+def _build_report(settings: Settings, proxy_url: str, health: Report) -> Report:
     return {
         "version": __version__,
         "python": platform.python_version(),
-        "settings": _settings(settings),
-        "record": _record(settings, health),
-        "upstreams": _upstreams(settings),
-        **_asked(settings, here),
-        "others": _others(),
+        "settings": _report_settings(settings),
+        "record": _report_record(settings, health),
+        "upstreams": _report_upstreams(settings),
+        **_report_live(settings, proxy_url),
+        "others": _list_litellm_providers(),
         "mcp": find_spec("mcp") is not None,
-        "agents": _agents(settings, here),
+        "agents": _report_agents(settings, proxy_url),
     }
 
 
-def _settings(settings: Settings) -> Report:
-    there = settings.file.is_file()
+def _report_settings(settings: Settings) -> Report:
+    exists = settings.file.is_file()
     warnings = [*settings.warnings, *settings.advice]
-    network = str(settings.json_values["network"])
+    network = "on" if settings.network else "off"
     return {
-        "file": str(settings.file), "exists": there, "mode": settings.mode, "network": network, "warnings": warnings
+        "file": str(settings.file), "exists": exists, "mode": settings.mode, "network": network, "warnings": warnings
     }  # fmt: skip
 
 
-def _record(settings: Settings, health: Report) -> Report:
-    with opened(settings) as record:
+def _report_record(settings: Settings, health: Report) -> Report:
+    with open_record(settings) as record:
         known = {
-            "learnt": learnt(record.policy),
+            "learnt": list_lessons(record.policy),
             "consents": {**record.policy.read_consents()},
             "omissions": [
                 {"client": one.client, "model": one.model, "at": one.at}
@@ -80,205 +80,208 @@ def _record(settings: Settings, health: Report) -> Report:
         }
     if settings.record == "memory":
         return {"kind": "memory", **known}
-    return {"kind": "disk", "folder": str(settings.folder), "bytes": bytes_in(settings), **health, **known}
+    return {"kind": "disk", "folder": str(settings.record_folder), "bytes": measure_record(settings), **health, **known}
 
 
-def _health(settings: Settings) -> tuple[Refusal | None, Report]:
-    """Return what is wrong with the record, and what the report says about it."""
+def _check_record(settings: Settings) -> tuple[Refusal | None, Report]:
+    """Check the record: return what is wrong with it, and its part of the report."""
     from sightline.store.storage import check_health
 
     if settings.record == "memory":
         return None, {}
-    with progress("checking the record …"):
-        found = check_health(settings.folder, _CHECK_SECONDS)
-    trouble = found.trouble
-    if trouble is None and found.missing:
-        what = f"the bytes of {found.missing} image{'s'[: found.missing > 1]} are missing"
+    with show_progress("checking the record …"):
+        found = check_health(settings.record_folder, _CHECK_SECONDS)
+    trouble = found.refusal
+    if trouble is None and found.missing_images:
+        what = f"the bytes of {found.missing_images} image{'s'[: found.missing_images > 1]} are missing"
         trouble = Refusal("corrupt", what, "run: sightline store repair")
-    said = str(found.trouble) if found.trouble else None
-    return trouble, {"trouble": said, "missing": found.missing, "checked": found.complete}
+    message = str(found.refusal) if found.refusal else None
+    return trouble, {"trouble": message, "missing": found.missing_images, "checked": found.is_complete}
 
 
-def _upstreams(settings: Settings) -> Report:
-    from sightline.settings.upstreams import directory
+def _report_upstreams(settings: Settings) -> Report:
+    from sightline.settings.upstreams import build_directory
 
-    found = directory(settings)
+    found = build_directory(settings)
     if isinstance(found, Refusal):
         return {}
-    return {name: _upstream(settings, each) for name, each in sorted(found.named.items())}
+    return {name: _report_upstream(settings, each) for name, each in sorted(found.by_name.items())}
 
 
-def _upstream(settings: Settings, upstream: Upstream) -> Report:
+def _report_upstream(settings: Settings, upstream: Upstream) -> Report:
     return {
         "bases": {**upstream.bases},
-        "key": bool(upstream.api_key or settings.variable(upstream.key_variables)),
+        "key": bool(upstream.api_key or settings.find_variable(upstream.key_variables)),
         "variables": [*upstream.key_variables],
         "configured": upstream.name in settings.upstreams,
     }
 
 
-def _asked(settings: Settings, here: str) -> Report:
-    """What can only be found out by asking around on this machine."""
+def _report_live(settings: Settings, proxy_url: str) -> Report:
+    """Report what only servers on this machine can tell."""
     import asyncio
 
     from sightline.runtime import build_runtime
 
-    whole = build_runtime(settings)
-    if isinstance(whole, Refusal):
-        return {"listening": None, "seers": [{"refusal": str(whole)}], "providers": {}}
-    return asyncio.run(_ask(whole, here))
+    runtime = build_runtime(settings)
+    if isinstance(runtime, Refusal):
+        return {"listening": None, "seers": [{"refusal": str(runtime)}], "providers": {}}
+    return asyncio.run(_probe_live(runtime, proxy_url))
 
 
-async def _listens(whole: Runtime, here: str) -> bool:
-    from sightline.surfaces.proxy.headers import TOKEN
+async def _is_listening(runtime: Runtime, proxy_url: str) -> bool:
+    from sightline.surfaces.proxy.http_headers import TOKEN_HEADER
 
-    name = TOKEN.decode()
-    token = whole.settings.environment.get("SIGHTLINE_TOKEN", "").encode().decode("latin-1")
-    health = await whole.dialler.ask("GET", f"{here}/sightline/health", {name: token} if token else {}, b"", 1.0)
+    name = TOKEN_HEADER.decode()
+    token = runtime.settings.environment.get("SIGHTLINE_TOKEN", "").encode().decode("latin-1")
+    health = await runtime.http_client.ask(
+        "GET", f"{proxy_url}/sightline/health", {name: token} if token else {}, b"", 1.0
+    )
     if isinstance(health, Refusal):
         return False
-    return health.status == 200 or TOKEN in health.body  # which it asks for
+    return health.status == 200 or TOKEN_HEADER in health.body  # or it asks for the token
 
 
-async def _ask(whole: Runtime, here: str) -> Report:
-    from sightline.vision.chooser import nobody
+async def _probe_live(runtime: Runtime, proxy_url: str) -> Report:
+    from sightline.vision.chooser import explain_no_seer
 
     try:
-        listening = await _listens(whole, here)
-        # As for a blind model whose upstream has no sibling that sees.
-        chosen = await whole.chooser.choose()
-        providers = await _providers(whole)
-        local = whole.chooser.find_local()
-        alone = isinstance(local, Refusal) and [each.refusal for each in chosen] == [nobody(local)]
-        seers = [] if alone else [each.seer for each in chosen]  # as the lines say themselves
+        listening = await _is_listening(runtime, proxy_url)
+        # As for a text-only model whose provider has no vision model.
+        chosen = await (await runtime.chooser.choose()).list_all()
+        providers = await _report_providers(runtime)
+        local = runtime.chooser.find_local()
+        has_no_seer = isinstance(local, Refusal) and [each.refusal for each in chosen] == [explain_no_seer(local)]
+        seers = [] if has_no_seer else [each.seer for each in chosen]  # the printed lines say so
     finally:
-        await whole.close()
+        await runtime.close()
     return {
-        "listening": here if listening else None,
+        "listening": proxy_url if listening else None,
         "seers": [{"refusal": str(s)} if isinstance(s, Refusal) else {"name": s.name} for s in seers],
         "providers": providers,
     }
 
 
-async def _providers(whole: Runtime) -> Report:
-    """Of whom a model can be asked for by name now, and what stands in the way of the others."""
-    from sightline.vision.seers.loopback import SERVERS
+async def _report_providers(runtime: Runtime) -> Report:
+    """Report which providers can be asked by name now, and why the others cannot."""
+    from sightline.vision.seers.loopback import LOOPBACK_SERVERS
 
-    seeing = {each.server for each in await whole.chooser.search_loopback()}
+    seeing = {each.server for each in await runtime.chooser.search_loopback()}
     found: Report = {}
-    for name, each in sorted(whole.providers.known.items()):
-        if name == each.provider != each.upstream.name in whole.settings.upstreams:
-            continue  # it stands under the user's name for it
-        why = [str(no) for no in whole.chooser.find_hindrances(each)]
-        here, base = each.upstream.on_loopback, each.upstream.base("openai_chat")
-        if here and name in SERVERS and name not in seeing:
+    for name, each in sorted(runtime.providers.by_name.items()):
+        if name == each.provider != each.upstream.name in runtime.settings.upstreams:
+            continue  # it is listed under the name that the user gave it
+        why = [str(obstacle) for obstacle in runtime.chooser.find_obstacles(each)]
+        is_local, base = each.upstream.is_on_loopback, each.upstream.get_base("openai_chat")
+        if is_local and name in LOOPBACK_SERVERS and name not in seeing:
             why = [f"no vision model answers at {base}"]
-        elif here and isinstance(await whole.dialler.ask("GET", f"{base}/models", {}, b"", 1.0), Refusal):
-            why = [f"nobody answers at {base}"]
-        found[name] = {"receiver": each.provider, "wire": each.wire, "key": here or bool(each.api_key), "why": why}
-    local = whole.chooser.find_local()
+        elif is_local and isinstance(await runtime.http_client.ask("GET", f"{base}/models", {}, b"", 1.0), Refusal):
+            why = [f"there is no answer from {base}"]
+        found[name] = {"receiver": each.provider, "wire": each.wire, "key": is_local or bool(each.api_key), "why": why}
+    local = runtime.chooser.find_local()
     why = [str(local)] if isinstance(local, Refusal) else []
-    return {**found, LOCAL: {"receiver": LOCAL, "wire": None, "key": True, "why": why}}
+    return {**found, LOCAL_SEER: {"receiver": LOCAL_SEER, "wire": None, "key": True, "why": why}}
 
 
-def _others() -> list[str]:
-    """The providers that only the extra `providers` reaches: it finds their keys itself, and is not loaded to ask."""
-    from sightline.vision.seers.litellm import PROVIDERS, installed
+def _list_litellm_providers() -> list[str]:
+    """List the providers that need the extra `providers`. LiteLLM finds their keys itself, and is not imported here."""
+    from sightline.vision.seers.litellm import LITELLM_PROVIDERS, is_installed
 
-    return sorted(PROVIDERS) if installed() else []
+    return sorted(LITELLM_PROVIDERS) if is_installed() else []
 
 
-def _agents(settings: Settings, here: str) -> Report:
+def _report_agents(settings: Settings, proxy_url: str) -> Report:
     path = settings.environment.get("PATH")
     return {
         name: {
             "title": agent.title,
             "installed": shutil.which(name, path=path) is not None,
-            "point": "sightline run -- claude" if name == "claude" else agent.render(here).brief,
+            "point": "sightline run -- claude" if name == "claude" else agent.render(proxy_url).brief,
         }
         for name, agent in AGENTS.items()
     }
 
 
-def _lines(settings: Settings, report: Report, here: str) -> Iterator[str]:
-    from sightline.settings.upstreams import called
+def _list_lines(settings: Settings, report: Report, proxy_url: str) -> Iterator[str]:
+    from sightline.settings.upstreams import format_provider
 
     shown, record = report["settings"], report["record"]
     yield f"sightline {report['version']}, Python {report['python']}"
-    yield f"settings   {shown['file']}{'' if shown['exists'] else ' (not there: defaults)'}"
+    yield f"settings   {shown['file']}{'' if shown['exists'] else ' (does not exist: defaults)'}"
     yield from (f"  warning: {warning}" for warning in shown["warnings"])
     yield f"mode       {shown['mode']}"
     fetched = "are fetched" if shown["network"] == "on" else "are not fetched (sightline config set network on)"
     yield f"network    {shown['network']}: images at web addresses {fetched}"
     size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
     yield f"record     {size}"
-    yield from _record_lines(record)
-    yield f"proxy      {report['listening'] or f'does not listen on {here}; start it with: sightline serve'}"
+    yield from _list_record_lines(record)
+    yield f"proxy      {report['listening'] or f'not running on {proxy_url}; start it with: sightline serve'}"
     tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
     yield f"mcp        {tools}"
-    yield "seers      the seeing sibling of the upstream where it has one; else:"
+    yield "seers      a vision model of the same provider if it has one, otherwise:"
     yield from (
-        f"  {called(settings, seer['name']) if 'name' in seer else seer['refusal']}" for seer in report["seers"]
+        f"  {format_provider(settings, seer['name']) if 'name' in seer else seer['refusal']}"
+        for seer in report["seers"]
     )
     if not report["seers"]:
-        yield "  nobody: name one with `sightline config set model PROVIDER/MODEL`, or start one in Ollama"
-    yield from _provider_lines(report["providers"])
+        yield "  none: name one with `sightline config set model PROVIDER/MODEL`, or start one in Ollama"
+    yield from _list_provider_lines(report["providers"])
     if report["others"]:
         yield f"  through LiteLLM, with the keys of their own tools: {', '.join(report['others'])}"
-    yield from _upstream_lines(report["upstreams"])
+    yield from _list_upstream_lines(report["upstreams"])
     yield f"learnt     {'' if record['learnt'] else 'nothing'}".rstrip()
     for one in record["learnt"]:
-        model = called(settings, f"{one['upstream']}/{one['model']}")
+        model = format_provider(settings, f"{one['upstream']}/{one['model']}")
         yield f"  {model}: {one['learnt']} ({one['why']})"
-    said = record["consents"].items()
-    consents = [f"{'yes' if given else 'no'} to {called(settings, provider)}" for provider, given in said]
+    answers = record["consents"].items()
+    consents = [f"{'yes' if given else 'no'} to {format_provider(settings, provider)}" for provider, given in answers]
     yield f"consents   {', '.join(consents) or 'none'}"
-    yield from _omission_lines(record["omissions"])
+    yield from _list_omission_lines(record["omissions"])
     yield "agents"
     for agent in report["agents"].values():
         yield f"  {agent['title']:<12} {'' if agent['installed'] else '(not installed) '}{agent['point']}"
 
 
-def _record_lines(record: Report) -> Iterator[str]:
-    """What is wrong with the record, and how it is put right."""
+def _list_record_lines(record: Report) -> Iterator[str]:
+    """List what is wrong with the record, and how to repair it."""
     if record.get("trouble"):
         yield f"  {record['trouble']}"
     if missing := record.get("missing"):
         yield f"  the bytes of {missing} image{'s'[: missing > 1]} are missing (run: sightline store repair)"
     if not record.get("checked", True):
-        yield "  it is so large that not all of it was checked"
+        yield "  it is large, so not all of it was checked"
 
 
-def _omission_lines(omissions: list[Report]) -> Iterator[str]:
-    """Clients that keep images to themselves: nobody here can do anything about that but the user."""
+def _list_omission_lines(omissions: list[Report]) -> Iterator[str]:
+    """List clients that leave images out of their requests, which only the user can change."""
     if omissions:
         yield "left out"
     for one in omissions:
-        seen = datetime.fromtimestamp(one["at"]).strftime("%Y-%m-%d")  # noqa: DTZ006, the day where the user is
+        seen = datetime.fromtimestamp(one["at"]).strftime("%Y-%m-%d")  # noqa: DTZ006, the user's local day
         yield f"  {explain_omission(one['client'], one['model'])} (last seen {seen})"
 
 
-def _provider_lines(providers: Report) -> Iterator[str]:
+def _list_provider_lines(providers: Report) -> Iterator[str]:
     ready = [
         name if name == each["receiver"] else f"{name} ({each['receiver']})"
         for name, each in providers.items()
         if not each["why"]
     ]
     keyless = [name for name, each in providers.items() if not each["key"]]
-    yield f"by name    PROVIDER/MODEL can look now at: {', '.join(ready) or 'nobody'}"
+    yield f"by name    PROVIDER/MODEL works now for: {', '.join(ready) or 'no provider'}"
     for name, each in providers.items():
         if each["why"] and each["key"]:
-            whose = f"not {name}: " if name != LOCAL else ""  # which says so itself
-            yield f"  {whose}{'; '.join(each['why'])}"
+            prefix = f"not {name}: " if name != LOCAL_SEER else ""  # the reason names it
+            yield f"  {prefix}{'; '.join(each['why'])}"
     if keyless:
         yield f"  no key set for: {', '.join(keyless)}"
 
 
-def _upstream_lines(upstreams: Report) -> Iterator[str]:
-    """The user's own and those with a key; of the others the names."""
+def _list_upstream_lines(upstreams: Report) -> Iterator[str]:
+    """List the user's upstreams and those with a key; of the others only the names."""
     yield "upstreams"
     shown = {name: each for name, each in upstreams.items() if each["key"] or each["configured"]}
     for name, each in shown.items():
         key = "key set" if each["key"] else f"no key in {' or '.join(each['variables']) or 'the settings'}"
         yield f"  {name:<12} {', '.join(dict.fromkeys(each['bases'].values()))} ({key})"
-    yield f"  by name, with the agent's own key: {', '.join(name for name in upstreams if name not in shown)}"
+    yield f"  also by name, with the agent's own key: {', '.join(name for name in upstreams if name not in shown)}"

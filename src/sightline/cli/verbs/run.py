@@ -1,4 +1,4 @@
-"""`sightline run -- AGENT ARGS`: an agent with a proxy of its own, which listens before it starts and ends with it."""
+"""`sightline run -- AGENT ARGS`: start an agent with its own proxy, which ends with it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from socket import socket
 from tempfile import TemporaryDirectory
 from types import FrameType
 
-from sightline.agents.launch import FILES, Launch, Place
-from sightline.agents.programs import launch
-from sightline.cli.listening import DEFAULT_PORT, bind, url_on
-from sightline.cli.terminal import list_files, refused, say, text_of, warn
+from sightline.agents.command_lines import launch
+from sightline.agents.launch import FILES, Launch, LaunchContext
+from sightline.cli.proxy_server import DEFAULT_PORT, bind_socket, find_url
+from sightline.cli.terminal import list_files, print_refusal, print_status, print_warnings, read_text
 from sightline.model.refusal import Refusal
-from sightline.settings import Settings, load
+from sightline.settings import Settings, load_settings
 
 EXAMPLE = """  sightline run -- claude
   sightline run --upstream deepseek -- claude -p "What is wrong in screenshot.png?\""""
@@ -27,63 +27,67 @@ EXAMPLE = """  sightline run -- claude
 _USAGE = 2
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.usage = "sightline run [-h] [--upstream NAME|URL] [-v] -- AGENT [ARGS ...]"
     parser.add_argument(
-        "--upstream", metavar="NAME|URL", help="where requests go on to; default: where the agent goes now"
+        "--upstream", metavar="NAME|URL", help="the provider to use; default: the one that the agent uses now"
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="say on stderr what is done to requests")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print on stderr what is done to requests")
     parser.add_argument("command", nargs=REMAINDER, metavar="AGENT ARGS", help="the command of the agent")
 
 
 def run(args: Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
-        say("no agent is named; write: sightline run -- AGENT ARGS")
+        print_status("no agent is given; run: sightline run -- AGENT ARGS")
         return _USAGE
-    settings = load()
-    warn((*settings.warnings, *settings.advice))
+    settings = load_settings()
+    print_warnings((*settings.warnings, *settings.advice))
     found = shutil.which(command[0], path=settings.environment.get("PATH"))
     if found is None:
-        return refused(Refusal("not_found", f"{command[0]} is not found", "install it, or give its whole path"))
-    listening = bind("127.0.0.1", 0)
+        return print_refusal(Refusal("not_found", f"{command[0]} was not found", "install it, or give its full path"))
+    listening = bind_socket("127.0.0.1", 0)
     if isinstance(listening, Refusal):
-        return refused(listening)
+        return print_refusal(listening)
     with listening:
-        started = launch([found, *command[1:]], _place(settings, url_on(listening), flagged=bool(args.upstream)))
-        code = started if isinstance(started, Refusal) else _through(started, listening, settings, args)
-    return refused(code) if isinstance(code, Refusal) else code
+        started = launch(
+            [found, *command[1:]], _build_place(settings, find_url(listening), flagged=bool(args.upstream))
+        )
+        code = started if isinstance(started, Refusal) else _run_with_proxy(started, listening, settings, args)
+    return print_refusal(code) if isinstance(code, Refusal) else code
 
 
-def _place(settings: Settings, address: str, *, flagged: bool) -> Place:
-    place = Place(settings.environment, address, Path.cwd(), text_of, flagged=flagged, serve_port=DEFAULT_PORT)
-    return replace(place, real_home=place.home.resolve(), list_files=list_files, real_path=Path.resolve)
+def _build_place(settings: Settings, address: str, *, flagged: bool) -> LaunchContext:
+    context = LaunchContext(
+        settings.environment, address, Path.cwd(), read_text, has_upstream=flagged, serve_port=DEFAULT_PORT
+    )
+    return replace(context, real_home=context.home.resolve(), list_files=list_files, real_path=Path.resolve)
 
 
-def _through(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:
-    """The agent's exit code, with the proxy listening from before its start to after its end."""
-    from sightline.cli.listening import Beside, Manner
+def _run_with_proxy(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:
+    """Run the agent and return its exit code. The proxy listens from before its start to after its end."""
+    from sightline.cli.proxy_server import ProxyThread, ServeOptions
     from sightline.runtime import build_runtime
-    from sightline.settings.upstreams import NOWHERE, Taken
+    from sightline.settings.upstreams import NO_PREVIOUS_UPSTREAMS, PreviousUpstreams
 
     flags = [args.upstream] if args.upstream else []
-    taken = NOWHERE if flags else Taken(started.formerly, started.named)
-    whole = build_runtime(settings, flags, taken, alone=True)
-    if isinstance(whole, Refusal):
-        return whole
-    proxy = Beside(whole, listening, Manner(verbose=args.verbose))
+    previous = NO_PREVIOUS_UPSTREAMS if flags else PreviousUpstreams(started.former_upstreams, started.named_upstreams)
+    runtime = build_runtime(settings, flags, previous, single_agent=True)
+    if isinstance(runtime, Refusal):
+        return runtime
+    proxy = ProxyThread(runtime, listening, ServeOptions(verbose=args.verbose))
     if not proxy.start():
-        return Refusal("unavailable", "the proxy could not be started", "sightline serve shows why")
+        return Refusal("unavailable", "the proxy could not be started", "run `sightline serve` to see why")
     try:
-        with _filed(started) as ready:
-            return _agent(ready)
+        with _write_files(started) as ready:
+            return _run_agent(ready)
     finally:
         proxy.stop()
 
 
 @contextmanager
-def _filed(started: Launch) -> Iterator[Launch]:
-    """The agent's files, in a folder that is the user's alone: they may hold keys."""
+def _write_files(started: Launch) -> Iterator[Launch]:
+    """Write the agent's files into a folder that only the user can read: they may contain keys."""
     if not started.files:
         yield started
         return
@@ -96,12 +100,12 @@ def _filed(started: Launch) -> Iterator[Launch]:
         yield replace(started, argv=argv, env={name: text.replace(FILES, folder) for name, text in started.env.items()})
 
 
-def _agent(started: Launch) -> int | Refusal:
-    """Its exit code. The terminal sends an interrupt to it as well as to us: it alone decides what that means."""
+def _run_agent(started: Launch) -> int | Refusal:
+    """Run the agent and return its exit code. It alone handles an interrupt, which the terminal sends to both."""
     if started.note:
-        say(started.note)
+        print_status(started.note)
     agent: subprocess.Popen[bytes] | None = None
-    early: list[int] = []  # what came before there was somebody to pass it on to
+    early: list[int] = []  # signals that came before the agent was started
 
     def pass_on(signum: int, frame: FrameType | None) -> None:
         if agent is None:
@@ -109,7 +113,7 @@ def _agent(started: Launch) -> int | Refusal:
         else:
             agent.send_signal(signum)
 
-    # Not SIG_IGN: what is ignored here, the agent would ignore too.
+    # Not SIG_IGN, which the agent would inherit.
     former = {
         signal.SIGINT: signal.signal(signal.SIGINT, lambda signum, frame: None),
         signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
@@ -119,9 +123,9 @@ def _agent(started: Launch) -> int | Refusal:
         for signum in early:
             agent.send_signal(signum)
         code = agent.wait()
-    except OSError as trouble:
+    except OSError as error:
         return Refusal(
-            "not_permitted", f"{started.argv[0]} cannot be started: {trouble.strerror}", "see whether it is a program"
+            "not_permitted", f"{started.argv[0]} cannot be started: {error.strerror}", "check that it is a program"
         )
     finally:
         for each, handler in former.items():

@@ -1,4 +1,4 @@
-"""`sightline serve`: the proxy on this machine, until it is stopped."""
+"""`sightline serve`: run the proxy on this machine until it is stopped."""
 
 from __future__ import annotations
 
@@ -16,117 +16,124 @@ from socket import socket
 from types import FrameType
 
 from sightline.agents import AGENTS
-from sightline.cli.listening import (
-    Manner,
+from sightline.cli.proxy_server import (
+    ServeOptions,
     add_address,
-    begin_logs,
-    bind,
+    bind_socket,
     check_folder,
-    in_front,
+    find_url,
+    log_as_json,
     log_warnings,
-    url_on,
-    whole,
+    read_number,
+    serve_until_stopped,
 )
-from sightline.cli.terminal import Outcome, refused, say, warn
-from sightline.cli.verbs import quiet
+from sightline.cli.terminal import VerbOutcome, print_refusal, print_status, print_warnings
+from sightline.cli.verbs import silence_warnings
 from sightline.model.refusal import Refusal
-from sightline.settings import Settings, load
+from sightline.settings import Settings, load_settings
 
 EXAMPLE = """  sightline serve
   sightline serve --upstream deepseek
   sightline serve --upstream work=https://llm.example.com/v1"""
 
-_MOST_WORKERS = 64
-_QUICK = 2.0  # seconds: a worker that lives no longer will not live the next time either
+_MAX_WORKERS = 64
+_QUICK = 2.0  # seconds: a worker that ends sooner would fail again
 _PATIENCE = 8.0  # seconds for a worker to end its requests
 _FAILED = 1
 _Serve = Callable[[socket, Callable[[], None], int], int]
-"""Its socket, what to call when it listens, and which of them it is."""
-_Children = dict[int, tuple[int, float]]  # by the number of its process: which of them it is, and since when
+"""Serves on a socket, calls a function when it listens; the number is that of the worker."""
+_Children = dict[int, tuple[int, float]]  # by process id: the number of the worker, and when it was started
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     add_address(parser)
     parser.add_argument(
         "--upstream", action="append", default=[], metavar="[NAME=]URL",
-        help="where requests go on to, also the NAME of a known provider; default: the one that owns the wire",
+        help="where to send requests: a URL, or the NAME of a known provider; default: the provider that owns the API",
     )  # fmt: skip
     parser.add_argument(
-        "--workers", type=count, default=1, metavar="N", help="processes that share the port and the record; default: 1"
+        "--workers",
+        type=_read_count,
+        default=1,
+        metavar="N",
+        help="the number of processes, which share the port and the record; default: 1",
     )
     parser.add_argument(
         "--root", type=Path, metavar="DIR",
-        help="the folder whose files may be named to the proxy, as in `/vision-proxy describe PATH`; default: none,"
-        " and images go by their sha256",
+        help="the folder whose files clients may name, as in `/vision-proxy describe PATH`; default: none;"
+        " they can then name images only by sha256",
     )  # fmt: skip
     parser.add_argument("--config", type=Path, metavar="FILE", help="the settings file to use")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say on stderr what is done to requests")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the receipt of every request with images")
     parser.add_argument(
         "--log", choices=("text", "json"),
-        help="json: one JSON object on stderr for each request, without its images, texts and keys; also SIGHTLINE_LOG",
+        help="json: print one JSON object per request on stderr, without images, texts or keys; or set SIGHTLINE_LOG",
     )  # fmt: skip
 
 
-def count(text: str) -> int:
-    return whole(text, 1, _MOST_WORKERS)
+def _read_count(text: str) -> int:
+    return read_number(text, 1, _MAX_WORKERS)
 
 
-def run(args: Namespace) -> Outcome:
+def run(args: Namespace) -> VerbOutcome:
     if args.config and not args.config.is_file():
         return Refusal("not_found", f"there is no file {args.config}", "give another --config")
-    if no := check_folder(args.root):
-        return no
-    settings = load(config=args.config)
+    if refusal := check_folder(args.root):
+        return refusal
+    settings = load_settings(config_file=args.config)
     as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"
-    (log_warnings if as_json else warn)((*settings.warnings, *settings.advice))
+    (log_warnings if as_json else print_warnings)((*settings.warnings, *settings.advice))
     token = args.token or settings.environment.get("SIGHTLINE_TOKEN", "")
-    listening = bind(args.host, args.port, guarded=bool(token))
+    listening = bind_socket(args.host, args.port, guarded=bool(token))
     if isinstance(listening, Refusal):
         return listening
     from sightline.cli import compose
     from sightline.runtime import build_runtime
     from sightline.surfaces.proxy.telemetry import Metrics, SharedCounts
 
-    if no := _check_upstreams(settings, args.upstream):
+    if refusal := _check_upstreams(settings, args.upstream):
         listening.close()
-        return no
-    named, looked_for = compose.reaches(settings, args.root, args.host)
+        return refusal
+    named, looked_for = compose.find_policies(settings, args.root, args.host)
 
-    address = url_on(listening)
+    address = find_url(listening)
     together = SharedCounts(args.workers) if args.workers > 1 else None
 
     def serve(listening: socket, ready: Callable[[], None], who: int = 0) -> int:
         if as_json:
-            begin_logs()
-        with quiet("sightline.store", when=who > 0):  # what is wrong with the record, the first worker says
-            whole = build_runtime(settings, args.upstream, reach=looked_for)
-        if isinstance(whole, Refusal):
-            return refused(whole)
+            log_as_json()
+        with silence_warnings(
+            "sightline.store", when=who > 0
+        ):  # the first worker reports what is wrong with the record
+            runtime = build_runtime(settings, args.upstream, path_policy=looked_for)
+        if isinstance(runtime, Refusal):
+            return print_refusal(runtime)
         metrics = Metrics(together, who)
         alone = args.workers == 1
-        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named, metrics, alone))
+        options = ServeOptions(args.verbose, as_json, token, named, metrics, alone, prints_changes=True)
+        serve_until_stopped(runtime, listening, ready, options)
         return 0
 
     def ready() -> None:
-        print("\n".join(_banner(address, guarded=bool(token))), flush=True)
+        print("\n".join(_list_banner_lines(address, guarded=bool(token))), flush=True)
 
     with listening:
         if args.workers == 1:
             return serve(listening, ready)
-        return _serve_side_by_side(args.workers, listening, serve, ready)
+        return _serve_in_processes(args.workers, listening, serve, ready)
 
 
 def _check_upstreams(settings: Settings, flags: Sequence[str]) -> Refusal | None:
-    """Return what would stop every worker, before there are any."""
-    from sightline.settings.upstreams import directory
-    from sightline.vision.providers import named_seer
+    """Return an error that would stop every worker, before any is started."""
+    from sightline.settings.upstreams import build_directory
+    from sightline.vision.providers import find_configured_model
 
-    found = directory(settings, flags)
-    named = found if isinstance(found, Refusal) else named_seer(settings, found)
+    found = build_directory(settings, flags)
+    named = found if isinstance(found, Refusal) else find_configured_model(settings, found)
     return named if isinstance(named, Refusal) else None
 
 
-def _banner(address: str, *, guarded: bool) -> Iterator[str]:
+def _list_banner_lines(address: str, *, guarded: bool) -> Iterator[str]:
     yield f"Sightline listens on {address}"
     yield "Point an agent here:"
     for agent in AGENTS.values():
@@ -135,48 +142,48 @@ def _banner(address: str, *, guarded: bool) -> Iterator[str]:
     if find_spec("mcp") is not None:
         yield f"  {'MCP hosts':<12} {address}/mcp"
     if guarded:
-        yield "Nobody is served who does not send the header x-sightline-token: TOKEN"
-        yield "  Claude Code sends it where ANTHROPIC_CUSTOM_HEADERS='x-sightline-token: TOKEN' is set"
-    yield "`sightline setup AGENT` tells more. Ctrl-C stops it."
+        yield "Requests must send the header x-sightline-token: TOKEN"
+        yield "  Claude Code: ANTHROPIC_CUSTOM_HEADERS='x-sightline-token: TOKEN'"
+    yield "`sightline setup AGENT` explains more. Ctrl-C stops the proxy."
 
 
-# Several processes on one port: each serves whole requests, and one that ends by itself is started again.
+# Several processes on one port. Each serves whole requests, and is replaced if it ends by itself.
 
 
-def _serve_side_by_side(number: int, listening: socket, serve: _Serve, ready: Callable[[], None]) -> Outcome:
-    """Run `serve` in several processes, until this one is stopped; the first that listens calls `ready`.
+def _serve_in_processes(number: int, listening: socket, serve: _Serve, ready: Callable[[], None]) -> VerbOutcome:
+    """Run `serve` in several processes until this one is stopped; the first that listens calls `ready`.
 
-    Each has a socket of its own on the port of `listening`: of one that they share, the first process would take all.
+    Each has its own socket on the port of `listening`: from a shared one, the first process would take all connections.
     """
     if not hasattr(os, "fork"):
-        return Refusal("unsupported_type", "this system has no --workers", "leave it out")
-    signal.signal(signal.SIGTERM, _stop)
+        return Refusal("unsupported_type", "--workers does not work on this system", "leave it out")
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     where = listening.getsockname()
-    listening.close()  # it has shown that the port is free
-    with _share(listening.family, where) as kept:
-        return _keep_up(number, kept, serve, ready)
+    listening.close()  # it was only needed to check that the port is free
+    with _open_shared_socket(listening.family, where) as kept:
+        return _supervise(number, kept, serve, ready)
 
 
-def _keep_up(number: int, kept: socket, serve: _Serve, ready: Callable[[], None]) -> int:
-    """Start the processes, and another for each that ends. `kept` is never read from: it only holds the port."""
+def _supervise(number: int, kept: socket, serve: _Serve, ready: Callable[[], None]) -> int:
+    """Start the processes, and a new one for each that ends. `kept` only reserves the port."""
     children: _Children = {}
     try:
         for who in range(number):
-            _start(children, who, kept, serve, _keep_quiet if who else ready)
+            _start_worker(children, who, kept, serve, _do_nothing if who else ready)
         while True:
             child, status = os.wait()
             who, began = children.pop(child)
             lived = time.monotonic() - began
             if lived < _QUICK:
                 return os.waitstatus_to_exitcode(status) or _FAILED
-            say(f"a worker ended ({os.waitstatus_to_exitcode(status)}); another takes its place")
-            _start(children, who, kept, serve, _keep_quiet)
+            print_status(f"a worker ended ({os.waitstatus_to_exitcode(status)}); starting another one")
+            _start_worker(children, who, kept, serve, _do_nothing)
     finally:
-        _end(list(children))
+        _stop_workers(list(children))
 
 
-def _start(children: _Children, who: int, kept: socket, serve: _Serve, ready: Callable[[], None]) -> None:
-    """Start one more child. Signals wait until it is noted, so that it is ended with the others."""
+def _start_worker(children: _Children, who: int, kept: socket, serve: _Serve, ready: Callable[[], None]) -> None:
+    """Start one more child. Signals are blocked until it is in `children`, so that it is stopped with the others."""
     stops = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     child = os.fork()
@@ -184,11 +191,11 @@ def _start(children: _Children, who: int, kept: socket, serve: _Serve, ready: Ca
         children[child] = who, time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
         return
-    try:  # a process of its own: it never returns to what its parent was doing
+    try:  # the child must never return to the code of its parent
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
-        threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
-        with _share(kept.family, kept.getsockname()) as own:
+        threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
+        with _open_shared_socket(kept.family, kept.getsockname()) as own:
             own.listen(128)
             code = serve(own, ready, who)
     except KeyboardInterrupt:
@@ -202,8 +209,8 @@ def _start(children: _Children, who: int, kept: socket, serve: _Serve, ready: Ca
     os._exit(code)
 
 
-def _end(children: list[int]) -> None:
-    """End all of them, also one that did not listen yet when the signal came."""
+def _stop_workers(children: list[int]) -> None:
+    """Stop all workers, also one that did not listen yet."""
     for child in children:
         os.kill(child, signal.SIGTERM)
     deadline = time.monotonic() + _PATIENCE
@@ -214,25 +221,25 @@ def _end(children: list[int]) -> None:
             time.sleep(0.02)
 
 
-def _leave_with(parent: int) -> None:
-    """End this worker when its parent is gone, which would have ended it."""
+def _exit_with_parent(parent: int) -> None:
+    """Stop this worker when its parent process has ended, and so can't stop it."""
     while os.getppid() == parent:
         time.sleep(1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _stop(signum: int, frame: FrameType | None) -> None:
+def _exit_on_signal(signum: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + signum)
 
 
-def _keep_quiet() -> None:
-    """Say nothing: the first process says that it listens."""
+def _do_nothing() -> None:
+    """Print nothing: the first process prints that it listens."""
 
 
-def _share(family: int, where: object) -> socket:
-    """Return one of several sockets on one port: the system distributes connections among those that listen."""
+def _open_shared_socket(family: int, where: object) -> socket:
+    """Return one of several sockets on a port, among which the system distributes connections."""
     other = socket(family)
     other.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
     other.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEPORT, 1)
-    other.bind(where)  # type: ignore[arg-type] # as the system has told it
+    other.bind(where)  # type: ignore[arg-type] # from getsockname()
     return other

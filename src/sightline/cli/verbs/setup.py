@@ -1,4 +1,4 @@
-"""`sightline setup AGENT`: the lines that point an agent here and declare its model as seeing."""
+"""`sightline setup AGENT`: the settings that point an agent at the proxy and declare its model as a vision model."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.agents import AGENTS
-from sightline.agents.agent import Agent, SetupRequest, Target
-from sightline.agents.launch import Place
+from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest
+from sightline.agents.launch import LaunchContext
 from sightline.agents.settings_files import join_lines, merge_text
-from sightline.cli.listening import DEFAULT_PORT, port, url_of
-from sightline.cli.terminal import add_json, answer, refused, text_of
-from sightline.disk import write_whole
+from sightline.cli.proxy_server import DEFAULT_PORT, format_url, read_port
+from sightline.cli.terminal import add_json, print_refusal, print_result, read_text
+from sightline.disk import write_atomically
+from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream
-from sightline.settings import Settings, load
+from sightline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from sightline.model.scene import Json
@@ -26,61 +26,73 @@ if TYPE_CHECKING:
 EXAMPLE = """  sightline setup claude
   sightline setup claude --upstream deepseek --write
   sightline setup opencode --upstream deepseek --model deepseek-v4-pro --write"""
-_UNKNOWN = "KEY"
-_SAID = ("name", "title", "once", "lines", "sees", "mcp", "note")  # of an agent, to programs
+_KEY_PLACEHOLDER = "KEY"
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", choices=sorted(AGENTS), help=", ".join(AGENTS))
-    parser.add_argument("--upstream", metavar="NAME", default="", help="the provider that its requests go on to")
-    parser.add_argument("--model", metavar="MODEL", default="", help="the model that is declared as seeing")
-    parser.add_argument("--port", type=port, default=DEFAULT_PORT, metavar="P", help="where `sightline serve` listens")
-    parser.add_argument("--write", action="store_true", help="merge them into the agent's file; a copy is kept")
+    parser.add_argument("--upstream", metavar="NAME", default="", help="the provider that it should use")
+    parser.add_argument("--model", metavar="MODEL", default="", help="the model to declare as a vision model")
+    parser.add_argument(
+        "--port", type=read_port, default=DEFAULT_PORT, metavar="P", help="the port of `sightline serve`"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="merge the settings into the agent's file, and keep a copy of it"
+    )
     add_json(parser)
 
 
 def run(args: Namespace) -> int:
-    address = url_of("127.0.0.1", args.port)
+    address = format_url("127.0.0.1", args.port)
     known = AGENTS[args.agent]
-    settings = load()
+    settings = load_settings()
     target = _choose_target(known, args, address, settings)
     if isinstance(target, Refusal) and (args.write or args.upstream):
-        return refused(target, as_json=args.json)
+        return print_refusal(target, as_json=args.json)
     agent = known.render(address, None if isinstance(target, Refusal) else target, args.model)
     file = known.find_file(settings.environment)
     if isinstance(target, Refusal):
         agent = replace(agent, note=f"{target}. {agent.note}")
     if not args.write or isinstance(target, Refusal):
-        found: dict[str, Json] = {part: getattr(agent, part) for part in _SAID}
-        found |= {"file": str(file or ""), "address": address}
-        return answer(found, _lines(agent, file, address), as_json=args.json)
-    kept = _written(agent, file, target, args.model)
-    if isinstance(kept, Refusal):
-        return refused(kept, as_json=args.json)
+        found: dict[str, Json] = {
+            "name": agent.name,
+            "title": agent.title,
+            "once": agent.one_run,
+            "lines": agent.file_lines,
+            "sees": agent.vision_hint,
+            "mcp": agent.mcp,
+            "note": agent.note,
+            "file": str(file or ""),
+            "address": address,
+        }
+        return print_result(found, _list_setup_lines(agent, file, address), as_json=args.json)
+    written = _write_file(agent, file, target, args.model)
+    if isinstance(written, Refusal):
+        return print_refusal(written, as_json=args.json)
     done: dict[str, Json] = {
-        "file": str(kept.file),
-        "backup": str(kept.backup) if kept.backup else None,
+        "file": str(written.file),
+        "backup": str(written.backup) if written.backup else None,
         "upstream": target.upstream,
-        "use": agent.use,
+        "use": agent.after_setup,
     }
-    return answer(done, _done(agent, target.upstream, kept, args.port), as_json=args.json)
+    return print_result(done, _list_written_lines(agent, target.upstream, written, args.port), as_json=args.json)
 
 
-def _choose_target(agent: Agent, args: Namespace, address: str, settings: Settings) -> Target | Refusal:
-    """Whom the agent is to ask: as the user says, else as its own files say now."""
-    known = _upstreams(settings)
+def _choose_target(agent: CodingAgent, args: Namespace, address: str, settings: Settings) -> ProviderTarget | Refusal:
+    """Return the provider that the agent will use: the one that the user names, else that of its own files."""
+    known = _list_upstreams(settings)
     if args.upstream and args.upstream not in known:
-        return Refusal("not_found", f"there is no upstream named {args.upstream!r}", "sightline doctor lists them")
-    home = Path.home()  # what counts for good is the user's own, and no project's
-    place = Place(settings.environment, address, home, text_of, serve_port=DEFAULT_PORT)
-    return agent.choose_target(SetupRequest(agent, args.upstream, args.model, place, known))
+        return Refusal("not_found", f"there is no upstream named {args.upstream!r}", "`sightline doctor` lists them")
+    home = Path.home()  # permanent settings are the user's, not a project's
+    context = LaunchContext(settings.environment, address, home, read_text, serve_port=DEFAULT_PORT)
+    return agent.choose_target(SetupRequest(agent, args.upstream, args.model, context, known))
 
 
-def _upstreams(settings: Settings) -> dict[str, Upstream]:
-    """Every one that has a name and an address, the user's own first; nothing of the proxy is loaded for that."""
+def _list_upstreams(settings: Settings) -> dict[str, Upstream]:
+    """Return every upstream with a name and an address, the user's own first, without importing the proxy."""
     from sightline.profiles.presets import PRESETS
 
-    presets = {name: Upstream(name, each.bases, name, each.keys) for name, each in PRESETS.items()}
+    presets = {name: Upstream(name, each.bases, name, each.key_variables) for name, each in PRESETS.items()}
     own = {
         name: each if each.bases else replace(presets[each.preset or name], name=name, api_key=each.api_key)
         for name, each in settings.upstreams.items()
@@ -90,86 +102,91 @@ def _upstreams(settings: Settings) -> dict[str, Upstream]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class WrittenFile:
+    """An agent's file after a merge."""
+
     file: Path
     backup: Path | None  # None: nothing was there, or nothing had to be changed
     changed: bool = True
 
 
-def _done(agent: Agent, upstream: str, kept: Kept, listening: int) -> Iterator[str]:
-    """What it means that an agent's file was written: it now needs us, until somebody takes that back."""
-    was = f"; what it was is kept in {kept.backup}" if kept.backup else ""
-    yield f"{agent.title} asks {upstream} through here, by {kept.file}{was}"
-    if agent.use:
-        yield agent.use
-    serve = "sightline serve" + ("" if listening == DEFAULT_PORT else f" --port {listening}")
-    yield f"Keep `{serve}` running: without it {agent.title} does not reach {upstream}."
-    if kept.backup:
-        yield f"To undo it, put {kept.backup} back in the place of {kept.file}."
-    elif kept.changed:
-        yield f"To undo it, remove {kept.file}."
+def _list_written_lines(agent: CodingAgent, upstream: str, written: WrittenFile, port: int) -> Iterator[str]:
+    """List what was written, what the agent needs now, and how to undo it."""
+    backup_note = f"; a copy of the old file is {written.backup}" if written.backup else ""
+    yield f"{agent.title} now uses {upstream} through the proxy (set in {written.file}{backup_note})"
+    if agent.after_setup:
+        yield agent.after_setup
+    serve = "sightline serve" + ("" if port == DEFAULT_PORT else f" --port {port}")
+    yield f"Keep `{serve}` running: without it {agent.title} cannot reach {upstream}."
+    if written.backup:
+        yield f"To undo this, replace {written.file} with {written.backup}."
+    elif written.changed:
+        yield f"To undo this, remove {written.file}."
     else:
-        shown = f"sightline setup {agent.name}"
-        yield f"Nothing had to be changed. To undo it, take the lines that `{shown}` shows out of {kept.file}."
+        command = f"sightline setup {agent.name}"
+        yield f"Nothing had to be changed. To undo this, remove the lines that `{command}` shows from {written.file}."
 
 
-def _written(agent: Agent, file: Path | None, target: Target, model: str) -> Kept | Refusal:
+def _write_file(agent: CodingAgent, file: Path | None, target: ProviderTarget, model: str) -> WrittenFile | Refusal:
     if file is None:
-        how = "run the command that is shown" if agent.lines else "set the variables that are shown"
-        return Refusal("unsupported_type", f"{agent.title} reads no file that we could write", f"{how} without --write")
-    if agent.model and not model:
-        return Refusal("invalid_input", "it has to be said which model is declared as seeing", "add --model MODEL")
-    if target.key == _UNKNOWN:
+        how = "run the command" if agent.file_lines else "set the variables"
+        remedy = f"leave out --write, and {how} that it shows"
+        return Refusal("unsupported_type", f"{agent.title} has no settings file to write", remedy)
+    if agent.default_model and not model:
+        return Refusal("invalid_input", "the model to declare as a vision model is missing", "add --model MODEL")
+    if target.key == _KEY_PLACEHOLDER:
         return Refusal(
             "invalid_input",
-            f"where {agent.title} finds the key of {target.upstream} is not known",
-            f"write what belongs in the place of {_UNKNOWN}, by hand: {join_lines(agent.lines)}",
+            f"Sightline can't find the key that {agent.title} should use for {target.upstream}",
+            f"replace {_KEY_PLACEHOLDER} in these lines and add them by hand: {join_lines(agent.file_lines)}",
         )
-    return _merged(file, agent.lines)
+    return _merge_file(file, agent.file_lines)
 
 
-def _merged(file: Path, lines: str) -> Kept | Refusal:
-    commented = file.with_suffix(".jsonc")
-    if commented.exists():
-        return Refusal("unsupported_type", f"{commented} has the last word", f"merge into it: {join_lines(lines)}")
+def _merge_file(file: Path, lines: str) -> WrittenFile | Refusal:
+    jsonc_file = file.with_suffix(".jsonc")
+    if jsonc_file.exists():
+        return Refusal(
+            "unsupported_type", f"{jsonc_file} overrides {file.name}", f"merge these lines into it: {join_lines(lines)}"
+        )
     try:
         before = file.read_bytes() if file.exists() else b""
         text = before.decode("utf-8-sig")
     except (OSError, ValueError):
         return Refusal("not_permitted", f"{file} cannot be read as text", "merge the lines by hand")
-    made = merge_text(str(file), text, lines)
-    if isinstance(made, Refusal):
-        return made
-    if made == text:
-        return Kept(file, None, changed=False)
+    merged = merge_text(str(file), text, lines)
+    if isinstance(merged, Refusal):
+        return merged
+    if merged == text:
+        return WrittenFile(file, None, changed=False)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         mode = file.stat().st_mode & 0o777 if before else 0o600
-        backup = _backed_up(file, before, mode) if before else None
-        write_whole(file.resolve(), made.encode(), mode=mode, kept=file.exists())
-    except OSError as trouble:
-        return Refusal("not_permitted", f"{file} cannot be written: {trouble.strerror}", "merge the lines by hand")
-    return Kept(file, backup)
+        backup = _back_up(file, before, mode) if before else None
+        write_atomically(file.resolve(), merged.encode(), mode=mode, force_mode=file.exists())
+    except OSError as error:
+        return Refusal("not_permitted", f"{file} cannot be written: {error.strerror}", "merge the lines by hand")
+    return WrittenFile(file, backup)
 
 
-def _backed_up(file: Path, data: bytes, mode: int) -> Path:
-    """A copy under a name of its own: no earlier one is written over."""
+def _back_up(file: Path, data: bytes, mode: int) -> Path:
+    """Copy a file to a new name, and return that. Earlier copies are not overwritten."""
     names = (file.with_name(f"{file.name}.bak{number or ''}") for number in count())
     backup = next(name for name in names if not name.exists() or name.read_bytes() == data)
     if not backup.exists():
-        write_whole(backup, data, mode=mode, kept=True)
+        write_atomically(backup, data, mode=mode, force_mode=True)
     return backup
 
 
-def _lines(agent: Agent, file: Path | None, address: str) -> Iterator[str]:
+def _list_setup_lines(agent: CodingAgent, file: Path | None, address: str) -> Iterator[str]:
     yield f"{agent.title}, with `sightline serve` listening on {address}"
     sections = (
-        ("One run", agent.once),
-        (f"For good, merged into {file}" if file else "For good", agent.lines),
-        ("Then", agent.use),
-        ("Its model is declared as seeing by", agent.sees),
+        ("For one run", agent.one_run),
+        (f"Permanently, in {file}" if file else "Permanently", agent.file_lines),
+        ("Then", agent.after_setup),
+        ("How its model is declared as a vision model", agent.vision_hint),
         ("The tools over MCP, with or without the proxy", agent.mcp),
-        ("Mind", agent.note),
+        ("Note", agent.note),
     )
     for title, text in sections:
         if text:

@@ -1,4 +1,4 @@
-"""`sightline store`: work on the record itself."""
+"""`sightline store repair`: rescue what can be read of a damaged record."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import add_json, answer, refused, warn
+from sightline.cli.terminal import add_json, print_refusal, print_result, print_warnings
 from sightline.model.refusal import Refusal
-from sightline.settings import Settings, load
+from sightline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from sightline.model.image import Image
     from sightline.model.scene import Json
-    from sightline.store.repair import Progress, Repaired
+    from sightline.store.sqlite_repair import RepairResult, ReportProgress
 
 EXAMPLE = "  sightline store repair"
 
@@ -24,35 +24,35 @@ _SHOWN_SECONDS = 0.1  # between two lines of progress
 _BACK = "\r\033[K"
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="repair", required=True)
     repair = actions.add_parser(
         "repair",
         help="rescue what can be read of a damaged record",
-        description="Write everything that can be read of a damaged record into a new one, and keep the damaged one"
-        " beside it. Programs that use the record go on with the new one; they need not be stopped.",
+        description="Copy everything that can be read of a damaged record into a new one, and keep the damaged one"
+        " beside it. Programs that use the record continue with the new one; they need not be stopped.",
     )
     add_json(repair)
 
 
 def run(args: Namespace) -> int:
-    settings = load()
-    warn(settings.warnings)
+    settings = load_settings()
+    print_warnings(settings.warnings)
     return _repair(settings, as_json=args.json)
 
 
 def _repair(settings: Settings, *, as_json: bool) -> int:
-    from sightline.store.repair import repair
+    from sightline.store.sqlite_repair import repair_record
 
-    if settings.record == "memory" and not settings.folder.is_dir():
-        no = Refusal("unavailable", "the record is in memory", "there is nothing to repair")
-        return refused(no, as_json=as_json)
-    with _progress() as progress:
-        result = repair(settings.folder, progress, _identify)
+    if settings.record == "memory" and not settings.record_folder.is_dir():
+        refusal = Refusal("unavailable", "the record is in memory", "there is nothing to repair")
+        return print_refusal(refusal, as_json=as_json)
+    with _show_progress() as progress:
+        result = repair_record(settings.record_folder, progress, _identify)
     if isinstance(result, Refusal):
-        return refused(result, as_json=as_json)
+        return print_refusal(result, as_json=as_json)
     found: dict[str, Json] = {
-        "folder": str(settings.folder),
+        "folder": str(settings.record_folder),
         "damage": result.damage or None,
         "kept": {**result.kept},
         "adopted": result.adopted,
@@ -62,41 +62,41 @@ def _repair(settings: Settings, *, as_json: bool) -> int:
         "aside": result.aside or None,
         "blobs_aside": result.blobs_aside or None,
     }
-    return answer(found, _lines(settings, result), as_json=as_json)
+    return print_result(found, _list_lines(settings, result), as_json=as_json)
 
 
 def _identify(sha256: str, data: bytes) -> Image | None:
-    """Return the image that bytes are, or None."""
+    """Return bytes as an image, or None if they are not one."""
     from sightline.model.image import Image
     from sightline.pixels.probe import probe
 
     found = probe(data, len(data))
     if found is None or isinstance(found, Refusal):
         return None
-    return Image(sha256, found.mime, found.size, data, found.turned)
+    return Image(sha256, found.mime, found.size, data, found.is_rotated)
 
 
-def _lines(settings: Settings, result: Repaired) -> Iterator[str]:
+def _list_lines(settings: Settings, result: RepairResult) -> Iterator[str]:
     if not result.damage and not result.left_out:
-        yield f"the record in {settings.folder} is whole; nothing had to be repaired"
+        yield f"the record in {settings.record_folder} is not damaged; nothing had to be repaired"
         return
     if result.damage:
-        yield f"repaired the record in {settings.folder}, which was damaged: {result.damage}"
+        yield f"repaired the record in {settings.record_folder}, which was damaged: {result.damage}"
         rows = ", ".join(f"{count} {table}" for table, count in result.kept.items() if count)
         yield f"kept: {rows or 'nothing that could be read'}"
     if result.adopted:
-        yield f"kept as yours: {result.adopted} images of which only the bytes were left"
+        yield f"recovered: {result.adopted} images of which only the bytes were left"
     if result.left_out:
         yield f"left out: {result.left_out} images whose bytes are missing or damaged"
-    yield from _consent_lines(result)
+    yield from _list_consent_lines(result)
     until = "until they are 30 days old or you run `sightline forget`"
     if result.aside:
         yield f"the damaged database and its log are kept as {result.aside}, {until}"
     if result.blobs_aside:
-        yield f"files that are no images are kept in {result.blobs_aside}, {until}"
+        yield f"files that are not images are kept in {result.blobs_aside}, {until}"
 
 
-def _consent_lines(result: Repaired) -> Iterator[str]:
+def _list_consent_lines(result: RepairResult) -> Iterator[str]:
     if not result.consents_lost:
         return
     yield (
@@ -108,8 +108,8 @@ def _consent_lines(result: Repaired) -> Iterator[str]:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
-    """Show how far it is on a terminal, in a line that is gone when it is done."""
+def _show_progress() -> Iterator[ReportProgress]:
+    """Show progress on a terminal, in a line that disappears in the end."""
     live, last = sys.stderr.isatty(), 0.0
 
     def show(what: str, done: int, total: int) -> None:

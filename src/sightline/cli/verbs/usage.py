@@ -1,4 +1,4 @@
-"""`sightline usage`: what looking has cost, by day and by who looked; or what was done to the last requests."""
+"""`sightline usage`: what vision models have cost, by day and model; or what was done to the last requests."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from sightline.cli.terminal import CliAnswer, Outcome, add_json, format_dollars, read_settings
-from sightline.cli.verbs import opened
+from sightline.cli.terminal import VerbOutcome, VerbResult, add_json, format_dollars, read_settings
+from sightline.cli.verbs import open_record
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.model.receipt import Filed
-    from sightline.model.records import Spent
+    from sightline.model.records import FiledReceipt, Spending
     from sightline.model.scene import Json
     from sightline.settings import Settings
 
@@ -23,56 +22,56 @@ EXAMPLE = """  sightline usage
   sightline usage --json
   sightline usage --receipts 5"""
 
-_RECEIPTS = 10  # that are shown by default
+_RECEIPTS = 10  # shown by default
 
 
-def arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--receipts", type=_count, nargs="?", const=_RECEIPTS, metavar="N",
+        "--receipts", type=_read_count, nargs="?", const=_RECEIPTS, metavar="N",
         help=f"what the proxy did to the last N requests with images; default: {_RECEIPTS}",
     )  # fmt: skip
     add_json(parser)
 
 
-def _count(text: str) -> int:
+def _read_count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r:.20} is no number of requests (give 1 or more)")
+        raise ArgumentTypeError(f"{text!r:.20} is not a number of requests (give 1 or more)")
     return int(text)
 
 
-def run(args: Namespace) -> Outcome:
+def run(args: Namespace) -> VerbOutcome:
     settings = read_settings()
     if args.receipts is not None:
         return _list_receipts(settings, args.receipts)
-    from sightline.settings.upstreams import called
+    from sightline.settings.upstreams import format_provider
 
-    with opened(settings) as record:
+    with open_record(settings) as record:
         spent = record.find_trouble() or record.ledger.sum_spending()
     if isinstance(spent, Refusal):
         return spent
-    rows = [{"day": each.day, "seer": each.seer, **_figures([each])} for each in spent]
-    total = _figures(spent)
-    return CliAnswer({"days": [*rows], "total": total}, _lines(rows, total, partial(called, settings)))
+    rows = [{"day": each.day, "seer": each.seer, **_sum_up([each])} for each in spent]
+    total = _sum_up(spent)
+    return VerbResult({"days": [*rows], "total": total}, _list_lines(rows, total, partial(format_provider, settings)))
 
 
-def _list_receipts(settings: Settings, most: int) -> Outcome:
-    with opened(settings) as record:
-        found = record.find_trouble() or record.ledger.list_receipts(min(most, sys.maxsize))
+def _list_receipts(settings: Settings, limit: int) -> VerbOutcome:
+    with open_record(settings) as record:
+        found = record.find_trouble() or record.ledger.list_receipts(min(limit, sys.maxsize))
     if isinstance(found, Refusal):
         return found
-    return CliAnswer({"receipts": [each.as_json() for each in found]}, _receipt_lines(found))
+    return VerbResult({"receipts": [each.as_json() for each in found]}, _list_receipt_lines(found))
 
 
-def _receipt_lines(found: Sequence[Filed]) -> Iterator[str]:
+def _list_receipt_lines(found: Sequence[FiledReceipt]) -> Iterator[str]:
     if not found:
-        yield "no request with images has passed yet"
+        yield "there have been no requests with images yet"
     for filed in found:
-        when = datetime.fromtimestamp(filed.at).strftime("%Y-%m-%d %H:%M:%S")  # noqa: DTZ006, where the user is
+        when = datetime.fromtimestamp(filed.at).strftime("%Y-%m-%d %H:%M:%S")  # noqa: DTZ006, the user's local time
         labels = "".join(f" [{name} {value}]" for name, value in filed.labels)
         yield f"{when}  {filed.receipt}{labels}"
 
 
-def _figures(spent: Sequence[Spent]) -> dict[str, Json]:
+def _sum_up(spent: Sequence[Spending]) -> dict[str, Json]:
     priced = [each.cost_usd for each in spent if each.cost_usd is not None]
     return {
         "calls": sum(each.calls for each in spent),
@@ -84,18 +83,18 @@ def _figures(spent: Sequence[Spent]) -> dict[str, Json]:
     }
 
 
-def _lines(rows: Sequence[dict[str, Json]], total: dict[str, Json], shown: Callable[[str], str]) -> Iterator[str]:
+def _list_lines(rows: Sequence[dict[str, Json]], total: dict[str, Json], shown: Callable[[str], str]) -> Iterator[str]:
     if not rows:
-        yield "nobody was asked yet"
+        yield "no model has been asked yet"
         return
     names = [shown(str(row["seer"])) for row in rows]
     widest = max(map(len, names))
     for row, name in zip(rows, names, strict=True):
-        yield f"{row['day']}  {name:<{widest}}  {_line(row)}"
-    yield f"{'in all':<10}  {'':<{widest}}  {_line(total)}"
+        yield f"{row['day']}  {name:<{widest}}  {_format_row(row)}"
+    yield f"{'total':<10}  {'':<{widest}}  {_format_row(total)}"
 
 
-def _line(row: dict[str, Json]) -> str:
+def _format_row(row: dict[str, Json]) -> str:
     priced = row["cost_usd"] is not None and bool(row["cost_usd"] or not row["unpriced"])
     cost = format_dollars(cast("float", row["cost_usd"])) if priced else "price unknown"
     unknown = f" and {row['unpriced']} of unknown price" if row["unpriced"] and priced else ""

@@ -1,4 +1,4 @@
-"""`sightline vision-proxy`: the commands that are typed into a chat as /vision-proxy; and `sightline consent`."""
+"""`sightline vision-proxy`: the commands of /vision-proxy, as they are typed into a chat; and `sightline consent`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sightline.cli import terminal
-from sightline.cli.verbs import kept, opened
+from sightline.cli.verbs import open_disk_record, open_record
 from sightline.cli.verbs.describe import describe
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.commands import values
-    from sightline.commands.values import Command
+    from sightline.commands import command_values
+    from sightline.commands.command_values import Command
     from sightline.model.ports import Store
     from sightline.settings import Settings
 
@@ -24,68 +24,68 @@ EXAMPLE = """  sightline vision-proxy status
   sightline vision-proxy grounding-models add ollama/my-model --format qwen_pixels"""
 
 
-def arguments(parser: ArgumentParser) -> None:
-    parser.description = "The commands of /vision-proxy, as they are typed into a chat; without any: status."
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.description = "Run a /vision-proxy command, as you would type it into a chat; the default is status."
     parser.add_argument("words", nargs=REMAINDER, metavar="VERB ...", help="describe, redescribe, consent, mode, …")
 
 
-def run(args: Namespace) -> terminal.Outcome:
-    from sightline.commands import parse_words, values
+def run(args: Namespace) -> terminal.VerbOutcome:
+    from sightline.commands import ANSWER_PREFIX, command_values, parse_words
 
     command = parse_words(args.words)
     if isinstance(command, Refusal):
         return terminal.for_shell(command, "vision-proxy")
-    if isinstance(command, values.Redescribe):
+    if isinstance(command, command_values.Redescribe):
         command = command.as_describe()
-    if isinstance(command, values.Describe):  # a look is noted with what it asked
-        return describe(command, as_json=False)
+    if isinstance(command, command_values.Describe):  # the look is noted in the ledger with its question
+        return describe(command, as_json=False, prefix=ANSWER_PREFIX)
     settings = terminal.read_settings()
-    code = terminal.finish(_execute(command, settings), as_json=False)
+    code = terminal.print_outcome(_execute(command, settings), as_json=False)
     if code == 0:
-        _note(command, settings)
+        _add_ledger_entry(command, settings)
     return code
 
 
-def _execute(command: Command, settings: Settings) -> terminal.Outcome:
-    from sightline.commands import values
-    from sightline.commands.answer import change_settings, report_status
+def _execute(command: Command, settings: Settings) -> terminal.VerbOutcome:
+    from sightline.commands import ANSWER_PREFIX, command_values
+    from sightline.commands.execution import change_settings, report_status
 
-    if isinstance(command, values.Consent):
-        return _consent(command, settings)
-    with opened(settings) as record:
+    if isinstance(command, command_values.Consent):
+        return _change_consent(command, settings)
+    with open_record(settings) as record:
         match command:
-            case values.ListImages():
+            case command_values.ListImages():
                 lines = [*_list_images(settings, record)]
-            case values.Status():
+            case command_values.Status():
                 lines = [*report_status(settings, record)]
             case _:
                 done = change_settings(command, settings, record, terminal.confirm)
                 if isinstance(done, Refusal):
                     return done
-                terminal.warn([done.warning] if done.warning else [])
+                terminal.print_warnings([done.warning] if done.warning else [])
                 lines = [*done.lines]
-    return terminal.CliAnswer({}, [f"{terminal.NAME} {line}" for line in lines])
+    return terminal.VerbResult({}, [f"{ANSWER_PREFIX} {line}" for line in lines])
 
 
-def _note(command: Command, settings: Settings) -> None:
-    from sightline.commands.answer import note_command
+def _add_ledger_entry(command: Command, settings: Settings) -> None:
+    from sightline.commands.execution import note_command
 
-    with opened(settings) as record:
-        record.ledger.add_entry(record.scope_of(""), note_command(command))
+    with open_record(settings) as record:
+        record.ledger.add_entry(record.compute_scope(""), note_command(command))
 
 
 def _list_images(settings: Settings, record: Store) -> Iterator[str]:
-    """List the images that were asked about, each with what was asked of it last."""
-    from sightline.settings.upstreams import called
+    """List the images that a model was asked about, each with the last question."""
+    from sightline.settings.upstreams import format_provider
 
     latest: dict[str, str] = {}
     for entry in record.ledger.list_entries():
-        for sha256 in entry.images if entry.seer else ():  # of a joint look the command is noted apart
+        for sha256 in entry.images if entry.seer else ():  # the command of a look at several images is a separate entry
             latest.pop(sha256, None)
-            asked = str(entry.about.get("question") or "described")
-            latest[sha256] = f"{called(settings, entry.seer)}: {asked[:120]}"
+            question = str(entry.about.get("question") or "described")
+            latest[sha256] = f"{format_provider(settings, entry.seer)}: {question[:120]}"
     if not latest:
-        yield "no image was asked about yet"
+        yield "no model has been asked about an image yet"
     for sha256, last in latest.items():
         yield f"sha256:{sha256} {last}"
 
@@ -97,39 +97,41 @@ class ConsentVerb:
   sightline consent list"""
 
     @staticmethod
-    def arguments(parser: ArgumentParser) -> None:
+    def add_arguments(parser: ArgumentParser) -> None:
         parser.description = (
-            "Say to which provider images, crops, pages and frames may be sent so that a model there looks at them."
-            " It counts for exactly that provider. The provider that an agent itself asks needs no consent."
-            " With an image that the proxy has described goes the end of its conversation (includeContext)."
+            "Allow or forbid sending images, crops, pages and frames to the vision models of a provider."
+            " Consent applies to that provider only. The provider that your agent uses needs none."
+            " The proxy also sends the end of the conversation with an image (includeContext)."
         )
-        terminal.add_arguments(parser, "consent")
+        terminal.add_command_arguments(parser, "consent")
         terminal.add_json(parser)
 
     @staticmethod
-    def run(args: Namespace) -> terminal.Outcome:
-        from sightline.commands import values
+    def run(args: Namespace) -> terminal.VerbOutcome:
+        from sightline.commands import command_values
 
-        return _consent(values.Consent(args.answer or "list", args.provider or ""), terminal.read_settings())
+        return _change_consent(
+            command_values.Consent(args.answer or "list", args.provider or ""), terminal.read_settings()
+        )
 
 
-def _consent(command: values.Consent, settings: Settings) -> terminal.Outcome:
-    """List consents, or write one into the record on the disk: elsewhere it would be gone with this process."""
-    from sightline.commands.answer import describe_consent, find_provider, list_consents
+def _change_consent(command: command_values.Consent, settings: Settings) -> terminal.VerbOutcome:
+    """List consents, or write one into the record on disk: one in memory would be gone with this process."""
+    from sightline.commands.execution import describe_consent, find_provider, list_consents
 
     if command.answer == "list":
-        with opened(settings) as record:
+        with open_record(settings) as record:
             consents = dict(record.policy.read_consents())
-        return terminal.CliAnswer({"consents": {**consents}}, list_consents(settings, consents))
+        return terminal.VerbResult({"consents": {**consents}}, list_consents(settings, consents))
     provider = find_provider(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider
     if settings.record != "disk":
-        return Refusal("unavailable", "the record is in memory", "sightline config set record disk")
+        return Refusal("unavailable", "the record is in memory", "run: sightline config set record disk")
     given = command.answer == "yes"
-    with kept(settings) as record:
-        no = record if isinstance(record, Refusal) else record.policy.set_consent(provider, given)
-    if no:
-        return replace(no, what=f"the consent could not be written: {no.what}")
+    with open_disk_record(settings) as record:
+        refusal = record if isinstance(record, Refusal) else record.policy.set_consent(provider, given)
+    if refusal:
+        return replace(refusal, what=f"the consent could not be written: {refusal.what}")
     sentence = describe_consent(settings, provider, given=given)
-    return terminal.CliAnswer({"provider": provider, "consent": given}, [sentence])
+    return terminal.VerbResult({"provider": provider, "consent": given}, [sentence])

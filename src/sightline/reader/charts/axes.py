@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
-from sightline.reader.colours import crop_pixels, distances_from, most_common_colour
+from sightline.reader.colours import crop_pixels, find_common_colour, measure_distances
 from sightline.reader.phrases import parse_amount, parse_number, points_separate_thousands
-from sightline.reader.reading import TextLine
-from sightline.reader.rectangles import enclosing_box, is_inside, transpose_box
-from sightline.reader.regions import ColourRegion, Pixels
+from sightline.reader.reading import Pixels, TextLine
+from sightline.reader.rectangles import enclose_boxes, is_inside, transpose_box
+from sightline.reader.regions import ColourRegion
 
-TICKS, MOST = 3, 40  # labels of an axis, at least and at most
-AXES = 16  # axes of an image, at most: more columns of numbers are a table
-OFF = 3.0  # pixels that a label may be off its place
-INKED = 60  # the smallest difference in a channel between ink and background
+TICKS, MAX_TICKS = 3, 40  # labels of an axis, at least and at most
+MAX_AXES = 16  # axes of an image, at most: more columns of numbers are a table
+MAX_OFFSET = 3.0  # pixels that a label may be off its place
+INK_CONTRAST = 60  # the smallest difference in a channel between ink and background
 WIDE, WIDER = (
     0.6,
     1.2,
@@ -59,11 +59,11 @@ class Axis:
     labels: tuple[ChartText, ...]
     unit: str = ""
 
-    def value(self, y: float) -> float:
+    def value_at(self, y: float) -> float:
         plain = self.slope * y + self.start
         return 10.0**plain if self.log else plain
 
-    def at(self, value: float) -> float | None:
+    def find_position(self, value: float) -> float | None:
         """Return the position of a value, or None if it has none."""
         if self.log and value <= 0:
             return None
@@ -76,7 +76,7 @@ class Axis:
 
     @property
     def box(self) -> Box:
-        return enclosing_box(label.box for label in self.labels)
+        return enclose_boxes(label.box for label in self.labels)
 
     @property
     def pitch(self) -> float:
@@ -99,12 +99,12 @@ def find_axes(picture: ChartImage) -> list[Axis]:
     """Find columns of labels whose numbers grow evenly; each label belongs to one axis."""
     left = _settle_separators([text for text in picture.texts if text.number is not None], picture.em)
     found: list[Axis] = []
-    for edge in (_right_edge, _left_edge, _centre):
+    for edge in (_get_right_edge, _get_left_edge, _get_centre):
         for group in _group_by_edge(left, edge, picture.em):
             while (axis := _fit_axis(group)) is not None:  # one may be above another
                 axis = _add_labels(axis, left, picture.em)
                 found.append(axis)
-                if len(found) > AXES:
+                if len(found) > MAX_AXES:
                     return []
                 taken = {(text.place, text.box) for text in axis.labels}
                 group = [text for text in group if (text.place, text.box) not in taken]
@@ -114,7 +114,7 @@ def find_axes(picture: ChartImage) -> list[Axis]:
 
 def _settle_separators(texts: list[ChartText], em: float) -> list[ChartText]:
     """Decide for each column whether points in its labels are decimals or separate thousands."""
-    for edge in (_right_edge, _left_edge, _centre):
+    for edge in (_get_right_edge, _get_left_edge, _get_centre):
         for group in _group_by_edge(texts, edge, em):
             if points_separate_thousands([text.text for text in group]):
                 read = {text: parse_amount(text.text, pointed=True) for text in group}
@@ -122,15 +122,15 @@ def _settle_separators(texts: list[ChartText], em: float) -> list[ChartText]:
     return texts
 
 
-def _right_edge(text: ChartText) -> float:
+def _get_right_edge(text: ChartText) -> float:
     return text.box.right
 
 
-def _left_edge(text: ChartText) -> float:
+def _get_left_edge(text: ChartText) -> float:
     return text.box.x
 
 
-def _centre(text: ChartText) -> float:
+def _get_centre(text: ChartText) -> float:
     return text.middle[0]
 
 
@@ -150,14 +150,14 @@ def _fit_axis(group: Sequence[ChartText]) -> Axis | None:
     best: Axis | None = None
     lost = [replace(text, number=-text.number) for text in group if text.dashed and text.number is not None]
     signed = sorted([*group, *lost], key=lambda text: text.middle[1])
-    points = [(text.middle[1], text.number, text) for text in signed if text.number is not None][:MOST]
+    points = [(text.middle[1], text.number, text) for text in signed if text.number is not None][:MAX_TICKS]
     for log in (False, True):
         usable = [(y, math.log10(v) if log else v, text) for y, v, text in points if not log or v > 0]
         for (y1, v1, _), (y2, v2, _) in (pair for n in (1, 2, 3) for pair in zip(usable, usable[n:], strict=False)):
             if abs(y1 - y2) < 8 or v1 == v2:
                 continue
             slope = (v2 - v1) / (y2 - y1)
-            on = [(y, v, text) for y, v, text in usable if abs((v - v1) / slope + y1 - y) <= OFF]
+            on = [(y, v, text) for y, v, text in usable if abs((v - v1) / slope + y1 - y) <= MAX_OFFSET]
             if len({round(y) for y, _, _ in on}) >= TICKS and (best is None or len(on) > len(best.labels)):
                 slope, start = np.polyfit([y for y, _, _ in on], [v for _, v, _ in on], 1)
                 best = Axis(float(slope), float(start), log, tuple(text for _, _, text in on))
@@ -183,15 +183,15 @@ def _add_labels(axis: Axis, texts: Iterable[ChartText], em: float) -> Axis:
         and box.x - em <= text.box.x
         and text.box.right <= box.right + 1.5 * em
         and text.number is not None
-        and (at := axis.at(text.number)) is not None
-        and abs(at - text.middle[1]) <= OFF
+        and (at := axis.find_position(text.number)) is not None
+        and abs(at - text.middle[1]) <= MAX_OFFSET
     ]
     return replace(axis, labels=(*axis.labels, *more))
 
 
 def _snap_to_marks(picture: ChartImage, axis: Axis) -> Axis:
     """Fit the axis to the tick marks or grid lines beside its labels, where there are some."""
-    places = find_marks(strips_beside(picture.pixels, axis.box), [label.middle[1] for label in axis.labels])
+    places = find_marks(cut_strips_beside(picture.pixels, axis.box), [label.middle[1] for label in axis.labels])
     known = [(place, label) for place, label in zip(places, axis.labels, strict=True) if place is not None]
     if len(known) < 2:
         return axis
@@ -208,20 +208,20 @@ def find_marks(strips: Iterable[NDArray[np.int16]], places: Sequence[float]) -> 
         ground = np.median(strip, axis=1, keepdims=True)  # of each row
         plain = np.median(ground, axis=0, keepdims=True)
         drawn = np.abs(ground - plain).max(axis=(1, 2)) > 10
-        marks = [_nearest_mark(drawn, place) for place in places]
+        marks = [_find_nearest_mark(drawn, place) for place in places]
         if sum(mark is not None for mark in marks) >= max(2, 0.7 * len(places)):
             return marks
     return [None] * len(places)
 
 
-def strips_beside(pixels: Pixels, box: Box) -> list[NDArray[np.int16]]:
+def cut_strips_beside(pixels: Pixels, box: Box) -> list[NDArray[np.int16]]:
     """Return narrow columns beside the labels, where ticks are drawn and grid lines begin."""
     width = pixels.shape[1]
     starts = [*range(box.right + 1, box.right + 14, 2), *range(box.x - 4, box.x - 16, -2)]
     return [pixels[:, start : start + 3].astype(np.int16) for start in starts if start >= 0 and start + 3 <= width]
 
 
-def _nearest_mark(drawn: NDArray[np.bool_], y: float) -> float | None:
+def _find_nearest_mark(drawn: NDArray[np.bool_], y: float) -> float | None:
     low = max(0, round(y) - 5)
     places = np.flatnonzero(drawn[low : round(y) + 6]) + low
     if not len(places) or len(places) > 6:
@@ -256,18 +256,18 @@ def read_labels(pixels: Pixels, lines: Sequence[TextLine]) -> tuple[ChartText, .
 def _split_line(pixels: Pixels, place: int, line: TextLine) -> Iterator[ChartText]:
     words, blank = _split_numbers(line.text)
     if words:
-        boxes = _split_boxes(pixels, line.box, len(words), blank) if blank else _share_width(line.box, words)
+        boxes = _split_boxes(pixels, line.box, len(words), blank) if blank else _divide_width(line.box, words)
         if boxes:
             yield from (ChartText(place, word, box, parse_number(word)) for word, box in zip(words, boxes, strict=True))
             return
     bare = _TICK.sub("", line.text)
     if (value := parse_number(bare)) is not None:
-        yield ChartText(place, bare, _without_tick(pixels, line.box), value, value > 0 and has_dash(pixels, line.box))
+        yield ChartText(place, bare, _cut_off_tick(pixels, line.box), value, value > 0 and has_dash(pixels, line.box))
         return
     bare = _TICK.sub("", _SWATCH.sub("", line.text))
     box = line.box
     if _SWATCH.match(line.text):
-        spans = _ink_spans(pixels, box)
+        spans = _find_ink_spans(pixels, box)
         if len(spans) > 1 and spans[0][1] - spans[0][0] <= 3 * box.height:
             box = Box(spans[1][0], box.y, box.right - spans[1][0], box.height)
         yield ChartText(place, bare, box, None)
@@ -278,7 +278,7 @@ def _split_line(pixels: Pixels, place: int, line: TextLine) -> Iterator[ChartTex
 def restore_minus_signs(pixels: Pixels, lines: Iterable[TextLine], plots: Sequence[Box]) -> tuple[TextLine, ...]:
     """Return the lines with the minus signs that the recogniser lost beside charts, marked as uncertain."""
     return tuple(
-        replace(line, text=f"-{line.text}", box=_restore_minus(line.box), doubtful=_shift(line.doubtful))
+        replace(line, text=f"-{line.text}", box=_restore_minus(line.box), doubtful=_shift_doubtful(line.doubtful))
         if (parse_number(line.text) or 0) > 0 and line.text[:1].isdigit() and has_dash(pixels, line.box, CLOSE)
         and not any(is_inside(line.box, plot) for plot in plots)
         else line
@@ -286,7 +286,7 @@ def restore_minus_signs(pixels: Pixels, lines: Iterable[TextLine], plots: Sequen
     )  # fmt: skip
 
 
-def _shift(indexes: tuple[int, ...]) -> tuple[int, ...]:
+def _shift_doubtful(indexes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the doubtful characters of a line after a doubtful minus was put before it."""
     return (0, *(index + 1 for index in indexes))
 
@@ -302,7 +302,7 @@ def has_dash(pixels: Pixels, box: Box, near: float = 0.5) -> bool:
     part = crop_pixels(pixels, Box(max(0, box.x - wide), box.y, min(wide, box.x), box.height))
     if not part.size or box.height < LOW:
         return False
-    inked = distances_from(part, most_common_colour(part.reshape(-1, 3))) > INKED
+    inked = measure_distances(part, find_common_colour(part.reshape(-1, 3))) > INK_CONTRAST
     rows, columns = np.flatnonzero(inked.any(axis=1)), np.flatnonzero(inked.any(axis=0))
     if not len(rows):
         return False
@@ -318,7 +318,7 @@ def _split_names(pixels: Pixels, text: str, box: Box) -> list[tuple[str, Box]]:
     for word, place in zip(words, _split_boxes(pixels, box, len(words), 0.0), strict=False):
         if found and place.x - found[-1][1].right < APART * box.height:
             name, left = found[-1]
-            found[-1] = f"{name} {word}", enclosing_box([left, place])
+            found[-1] = f"{name} {word}", enclose_boxes([left, place])
         else:
             found.append((word, place))
     return found if len(found) > 1 else [(text, box)]
@@ -334,28 +334,28 @@ def _split_numbers(text: str) -> tuple[list[str], float]:
     return (run, 0.0) if signed else ([], 0.0)
 
 
-def _share_width(box: Box, words: Sequence[str]) -> list[Box]:
+def _divide_width(box: Box, words: Sequence[str]) -> list[Box]:
     """Divide the width of a line among its words by their letters."""
     each = box.width / sum(map(len, words))
     ends = [round(each * sum(map(len, words[:count]))) for count in range(len(words) + 1)]
     return [Box(box.x + start, box.y, end - start, box.height) for start, end in pairwise(ends)]
 
 
-def _without_tick(pixels: Pixels, box: Box) -> Box:
+def _cut_off_tick(pixels: Pixels, box: Box) -> Box:
     """Remove the tick of the axis after a number: low ink in its last columns."""
     part = crop_pixels(pixels, box)
-    spans = _ink_spans(pixels, box)
+    spans = _find_ink_spans(pixels, box)
     if len(spans) < 2 or box.height < LOW:
         return box
     last = part[:, spans[-1][0] - box.x : spans[-1][1] - box.x]
-    rows = np.flatnonzero((distances_from(last, most_common_colour(part.reshape(-1, 3))) > INKED).any(axis=1))
+    rows = np.flatnonzero((measure_distances(last, find_common_colour(part.reshape(-1, 3))) > INK_CONTRAST).any(axis=1))
     thin = rows[-1] - rows[0] < LOW / 2 and abs(rows.mean() + 0.5 - box.height / 2) <= box.height / 4
     return Box(box.x, box.y, spans[-2][1] - box.x, box.height) if thin else box
 
 
 def _split_boxes(pixels: Pixels, box: Box, count: int, blank: float) -> list[Box]:
     """Return the boxes of that many labels, split at the widest blanks; none where those are too narrow."""
-    spans = _ink_spans(pixels, box)
+    spans = _find_ink_spans(pixels, box)
     gaps = sorted(range(1, len(spans)), key=lambda place: spans[place - 1][1] - spans[place][0])[: count - 1]
     if len(gaps) < max(count - 1, 1) or any(spans[gap][0] - spans[gap - 1][1] < blank * box.height for gap in gaps):
         return []
@@ -364,11 +364,13 @@ def _split_boxes(pixels: Pixels, box: Box, count: int, blank: float) -> list[Box
     return [Box(left, box.y, right - left, box.height) for left, right in parts]
 
 
-def _ink_spans(pixels: Pixels, box: Box) -> list[tuple[int, int]]:
+def _find_ink_spans(pixels: Pixels, box: Box) -> list[tuple[int, int]]:
     """Return where there is ink in a line, from left to right."""
     part = crop_pixels(pixels, box)
     if not part.size:
         return []
-    inked = np.flatnonzero((distances_from(part, most_common_colour(part.reshape(-1, 3))) > INKED).any(axis=0))
+    inked = np.flatnonzero(
+        (measure_distances(part, find_common_colour(part.reshape(-1, 3))) > INK_CONTRAST).any(axis=0)
+    )
     groups = np.split(inked, np.flatnonzero(np.diff(inked) > 1) + 1) if len(inked) else []
     return [(box.x + int(group[0]), box.x + int(group[-1]) + 1) for group in groups]

@@ -12,18 +12,18 @@ import numpy as np
 from sightline.model.geometry import Box
 from sightline.reader.charts.axes import Axis, ChartImage, ChartText, round_to_step
 from sightline.reader.charts.captions import (
-    SAME,
-    SEEN,
+    SAME_SERIES,
+    VISIBLE,
     find_category,
     find_category_labels,
     find_legend,
     find_title,
     find_unit,
 )
-from sightline.reader.colours import colour_distance, crop_pixels, distances_from, most_common_colour, name_colour
-from sightline.reader.reading import Chart, ChartMark, Colour
-from sightline.reader.rectangles import enclosing_box, is_inside, transpose_box
-from sightline.reader.regions import ColourRegion, Pixels
+from sightline.reader.colours import compare_colours, crop_pixels, find_common_colour, measure_distances, name_colour
+from sightline.reader.reading import Chart, ChartMark, Colour, Pixels
+from sightline.reader.rectangles import enclose_boxes, is_inside, transpose_box
+from sightline.reader.regions import ColourRegion
 
 _OFF = 0.6  # pixels: half of one at the tip of a bar, and a little for the axis
 NEAR = 4.0  # pixels between edges that meet, for a border or an axis; more where letters are large
@@ -34,7 +34,7 @@ SAME_BAR = 30  # how much a strip of a bar may differ from the rest where an edg
 
 def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Chart | None:
     """Return the chart whose bars are beside an axis, within the columns that the axis has to itself."""
-    bars = find_bars(picture, axis, _bar_plot(axis, room))
+    bars = find_bars(picture, axis, _find_bar_plot(axis, room))
     boxes = [bar.box for bar in bars]
     if all(max(bar.box.width, bar.box.height) <= 1.5 * picture.em for bar in bars):  # none, or marks of a line
         return None
@@ -44,21 +44,21 @@ def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Ch
     labels = find_category_labels(picture, axis, boxes, legend)
     if not labels and len(bars) < 2:
         return None
-    marks, soft = [], any(_exact_tip(picture.pixels, bar) != bar.tip for bar in bars)
+    marks, soft = [], any(_measure_tip(picture.pixels, bar) != bar.tip for bar in bars)
     for bar in bars:
         category = find_category(bar.box, labels, boxes)
-        series = next((title for colour, title in names if colour_distance(colour, bar.colour) <= SAME), "")
+        series = next((title for colour, title in names if compare_colours(colour, bar.colour) <= SAME_SERIES), "")
         value, printed = _read_value(picture, axis, bar, bars, labels)
-        slack = 0.0 if soft or printed else _OFF * abs(axis.value(bar.tip + 0.5) - axis.value(bar.tip - 0.5))
+        slack = 0.0 if soft or printed else _OFF * abs(axis.value_at(bar.tip + 0.5) - axis.value_at(bar.tip - 0.5))
         marks.append(ChartMark(category, series, value, bar.box, bar.colour, slack))
     marks, doubts = _name_series(marks, bool(names))
-    ink = enclosing_box([*boxes, axis.box, *(label.box for label in labels)])
+    ink = enclose_boxes([*boxes, axis.box, *(label.box for label in labels)])
     title, box = find_title(picture, ink, axis, [*labels, *legend])
     unit = axis.unit or find_unit(picture, axis, ink)
     return Chart("bar", box, title, tuple(marks), unit, "; ".join(doubts))
 
 
-def _bar_plot(axis: Axis, room: tuple[int, int]) -> Box:
+def _find_bar_plot(axis: Axis, room: tuple[int, int]) -> Box:
     low, high = axis.span
     top, bottom = max(0, int(low - 1.5 * axis.pitch)), int(high + 1.5 * axis.pitch)  # a label may be unread
     return Box(room[0], top, room[1] - room[0], bottom - top)
@@ -68,11 +68,11 @@ def _read_value(
     picture: ChartImage, axis: Axis, bar: ChartBar, bars: Sequence[ChartBar], labels: Sequence[ChartText]
 ) -> tuple[float, bool]:
     """Return the value of a bar, and whether it is printed on it: a printed number that agrees is more exact."""
-    tip = _exact_tip(picture.pixels, bar)
-    bottom = axis.at(0.0)
-    first = bottom is None or abs(bar.base - bottom) < 1 or not any(_supports(other, bar) for other in bars)
-    value = axis.value(tip) if first else axis.value(tip) - axis.value(bar.base)
-    step = abs(axis.value(axis.span[0]) - axis.value(axis.span[1]))
+    tip = _measure_tip(picture.pixels, bar)
+    bottom = axis.find_position(0.0)
+    first = bottom is None or abs(bar.base - bottom) < 1 or not any(_is_base_of(other, bar) for other in bars)
+    value = axis.value_at(tip) if first else axis.value_at(tip) - axis.value_at(bar.base)
+    step = abs(axis.value_at(axis.span[0]) - axis.value_at(axis.span[1]))
     others = {text.place for text in [*axis.labels, *labels]}
     printed = [
         text.number
@@ -85,12 +85,12 @@ def _read_value(
     return round_to_step(value, step), False
 
 
-def _supports(below: ChartBar, bar: ChartBar) -> bool:
+def _is_base_of(below: ChartBar, bar: ChartBar) -> bool:
     """Return whether a segment is on top of another, perhaps with an edge between them."""
     return below is not bar and abs(below.tip - bar.base) <= NEAR and abs(below.box.x - bar.box.x) <= 2
 
 
-def _exact_tip(pixels: Pixels, bar: ChartBar) -> float:
+def _measure_tip(pixels: Pixels, bar: ChartBar) -> float:
     """Return the tip to a fraction of a pixel: the row beyond it mixes the bar and its background."""
     up = bar.tip < bar.base
     edge = int(bar.tip) - 1 if up else int(bar.tip)
@@ -118,14 +118,14 @@ def _is_value_label(text: ChartText, bar: ChartBar, em: float) -> bool:
 def _find_bar_legend(picture: ChartImage, bars: Sequence[ChartBar]) -> tuple[list[tuple[Colour, str]], list[ChartText]]:
     """Return the texts with a patch of a series' colour directly before them."""
     boxes = [bar.box for bar in bars]
-    return find_legend(picture, _distinct_colours(bar.colour for bar in bars), boxes, enclosing_box(boxes))
+    return find_legend(picture, _select_distinct_colours(bar.colour for bar in bars), boxes, enclose_boxes(boxes))
 
 
-def _distinct_colours(colours: Iterable[Colour]) -> list[Colour]:
+def _select_distinct_colours(colours: Iterable[Colour]) -> list[Colour]:
     """Return the colours that the eye can distinguish, in their order."""
     found: list[Colour] = []
     for colour in colours:
-        if not any(colour_distance(colour, other) <= SAME for other in found):
+        if not any(compare_colours(colour, other) <= SAME_SERIES for other in found):
             found.append(colour)
     return found
 
@@ -134,7 +134,7 @@ def _name_series(marks: Sequence[ChartMark], legend: bool) -> tuple[list[ChartMa
     """Name series without a legend by their colour, where there are several; note what doesn't fit."""
     doubts = []
     per_category = Counter(mark.category for mark in marks)
-    several = len(_distinct_colours(mark.colour for mark in marks)) > 1 and max(per_category.values()) > 1
+    several = len(_select_distinct_colours(mark.colour for mark in marks)) > 1 and max(per_category.values()) > 1
     out = [replace(mark, series=mark.series or (name_colour(mark.colour) if several else "")) for mark in marks]
     if several and any(not mark.series for mark in marks):
         doubts.append(
@@ -170,10 +170,10 @@ def find_bars(picture: ChartImage, axis: Axis, plot: Box) -> list[ChartBar]:
         region
         for region in join_strips(picture.regions, picture.em)
         if is_inside(region.box, plot, slack=0)
-        and region.filled >= 0.72
+        and region.fill_share >= 0.72
         and min(region.sides, region.ends) >= 0.6
         and region.box.width >= THIN
-        and all(colour_distance(region.colour, ground) >= SEEN for ground in grounds)
+        and all(compare_colours(region.colour, ground) >= VISIBLE for ground in grounds)
         and not labels.x - 2 <= region.box.x + region.box.width / 2 <= labels.right + 2
         and not any(
             is_inside(region.box, text.box, slack=1) or _is_swatch(picture, region, text) for text in picture.texts
@@ -200,34 +200,36 @@ def _is_swatch(picture: ChartImage, region: ColourRegion, text: ChartText) -> bo
 def _find_backgrounds(picture: ChartImage, axis: Axis) -> set[Colour]:
     """Return the colours behind the labels and behind the plot."""
     box = axis.box
-    found = {most_common_colour(crop_pixels(picture.pixels, box, more=2).reshape(-1, 3))}
+    found = {find_common_colour(crop_pixels(picture.pixels, box, margin=2).reshape(-1, 3))}
     tips, feet = _sample_bands(picture, axis)
     for away in (8, 13, 18, 23):
         for start in (box.right + away, box.x - away - 4):
             strip = crop_pixels(picture.pixels, Box(max(0, start), box.y, 4, box.height)).reshape(-1, 3)
-            if start < 0 or not len(strip) or (colour := most_common_colour(strip)) in found:
+            if start < 0 or not len(strip) or (colour := find_common_colour(strip)) in found:
                 continue
-            if _colour_share(strip, colour) < 0.6 or not _crosses_axis(picture, axis, colour):
+            if _measure_share(strip, colour) < 0.6 or not _is_along_axis(picture, axis, colour):
                 continue
-            if _colour_share(tips, colour) >= _colour_share(feet, colour) - 0.02:
+            if _measure_share(tips, colour) >= _measure_share(feet, colour) - 0.02:
                 found.add(colour)
     return found
 
 
-def _crosses_axis(picture: ChartImage, axis: Axis, colour: Colour) -> bool:
+def _is_along_axis(picture: ChartImage, axis: Axis, colour: Colour) -> bool:
     """Return whether a colour extends along the whole axis somewhere, as the background does between bars."""
     low, high = axis.span
-    zero = axis.at(0.0)
+    zero = axis.find_position(0.0)
     if zero is not None and low - 1.3 * axis.pitch <= zero <= high + 1.3 * axis.pitch:
         low, high = min(low, zero), max(high, zero)
     rows = picture.pixels[max(0, int(low)) : int(high) + 1 : 2, ::2]
-    return bool(((distances_from(rows.reshape(-1, 3), colour) <= 4).reshape(rows.shape[:2]).mean(axis=0) >= 0.85).any())
+    return bool(
+        ((measure_distances(rows.reshape(-1, 3), colour) <= 4).reshape(rows.shape[:2]).mean(axis=0) >= 0.85).any()
+    )
 
 
 def _sample_bands(picture: ChartImage, axis: Axis) -> tuple[Pixels, Pixels]:
     """Return pixels where only the longest bars reach, and where nearly all do."""
     low, high = axis.span
-    zero = axis.at(0.0)
+    zero = axis.find_position(0.0)
     if zero is None or not low - axis.pitch <= zero <= high + axis.pitch:
         zero = high if axis.slope < 0 else low
     far, inward = (low, 1) if abs(low - zero) > abs(high - zero) else (high, -1)
@@ -240,16 +242,16 @@ def _sample_bands(picture: ChartImage, axis: Axis) -> tuple[Pixels, Pixels]:
     return bands[0], bands[1]
 
 
-def _colour_share(flat: Pixels, colour: Colour) -> float:
-    return float((distances_from(flat, colour) <= 4).mean()) if len(flat) else 0.0
+def _measure_share(flat: Pixels, colour: Colour) -> float:
+    return float((measure_distances(flat, colour) <= 4).mean()) if len(flat) else 0.0
 
 
 def _find_base(axis: Axis, pieces: Sequence[ColourRegion], near: float) -> float | None:
     """Return where the bars begin: at zero if the axis has it, else where most of them do."""
     low, high = axis.span
-    zero = axis.at(0.0)
+    zero = axis.find_position(0.0)
     if zero is not None and low - 1.3 * axis.pitch <= zero <= high + 1.3 * axis.pitch:
-        return zero if any(_touches(piece, zero, near) for piece in pieces) else None
+        return zero if any(_is_touching(piece, zero, near) for piece in pieces) else None
     far = high if axis.slope < 0 else low
     ends = [piece.box.bottom if axis.slope < 0 else piece.box.y for piece in pieces]
     last = [end for end in ends if abs(end - far) <= 0.8 * axis.pitch]
@@ -262,7 +264,7 @@ def _find_base(axis: Axis, pieces: Sequence[ColourRegion], near: float) -> float
 
 def _stack_bars(pieces: Sequence[ColourRegion], base: float, near: float) -> list[ChartBar]:
     """Return the pieces that begin at the base or on each other, in both directions, all about equally wide."""
-    on_it = [piece for piece in pieces if _touches(piece, base, near)]
+    on_it = [piece for piece in pieces if _is_touching(piece, base, near)]
     wide = [piece.box.width for piece in on_it if piece.box.height > 2]  # anything lower may be a line
     if not wide:
         return []
@@ -273,17 +275,19 @@ def _stack_bars(pieces: Sequence[ColourRegion], base: float, near: float) -> lis
         tips: list[tuple[float, Box | None]] = [(base, None)]
         while tips:
             level, below = tips.pop()
-            for piece in _next_pieces(left, level, below, near, up=up):
+            for piece in _find_next_pieces(left, level, below, near, up=up):
                 left.remove(piece)
                 tip = float(piece.box.y if up else piece.box.bottom)
                 bars.append(ChartBar(piece.box, piece.colour, level, tip))
                 tips.append((tip, piece.box))
     thick = [bar.colour for bar in bars if bar.box.height > NEAR]
-    shown = [bar for bar in bars if not thick or any(colour_distance(bar.colour, colour) <= SAME for colour in thick)]
+    shown = [
+        bar for bar in bars if not thick or any(compare_colours(bar.colour, colour) <= SAME_SERIES for colour in thick)
+    ]
     return sorted(shown, key=lambda bar: (bar.box.x, -bar.box.y))
 
 
-def _next_pieces(
+def _find_next_pieces(
     pieces: Sequence[ColourRegion], level: float, below: Box | None, near: float, *, up: bool
 ) -> list[ColourRegion]:
     """Return the pieces that begin at a level, on top of `below` if given; of two in one place, the nearer."""
@@ -301,7 +305,7 @@ def _next_pieces(
     return found
 
 
-def _touches(piece: ColourRegion, base: float, near: float) -> bool:
+def _is_touching(piece: ColourRegion, base: float, near: float) -> bool:
     return min(abs(piece.box.bottom - base), abs(piece.box.y - base)) <= near
 
 
@@ -313,7 +317,7 @@ def join_strips(regions: Sequence[ColourRegion], em: float) -> list[ColourRegion
     )
     joined: list[list[ColourRegion]] = []
     for strip in strips:
-        beside = next((each for each in joined if _continues_strip(each[-1], strip)), None)
+        beside = next((each for each in joined if _is_next_strip(each[-1], strip)), None)
         if beside is None:
             joined.append([strip])
         else:
@@ -322,15 +326,15 @@ def join_strips(regions: Sequence[ColourRegion], em: float) -> list[ColourRegion
     used = {id(region) for each in thick for region in each}
     whole = [
         replace(max(each, key=lambda region: (region.area, -each.index(region))), area=sum(one.area for one in each),
-                box=enclosing_box(region.box for region in each))
+                box=enclose_boxes(region.box for region in each))
         for each in thick
     ]  # fmt: skip
     return [*(region for region in regions if id(region) not in used), *whole]
 
 
-def _continues_strip(one: ColourRegion, other: ColourRegion) -> bool:
+def _is_next_strip(one: ColourRegion, other: ColourRegion) -> bool:
     level = abs(one.box.y - other.box.y) <= 2 and abs(one.box.bottom - other.box.bottom) <= 2
-    return level and other.box.x == one.box.right and colour_distance(one.colour, other.colour) <= SAME_BAR
+    return level and other.box.x == one.box.right and compare_colours(one.colour, other.colour) <= SAME_BAR
 
 
 def join_pieces(candidates: Iterable[ColourRegion]) -> list[ColourRegion]:
@@ -338,7 +342,7 @@ def join_pieces(candidates: Iterable[ColourRegion]) -> list[ColourRegion]:
     mended: list[ColourRegion] = []
     for region in sorted(candidates, key=lambda each: each.box.y):
         for place, above in enumerate(mended):
-            if 0 <= region.box.y - above.box.bottom <= 3 and _belong_together(above, region):
+            if 0 <= region.box.y - above.box.bottom <= 3 and _are_one_bar(above, region):
                 thicker = max(above, region, key=lambda each: each.box.height)
                 y = above.box.y
                 whole = Box(thicker.box.x, y, thicker.box.width, region.box.bottom - y)
@@ -349,13 +353,13 @@ def join_pieces(candidates: Iterable[ColourRegion]) -> list[ColourRegion]:
     return mended
 
 
-def _belong_together(above: ColourRegion, below: ColourRegion) -> bool:
+def _are_one_bar(above: ColourRegion, below: ColourRegion) -> bool:
     """Return whether two pieces are of one bar: same colour and width, or one is just its edge."""
     one, other = above.box, below.box
     low = min(one.height, other.height)
     level = abs(one.x - other.x) <= 1 and abs(one.right - other.right) <= 1
     within = abs(one.x - other.x) <= 3 and abs(one.right - other.right) <= 3
-    same = colour_distance(above.colour, below.colour) <= (
+    same = compare_colours(above.colour, below.colour) <= (
         SAME_BAR if low <= THIN + 2 else 8
     )  # a line mixes its colour
     return (level and same) or (low <= 2 and within)
@@ -369,19 +373,19 @@ def join_halves(pixels: Pixels, pieces: Sequence[ColourRegion]) -> list[ColourRe
             gap = region.box.x - left.box.right
             if (
                 0 < gap <= 3
-                and colour_distance(left.colour, region.colour) <= 8
+                and compare_colours(left.colour, region.colour) <= 8
                 and abs(left.box.y - region.box.y) <= 1
                 and abs(left.box.bottom - region.box.bottom) <= 1
-                and _line_continues(pixels, Box(left.box.right, left.box.y, gap, left.box.height))
+                and _has_line_beyond(pixels, Box(left.box.right, left.box.y, gap, left.box.height))
             ):
-                whole[place] = replace(left, box=enclosing_box([left.box, region.box]), area=left.area + region.area)
+                whole[place] = replace(left, box=enclose_boxes([left.box, region.box]), area=left.area + region.area)
                 break
         else:
             whole.append(region)
     return whole
 
 
-def _line_continues(pixels: Pixels, gap: Box) -> bool:
+def _has_line_beyond(pixels: Pixels, gap: Box) -> bool:
     """Return whether what separates two halves is also drawn outside of them."""
     x = gap.x + gap.width // 2
     if x < 4 or x + 5 > pixels.shape[1]:

@@ -12,12 +12,12 @@ import numpy as np
 
 from sightline.model.geometry import Box
 from sightline.reader.charts.axes import Axis, ChartImage, ChartText
-from sightline.reader.colours import colour_distance, distances_from, most_common_colour, unmix_colour
+from sightline.reader.colours import compare_colours, find_common_colour, measure_distances, unmix_colour
 from sightline.reader.reading import Colour
-from sightline.reader.rectangles import distance_between, enclosing_box, is_inside, transpose_box
+from sightline.reader.rectangles import enclose_boxes, is_inside, measure_distance, transpose_box
 
-SAME = 20  # the largest difference in a channel between shades of one series
-SEEN = 16  # the smallest difference between what is drawn and the background
+SAME_SERIES = 20  # the largest difference in a channel between shades of one series
+VISIBLE = 16  # the smallest difference between what is drawn and the background
 
 
 def find_category_labels(
@@ -27,22 +27,22 @@ def find_category_labels(
 
     They are below upright bars, and before horizontal ones, rarely after them.
     """
-    box, groups = enclosing_box(bars), _group_centres(bars)
+    box, groups = enclose_boxes(bars), _find_group_centres(bars)
     taken = {*axis.labels, *legend}
     reach = 0.3 * box.width / max(1, len(groups))
     best: list[ChartText] = []
     for below in (False, True) if picture.transposed else (True,):
-        most = 0.0
-        for rank, row in enumerate(label_rows(picture, box, taken, below=below)):
+        best_score = 0.0
+        for rank, row in enumerate(find_label_rows(picture, box, taken, below=below)):
             named = sum(any(abs(text.middle[0] - group) <= reach for text in row) for group in groups)
-            if named and named - 0.1 * rank > most:
-                best, most = row, named - 0.1 * rank
-        if most >= 0.5 * len(groups):
+            if named and named - 0.1 * rank > best_score:
+                best, best_score = row, named - 0.1 * rank
+        if best_score >= 0.5 * len(groups):
             break
     return join_label_lines(picture, best, taken)
 
 
-def label_rows(picture: ChartImage, box: Box, taken: set[ChartText], *, below: bool) -> list[list[ChartText]]:
+def find_label_rows(picture: ChartImage, box: Box, taken: set[ChartText], *, below: bool) -> list[list[ChartText]]:
     """Return rows of texts beyond one end of the bars, the nearest first."""
     margin = 0.5 * picture.em
     texts = [
@@ -82,11 +82,11 @@ def join_label_lines(picture: ChartImage, row: Sequence[ChartText], taken: set[C
             and len(row) > 1
         ]
         text = " ".join([label.text, *(each.text for each in more)])
-        whole.append(replace(label, text=text, box=enclosing_box([label.box, *(each.box for each in more)])))
+        whole.append(replace(label, text=text, box=enclose_boxes([label.box, *(each.box for each in more)])))
     return sorted(whole, key=lambda text: text.box.x)
 
 
-def _group_centres(bars: Sequence[Box]) -> list[float]:
+def _find_group_centres(bars: Sequence[Box]) -> list[float]:
     """Return the centres of bars that are close together."""
     boxes = sorted({(bar.x, bar.right) for bar in bars})
     width = median(right - left for left, right in boxes)
@@ -109,7 +109,7 @@ def find_category(bar: Box, labels: Sequence[ChartText], bars: Sequence[Box]) ->
     nearest = min(labels, key=lambda label: abs(label.middle[0] - middle))
     middles = sorted(label.middle[0] for label in labels)
     gaps = [b - a for a, b in pairwise(middles)]
-    pitch = median(gaps) if gaps else enclosing_box(bars).width
+    pitch = median(gaps) if gaps else enclose_boxes(bars).width
     return nearest.text if abs(nearest.middle[0] - middle) <= 0.55 * pitch else ""
 
 
@@ -130,7 +130,7 @@ def find_legend(
         if patch is None:
             continue
         near = _match_colour(patch, colours, ground)
-        away = gap + distance_between(text.box, around)
+        away = gap + measure_distance(text.box, around)
         if near is not None and (near not in found or away < found[near][0]):
             found[near] = (away, text)
     return [(colour, text.text) for colour, (_, text) in found.items()], [text for _, text in found.values()]
@@ -138,9 +138,9 @@ def find_legend(
 
 def _match_colour(patch: Colour, colours: Sequence[Colour], ground: Colour | None) -> Colour | None:
     """Return the series colour of which a patch is a shade."""
-    near = min(colours, key=lambda colour: colour_distance(colour, patch), default=None)
-    if near is None or colour_distance(near, patch) <= SAME or ground is None:
-        return near if near is not None and colour_distance(near, patch) <= SAME else None
+    near = min(colours, key=lambda colour: compare_colours(colour, patch), default=None)
+    if near is None or compare_colours(near, patch) <= SAME_SERIES or ground is None:
+        return near if near is not None and compare_colours(near, patch) <= SAME_SERIES else None
     mixed = []
     for colour in colours:
         share, rest = unmix_colour(np.array([patch], dtype=np.uint8), colour, ground)
@@ -166,7 +166,7 @@ def _find_swatch(
             0 <= gap <= 2.5 * picture.em and level and here.height <= 2 * picture.em and here.width <= 6 * picture.em
         ):
             continue
-        if region.box in known or not any(colour_distance(region.colour, colour) <= SAME for colour in colours):
+        if region.box in known or not any(compare_colours(region.colour, colour) <= SAME_SERIES for colour in colours):
             continue
         if best[0] is None or gap < best[1]:
             best = (region.colour, float(gap))
@@ -182,10 +182,10 @@ def _find_patch(picture: ChartImage, text: ChartText, boxes: Sequence[Box]) -> t
     strip = pixels[max(0, window.y) : window.bottom, max(0, window.x) : max(0, window.right)]
     if strip.shape[0] < 3 or strip.shape[1] < 6:
         return None, 0.0
-    ground = most_common_colour(
+    ground = find_common_colour(
         np.concatenate([strip[:, -3:].reshape(-1, 3), pixels[box.y : box.bottom, box.x : box.right].reshape(-1, 3)])
     )
-    inked = distances_from(strip, ground) > SEEN
+    inked = measure_distances(strip, ground) > VISIBLE
     columns = np.flatnonzero(inked.any(axis=0))
     if not len(columns):
         return None, 0.0
@@ -199,7 +199,7 @@ def _find_patch(picture: ChartImage, text: ChartText, boxes: Sequence[Box]) -> t
     if any(is_inside(middle, each, slack=1) for each in known):
         return None, 0.0
     drawn = strip[:, first : last + 1][inked[:, first : last + 1]]
-    return most_common_colour(drawn), float(strip.shape[1] - last)
+    return find_common_colour(drawn), float(strip.shape[1] - last)
 
 
 def find_title(picture: ChartImage, ink: Box, axis: Axis, used: Sequence[ChartText]) -> tuple[str, Box]:
@@ -211,15 +211,15 @@ def find_title(picture: ChartImage, ink: Box, axis: Axis, used: Sequence[ChartTe
     above = [
         (worth, text, here)
         for text, here in free
-        if (worth := _title_score(here, box, picture.em)) and len(text.text) > 2
+        if (worth := _score_title(here, box, picture.em)) and len(text.text) > 2
     ]
     _, title, place = max(above, key=lambda each: each[0], default=(0, None, box))
     more = [here for _, here in free if _is_axis_title(here, box, picture.em)]
-    whole = enclosing_box([box, place, *more, *(here for text, here in texts if text.place in taken)])
+    whole = enclose_boxes([box, place, *more, *(here for text, here in texts if text.place in taken)])
     return "" if title is None else title.text, transpose_box(whole) if picture.transposed else whole
 
 
-def _title_score(here: Box, box: Box, em: float) -> float:
+def _score_title(here: Box, box: Box, em: float) -> float:
     """Score a text as a title: large, wide, and directly above the chart."""
     above, middle = box.y - here.bottom, here.x + here.width / 2
     near = -2 * em <= above <= max(6 * em, 0.35 * box.height)

@@ -11,46 +11,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
-from sightline.reader.charts.axes import TICKS, Axis, ChartImage, ChartText, find_marks, round_to_step, strips_beside
+from sightline.reader.charts.axes import (
+    TICKS,
+    Axis,
+    ChartImage,
+    ChartText,
+    cut_strips_beside,
+    find_marks,
+    round_to_step,
+)
 from sightline.reader.charts.captions import (
-    SAME,
-    SEEN,
+    SAME_SERIES,
+    VISIBLE,
+    find_label_rows,
     find_legend,
     find_title,
     find_unit,
     join_label_lines,
-    label_rows,
 )
-from sightline.reader.colours import crop_pixels, distances_from, most_common_colour, name_colour, unmix_colour
-from sightline.reader.reading import Chart, ChartMark, Colour
-from sightline.reader.rectangles import enclosing_box, transpose_box
-from sightline.reader.regions import Pixels
+from sightline.reader.colours import crop_pixels, find_common_colour, measure_distances, name_colour, unmix_colour
+from sightline.reader.reading import Chart, ChartMark, Colour, Pixels
+from sightline.reader.rectangles import enclose_boxes, transpose_box
 
 
 def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Chart | None:
     """Return the line chart of an axis, read at the labels of the other axis."""
-    labels = _labels_below(picture, axis, room[1])
+    labels = _find_labels_below(picture, axis, room[1])
     if len(labels) < TICKS:
         return None
-    places = _label_columns(picture, labels)
-    plot = _line_plot(axis, labels, places)
+    places = _find_label_columns(picture, labels)
+    plot = _find_line_plot(axis, labels, places)
     if plot.width < 20 or plot.height < 20:
         return None
-    ground = most_common_colour(crop_pixels(picture.pixels, plot).reshape(-1, 3)[::3])
-    plot = _without_frame(picture.pixels, plot, ground, axis.span)
+    ground = find_common_colour(crop_pixels(picture.pixels, plot).reshape(-1, 3)[::3])
+    plot = _cut_off_frame(picture.pixels, plot, ground, axis.span)
     ruled = [label.middle[1] - plot.y for label in axis.labels]
-    colours = _line_colours(picture, plot, ground, (min(places), max(places)), ruled)
+    colours = _find_line_colours(picture, plot, ground, (min(places), max(places)), ruled)
     if not colours:
         return None
     names, legend = find_legend(picture, colours, [], plot, ground)
     titles = dict(names)
     if titles:  # grey lines without a name in the legend are part of the frame
-        colours = [colour for colour in colours if colour in titles or max(colour) - min(colour) > SEEN]
+        colours = [colour for colour in colours if colour in titles or max(colour) - min(colour) > VISIBLE]
     marks: list[ChartMark] = []
     for colour in colours:
         series = titles.get(colour, name_colour(colour) if len(colours) > 1 else "")
         curve = _Curve(colour, tuple(other for other in colours if other != colour), ground)
-        heights = [_height_at(picture.pixels, plot, place, curve) for place in places]
+        heights = [_find_height(picture.pixels, plot, place, curve) for place in places]
         marks += _read_marks(axis, curve, series, zip(labels, places, heights, strict=True))
     if len(marks) < TICKS:
         return None
@@ -58,20 +65,20 @@ def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> C
     doubts = [f"{hidden} points are covered or not there"] if hidden else []
     if len(colours) > 1 and len(titles) < len(colours):
         doubts.append("lines that no legend names are named by their colour")
-    ink = enclosing_box([plot, axis.box, *(label.box for label in labels)])
+    ink = enclose_boxes([plot, axis.box, *(label.box for label in labels)])
     title, box = find_title(picture, ink, axis, [*labels, *legend])
     return Chart("line", box, title, tuple(marks), axis.unit or find_unit(picture, axis, ink), "; ".join(doubts))
 
 
-def _label_columns(picture: ChartImage, labels: Sequence[ChartText]) -> list[float]:
+def _find_label_columns(picture: ChartImage, labels: Sequence[ChartText]) -> list[float]:
     """Return the column of each label's point: at its tick if it has one, else at its centre."""
     middles = [label.middle[0] for label in labels]
     turned = picture.pixels.transpose(1, 0, 2)
-    ticks = find_marks(strips_beside(turned, transpose_box(enclosing_box(label.box for label in labels))), middles)
+    ticks = find_marks(cut_strips_beside(turned, transpose_box(enclose_boxes(label.box for label in labels))), middles)
     return [middle if tick is None else tick for tick, middle in zip(ticks, middles, strict=True)]
 
 
-def _line_plot(axis: Axis, labels: Sequence[ChartText], places: Sequence[float]) -> Box:
+def _find_line_plot(axis: Axis, labels: Sequence[ChartText], places: Sequence[float]) -> Box:
     """Return where lines are drawn: half a step beyond the first and last point, and down to the labels."""
     low, high = axis.span
     pitch = min(b - a for a, b in pairwise(sorted(places)))
@@ -85,42 +92,42 @@ def _read_marks(
     axis: Axis, curve: _Curve, series: str, points: Iterable[tuple[ChartText, float, float | None]]
 ) -> Iterator[ChartMark]:
     """Return a mark for each point whose height is known."""
-    step = abs(axis.value(axis.span[0]) - axis.value(axis.span[1]))
+    step = abs(axis.value_at(axis.span[0]) - axis.value_at(axis.span[1]))
     for label, x, y in points:
         if y is not None:
             box = Box(round(x) - 3, round(y) - 3, 6, 6)
-            yield ChartMark(label.text, series, round_to_step(axis.value(y), step), box, curve.colour)
+            yield ChartMark(label.text, series, round_to_step(axis.value_at(y), step), box, curve.colour)
 
 
-def _without_frame(pixels: Pixels, plot: Box, ground: Colour, span: tuple[float, float]) -> Box:
+def _cut_off_frame(pixels: Pixels, plot: Box, ground: Colour, span: tuple[float, float]) -> Box:
     """Return the plot up to its frame, which is drawn from side to side."""
-    inked = distances_from(crop_pixels(pixels, plot), ground) > SEEN
+    inked = measure_distances(crop_pixels(pixels, plot), ground) > VISIBLE
     full = np.flatnonzero(inked.mean(axis=1) > 0.6) + plot.y
     top = max((int(row) + 1 for row in full if row < span[0] - 3), default=plot.y)
     bottom = min((int(row) for row in full if row > span[1] + 3), default=plot.bottom)
     return Box(plot.x, top, plot.width, bottom - top)
 
 
-def _labels_below(picture: ChartImage, axis: Axis, end: int) -> list[ChartText]:
+def _find_labels_below(picture: ChartImage, axis: Axis, end: int) -> list[ChartText]:
     """Return the first row of texts below the axis, as far as they are evenly spaced."""
     low, high = axis.span
     box = Box(axis.box.right, round(low), end - axis.box.right, round(high - low + 0.4 * picture.em))
-    for row in label_rows(picture, box, set(axis.labels), below=True)[:4]:
+    for row in find_label_rows(picture, box, set(axis.labels), below=True)[:4]:
         texts = sorted(row, key=lambda text: text.box.x)
         gaps = [b.middle[0] - a.middle[0] for a, b in pairwise(texts)]
         if len(texts) >= TICKS and texts[0].box.y - axis.box.bottom <= max(4 * picture.em, 1.5 * axis.pitch):
-            most = 2.2 * median(gaps)
-            end = next((place for place, gap in enumerate(gaps) if gap > most), len(gaps))
+            max_gap = 2.2 * median(gaps)
+            end = next((place for place, gap in enumerate(gaps) if gap > max_gap), len(gaps))
             return join_label_lines(picture, texts[: end + 1], set(axis.labels))
     return []
 
 
-def _line_colours(
+def _find_line_colours(
     picture: ChartImage, plot: Box, ground: Colour, ends: tuple[float, float], ruled: Sequence[float]
 ) -> list[Colour]:
     """Return the colours that cross the plot from its first label to its last; `ruled` is where a grid may be."""
     pixels = crop_pixels(picture.pixels, plot)
-    inked = distances_from(pixels, ground) > SEEN
+    inked = measure_distances(pixels, ground) > VISIBLE
     inked &= ~_find_grid(inked, ruled)
     rows, columns = np.nonzero(inked)
     drawn = pixels[rows, columns]
@@ -129,14 +136,14 @@ def _line_colours(
     for _ in range(16):
         if len(left) < plot.width / 2:
             break
-        colour = _frequent_colour(left)
-        left = left[distances_from(left, colour) > SAME]
+        colour = _find_frequent_colour(left)
+        left = left[measure_distances(left, colour) > SAME_SERIES]
         if any(_is_soft_edge(colour, other, ground) for other in found):
             continue
         share, rest = unmix_colour(drawn, colour, ground)
         inked = (share > 0.5) & (share < 1.3) & (rest <= 20)
         within = (plot.x + columns >= ends[0]) & (plot.x + columns <= ends[1])
-        if _forms_line(rows[inked & within], columns[inked & within], plot, ends):
+        if _is_line(rows[inked & within], columns[inked & within], plot, ends):
             found.append(colour)
             drawn, rows, columns = drawn[~inked], rows[~inked], columns[~inked]
     return found
@@ -150,11 +157,11 @@ def _find_grid(inked: NDArray[np.bool_], places: Sequence[float]) -> NDArray[np.
     return grid
 
 
-def _frequent_colour(flat: Pixels) -> Colour:
+def _find_frequent_colour(flat: Pixels) -> Colour:
     """Return the most common colour of the fullest bucket of shades."""
     coarse = (flat >> 4).astype(np.int64)
     packed = coarse[:, 0] << 8 | coarse[:, 1] << 4 | coarse[:, 2]
-    return most_common_colour(flat[packed == np.bincount(packed, minlength=4096).argmax()])
+    return find_common_colour(flat[packed == np.bincount(packed, minlength=4096).argmax()])
 
 
 def _is_soft_edge(colour: Colour, other: Colour, ground: Colour) -> bool:
@@ -163,7 +170,7 @@ def _is_soft_edge(colour: Colour, other: Colour, ground: Colour) -> bool:
     return bool(0.1 <= share[0, 0] <= 1.1 and rest[0, 0] <= 15)
 
 
-def _forms_line(rows: NDArray[np.int64], columns: NDArray[np.int64], plot: Box, ends: tuple[float, float]) -> bool:
+def _is_line(rows: NDArray[np.int64], columns: NDArray[np.int64], plot: Box, ends: tuple[float, float]) -> bool:
     """Return whether some pixels form lines: in most columns, a few in each, and not in straight rows or columns."""
     width = max(1.0, ends[1] - ends[0])
     per_column = np.bincount(columns, minlength=plot.width)
@@ -182,24 +189,24 @@ class _Curve:
     others: tuple[Colour, ...]
     ground: Colour
 
-    def weights(self, column: Pixels) -> NDArray[np.float64]:
+    def weigh_pixels(self, column: Pixels) -> NDArray[np.float64]:
         """Return how much of each pixel belongs to this line, where no other explains it better."""
         share, rest = unmix_colour(column, self.colour, self.ground)
         own = (rest <= 40) & (share > 0.4) & (share < 1.3)
         for other in self.others:
-            theirs, left = unmix_colour(column, other, self.ground)
-            own &= ~((left < rest) & (theirs > 0.4) & (theirs < 1.3))
+            other_share, left = unmix_colour(column, other, self.ground)
+            own &= ~((left < rest) & (other_share > 0.4) & (other_share < 1.3))
         return np.where(own, np.minimum(share, 1.0), 0.0)
 
 
-def _height_at(pixels: Pixels, plot: Box, x: float, curve: _Curve) -> float | None:
+def _find_height(pixels: Pixels, plot: Box, x: float, curve: _Curve) -> float | None:
     """Return where a line passes a column: the middle of its colour there, or between its neighbours."""
-    here = _middle_of(pixels, plot, int(x), curve)
+    here = _find_middle(pixels, plot, int(x), curve)
     if here is not None:
         return here
     sides = []
     for step in (-1, 1):
-        near = [(away, _middle_of(pixels, plot, int(x) + step * away, curve)) for away in range(2, 9)]
+        near = [(away, _find_middle(pixels, plot, int(x) + step * away, curve)) for away in range(2, 9)]
         seen = [(away, y) for away, y in near if y is not None]
         if len(seen) >= 2:
             (first, y1), (last, y2) = seen[0], seen[-1]
@@ -207,10 +214,10 @@ def _height_at(pixels: Pixels, plot: Box, x: float, curve: _Curve) -> float | No
     return sum(sides) / len(sides) if sides else None
 
 
-def _middle_of(pixels: Pixels, plot: Box, x: int, curve: _Curve) -> float | None:
+def _find_middle(pixels: Pixels, plot: Box, x: int, curve: _Curve) -> float | None:
     if not 0 <= x < pixels.shape[1]:
         return None
-    weight = curve.weights(pixels[plot.y : plot.bottom, x])
+    weight = curve.weigh_pixels(pixels[plot.y : plot.bottom, x])
     places = np.flatnonzero(weight)
     if not len(places):
         return None

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.reader.ocr.weights import OnnxSession
+from sightline.reader.reading import Pixels
 
-Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 Numbers = NDArray[np.float64]
 
 TILE, TILE_HEIGHT = 1280, 800  # pixels that the network gets at once; they determine its memory
-LEAST_SCALE = 2 / 3  # a 1080p screen fits one tile at this scale; below it, small print is lost
-BUDGET = 16_000_000  # pixels that are searched in all, whatever the size of the image
+MIN_SCALE = 2 / 3  # a 1080p screen fits one tile at this scale; below it, small print is lost
+MAX_PIXELS = 16_000_000  # pixels that are searched in all, whatever the size of the image
 _STEP = 32  # the network halves its input five times
 _OVERLAP = 32  # pixels around a tile that the network sees in addition
 _FLAT = 8  # shades: a tile with less contrast is empty
@@ -28,7 +28,7 @@ _MEAN, _SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 _CHANCE, _SURE = 0.2, 0.5  # probability of text: of a pixel, and on average over a line
 _GROWTH = 1.4  # the network marks the core of a line, which grows by this times area / perimeter
-_LEAST = 2.5  # pixels of the map: the smallest side of a line
+_MIN_SIDE = 2.5  # pixels of the map: the smallest side of a line
 _LONG = 6.0  # a part must be this many times as long as high to have a direction of its own
 _DRIFT = 0.6  # heights: a direction that moves the ends by less is ignored
 _LEVEL = math.radians(0.25)  # a page tilted by less is level
@@ -49,29 +49,29 @@ class TextArea:
 
 
 def find_text_areas(
-    pixels: Pixels, network: OnnxSession, alive: Callable[[], bool] = lambda: True
+    pixels: Pixels, network: OnnxSession, has_time: Callable[[], bool] = lambda: True
 ) -> tuple[list[TextArea], bool]:
-    """Return the lines of an image from top to bottom, and whether all of it was searched before `alive` said no."""
+    """Return the lines of an image from top to bottom, and whether there was time to search all of it."""
     scale = choose_scale(pixels.shape[1], pixels.shape[0])
-    chance, searched = text_probabilities(pixels, network, scale, alive)
+    chance, searched = compute_text_probabilities(pixels, network, scale, has_time)
     return sorted(_separate_neighbours(_measure_areas(chance, scale)), key=lambda spot: spot.y), searched
 
 
 def choose_scale(width: int, height: int) -> float:
     fits = TILE / max(width, height)
-    affordable = math.sqrt(BUDGET / (width * height))
-    return min(1.0, max(fits, min(LEAST_SCALE, affordable)))
+    affordable = math.sqrt(MAX_PIXELS / (width * height))
+    return min(1.0, max(fits, min(MIN_SCALE, affordable)))
 
 
-def text_probabilities(
-    pixels: Pixels, network: OnnxSession, scale: float, alive: Callable[[], bool]
+def compute_text_probabilities(
+    pixels: Pixels, network: OnnxSession, scale: float, has_time: Callable[[], bool]
 ) -> tuple[Floats, bool]:
     """Return the probability of text for each pixel of the scaled image, tile by tile while there is time."""
     height, width = (max(1, round(side * scale)) for side in pixels.shape[:2])
     found = np.zeros((height, width), np.float32)
     for top, bottom in _split_evenly(height, TILE_HEIGHT):
         for left, right in _split_evenly(width, TILE):
-            if not alive():
+            if not has_time():
                 return found, False
             x, y = max(0, left - _OVERLAP), max(0, top - _OVERLAP)
             part = (x, y, min(width, right + _OVERLAP), min(height, bottom + _OVERLAP))
@@ -82,9 +82,9 @@ def text_probabilities(
     return found, True
 
 
-def _split_evenly(length: int, most: int) -> list[tuple[int, int]]:
+def _split_evenly(length: int, max_length: int) -> list[tuple[int, int]]:
     """Return as few equal pieces as the tile size allows."""
-    count = math.ceil(length / most)
+    count = math.ceil(length / max_length)
     ends = [round(length * place / count) for place in range(count + 1)]
     return list(pairwise(ends))
 
@@ -115,15 +115,15 @@ def _run_tile(tile: Pixels, network: OnnxSession) -> Floats:
 
 def _measure_areas(chance: Floats, scale: float) -> list[TextArea]:
     mask = chance > _CHANCE
-    runs = _Runs.of(mask)
+    runs = _Runs.from_mask(mask)
     if not len(runs.row):
         return []
     part, count = runs.group()
-    mean = runs.means(chance[mask], part, count)
-    tilt = runs.tilts(part, count)
-    left, right, top, bottom = runs.extents(part, count, tilt)
+    mean = runs.compute_means(chance[mask], part, count)
+    tilt = runs.compute_tilts(part, count)
+    left, right, top, bottom = runs.compute_extents(part, count, tilt)
     width, height = right - left, bottom - top
-    keep = (mean > _SURE) & (np.minimum(width, height) >= _LEAST)
+    keep = (mean > _SURE) & (np.minimum(width, height) >= _MIN_SIDE)
     growth = _GROWTH * width * height / (2 * (width + height))
     cos, sin = np.cos(tilt), np.sin(tilt)
     along, across = (left + right) / 2, (top + bottom) / 2
@@ -146,12 +146,12 @@ def _separate_neighbours(spots: list[TextArea]) -> list[TextArea]:
                 break
             if abs(one.y - two.y) < min(one.height, two.height) / 3 and end < two.x + two.width / 2:
                 middle = (start + end) / 2
-                level[place] = _with_sides(one, one.x - one.width / 2, middle)
-                level[other] = _with_sides(two, middle, two.x + two.width / 2)
+                level[place] = _set_sides(one, one.x - one.width / 2, middle)
+                level[other] = _set_sides(two, middle, two.x + two.width / 2)
     return level + [spot for spot in spots if spot.tilt]
 
 
-def _with_sides(spot: TextArea, left: float, right: float) -> TextArea:
+def _set_sides(spot: TextArea, left: float, right: float) -> TextArea:
     return replace(spot, x=(left + right) / 2, width=right - left)
 
 
@@ -165,7 +165,7 @@ class _Runs:
     width: int
 
     @classmethod
-    def of(cls, mask: NDArray[np.bool_]) -> _Runs:
+    def from_mask(cls, mask: NDArray[np.bool_]) -> _Runs:
         edges = np.diff(mask.astype(np.int8), axis=1, prepend=0, append=0)
         row, start = np.nonzero(edges == 1)
         return cls(row, start, np.nonzero(edges == -1)[1], mask.shape[1])
@@ -192,13 +192,13 @@ class _Runs:
         names, part = np.unique(root, return_inverse=True)
         return part, len(names)
 
-    def means(self, values: Floats, part: Ints, count: int) -> Numbers:
+    def compute_means(self, values: Floats, part: Ints, count: int) -> Numbers:
         """Return the mean of the values under each part; `values` are those of the set pixels, in order."""
         size = self.end - self.start
         under = np.add.reduceat(values, np.cumsum(size) - size, dtype=np.float64)
         return np.bincount(part, under, count) / np.bincount(part, size, count)
 
-    def tilts(self, part: Ints, count: int) -> Numbers:
+    def compute_tilts(self, part: Ints, count: int) -> Numbers:
         """Return the direction of each part by its moments, between -45 and 45 degrees."""
         size = (self.end - self.start).astype(np.float64)
         at = (self.start + self.end) / 2
@@ -214,7 +214,7 @@ class _Runs:
         middle, apart = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
         return _choose_tilts(tilt, np.sqrt(middle + apart), np.sqrt(np.maximum(middle - apart, 0)))
 
-    def extents(self, part: Ints, count: int, tilt: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    def compute_extents(self, part: Ints, count: int, tilt: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         """Return how far each part extends along its own direction and across it."""
         cos, sin = np.cos(tilt)[part], np.sin(tilt)[part]
         corners = [(x, y) for x in (self.start, self.end) for y in (self.row, self.row + 1)]
@@ -222,32 +222,32 @@ class _Runs:
         across = np.stack([y * cos - x * sin for x, y in corners])
         order = np.argsort(part, kind="stable")
         begin = np.searchsorted(part[order], np.arange(count))
-        least, most = np.minimum.reduceat, np.maximum.reduceat
+        find_minimum, find_maximum = np.minimum.reduceat, np.maximum.reduceat
         return (
-            least(along.min(0)[order], begin),
-            most(along.max(0)[order], begin),
-            least(across.min(0)[order], begin),
-            most(across.max(0)[order], begin),
+            find_minimum(along.min(0)[order], begin),
+            find_maximum(along.max(0)[order], begin),
+            find_minimum(across.min(0)[order], begin),
+            find_maximum(across.max(0)[order], begin),
         )
 
 
 def _choose_tilts(tilt: Numbers, long: Numbers, short: Numbers) -> Numbers:
     """Return the tilt of each part; short parts and barely tilted ones take the page's."""
     clear = long > _LONG * short
-    page = _page_tilt(tilt[clear], long[clear])
+    page = _find_page_tilt(tilt[clear], long[clear])
     own = clear & (np.abs(tilt - page) * long > _DRIFT * short)
     return np.where(own, tilt, page)
 
 
-def _page_tilt(tilt: Numbers, long: Numbers) -> float:
+def _find_page_tilt(tilt: Numbers, long: Numbers) -> float:
     if len(tilt) < _VOTES:
         return 0.0
-    page = _weighted_median(tilt, long)
+    page = _compute_weighted_median(tilt, long)
     agreed = float(np.mean(tilt * np.sign(page) > _LEVEL / 2))
     return page if abs(page) >= _LEVEL and agreed >= _AGREED else 0.0
 
 
-def _weighted_median(values: Numbers, weights: Numbers) -> float:
+def _compute_weighted_median(values: Numbers, weights: Numbers) -> float:
     order = np.argsort(values)
     upto = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(upto, upto[-1] / 2)])

@@ -12,10 +12,9 @@ from PIL import Image
 
 from sightline.model.geometry import Box
 from sightline.reader.ocr.detector import TextArea
+from sightline.reader.reading import Pixels
 
-Pixels = NDArray[np.uint8]
-
-UPRIGHT, UPWARD, OVER, DOWNWARD = range(4)
+UPRIGHT, UPWARD, UPSIDE_DOWN, DOWNWARD = range(4)
 """The orientation of letters: upright, reading upwards, upside down, reading downwards."""
 
 Mask = NDArray[np.bool_]
@@ -40,7 +39,7 @@ class LineImage:
     along: tuple[float, float]  # the direction of its upper edge
     core: tuple[int, int, int, int]  # left, top, right, bottom of what is certainly text
 
-    def box(self, left: float, top: float, right: float, bottom: float) -> Box:
+    def map_box(self, left: float, top: float, right: float, bottom: float) -> Box:
         """Return the whole pixels of the image around a rectangle of this line image."""
         (x, y), (across, down) = self.origin, self.along
         corners = [(x + a * across - b * down, y + a * down + b * across) for a in (left, right) for b in (top, bottom)]
@@ -66,7 +65,7 @@ def _cut_level_image(pixels: Pixels, spot: TextArea, turn: int) -> LineImage:
         ((right, bottom), (-1, 0)),
         ((right, top), (0, 1)),
     )[turn]
-    return LineImage(picture, origin, along, _core_of(picture, spot.growth))
+    return LineImage(picture, origin, along, _find_core(picture, spot.growth))
 
 
 def _cut_tilted_image(pixels: Pixels, spot: TextArea, turn: int) -> LineImage:
@@ -83,19 +82,19 @@ def _cut_tilted_image(pixels: Pixels, spot: TextArea, turn: int) -> LineImage:
     way = (cos, -sin, x - left, sin, cos, y - top)
     edge = tuple(int(level) for level in np.median(np.asarray(near), axis=(0, 1)))
     picture = near.transform(size, Image.Transform.AFFINE, way, Image.Resampling.BICUBIC, fillcolor=edge)
-    return LineImage(np.asarray(picture), (x, y), (cos, sin), _core_of(np.asarray(picture), spot.growth))
+    return LineImage(np.asarray(picture), (x, y), (cos, sin), _find_core(np.asarray(picture), spot.growth))
 
 
-def _core_of(picture: Pixels, growth: float) -> tuple[int, int, int, int]:
+def _find_core(picture: Pixels, growth: float) -> tuple[int, int, int, int]:
     """Return what the network itself marked: at least a pixel in the middle."""
     height, width = picture.shape[:2]
     left, top = min(int(growth), (width - 1) // 2), min(int(growth), (height - 1) // 2)
     return left, top, max(left + 1, width - left), max(top + 1, height - top)
 
 
-def ink_mask(picture: Pixels) -> Mask:
+def find_ink(picture: Pixels) -> Mask:
     """Return the pixels that differ from the most common colour."""
-    ground = _background_of(picture)
+    ground = _find_background(picture)
     apart = np.maximum(picture, ground) - np.minimum(picture, ground)
     contrast = np.maximum(np.maximum(apart[:, :, 0], apart[:, :, 1]), apart[:, :, 2])
     counts = np.bincount(contrast.ravel(), minlength=256)[::-1].cumsum()
@@ -104,7 +103,7 @@ def ink_mask(picture: Pixels) -> Mask:
     return mask
 
 
-def _background_of(picture: Pixels) -> Pixels:
+def _find_background(picture: Pixels) -> Pixels:
     rough = (picture >> 4).astype(np.uint16)
     key = (rough[:, :, 0] << 8 | rough[:, :, 1] << 4 | rough[:, :, 2]).ravel()
     common = picture.reshape(-1, 3)[key == np.bincount(key).argmax()]
@@ -112,7 +111,7 @@ def _background_of(picture: Pixels) -> Pixels:
     return ground
 
 
-def ink_rows(mask: Mask, core: tuple[int, int, int, int]) -> tuple[int, int]:
+def find_ink_rows(mask: Mask, core: tuple[int, int, int, int]) -> tuple[int, int]:
     """Return the first row of the letters and one past their last; the same row twice if there are none."""
     left, top, right, bottom = core
     share = mask[:, left:right].mean(1)
@@ -129,21 +128,21 @@ def ink_rows(mask: Mask, core: tuple[int, int, int, int]) -> tuple[int, int]:
 
 def _extend_rows(inked: Mask, place: int, gap: int) -> int:
     """Return one past the last row of the run at `place`, across a small gap such as below the dot of an i."""
-    end = _end_of_run(inked, place)
+    end = _find_run_end(inked, place)
     beyond = next((row for row in range(end, min(len(inked), end + gap + 1)) if inked[row]), None)
     if beyond is None:
         return end
-    further = _end_of_run(inked, beyond)
+    further = _find_run_end(inked, beyond)
     return further if further < len(inked) else end  # what the edge cuts off belongs to a neighbour
 
 
-def _end_of_run(inked: Mask, place: int) -> int:
+def _find_run_end(inked: Mask, place: int) -> int:
     while place < len(inked) and inked[place]:
         place += 1
     return place
 
 
-def ink_columns(mask: Mask, first: int, last: int) -> list[tuple[int, int]]:
+def find_ink_columns(mask: Mask, first: int, last: int) -> list[tuple[int, int]]:
     """Return the runs of columns with ink in those rows, as (start, end)."""
     edges = np.diff(mask[first:last].any(0).astype(np.int8), prepend=0, append=0)
     return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
@@ -157,7 +156,7 @@ def trim_rows(mask: Mask, within: tuple[int, int], columns: tuple[int, int]) -> 
 
 def remove_leading_mark(frame: LineImage) -> LineImage:
     """Remove the circle or square of a toggle from the beginning of a line."""
-    start = _text_start(ink_mask(frame.picture[:, : int(_REACH * len(frame.picture))]))
+    start = _find_text_start(find_ink(frame.picture[:, : int(_REACH * len(frame.picture))]))
     if not start:
         return frame
     (x, y), (across, down) = frame.origin, frame.along
@@ -166,10 +165,10 @@ def remove_leading_mark(frame: LineImage) -> LineImage:
     return replace(frame, picture=frame.picture[:, start:], origin=(x + start * across, y + start * down), core=core)
 
 
-def _text_start(mask: Mask) -> int:
+def _find_text_start(mask: Mask) -> int:
     """Return the column where the text begins after a mark that is taller than it; 0 if there is no mark."""
     height = len(mask)
-    strokes = ink_columns(mask, 0, height)
+    strokes = find_ink_columns(mask, 0, height)
     if len(strokes) < 2:
         return 0
     (left, right), (after, _) = strokes[:2]

@@ -13,22 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sightline.model.geometry import Box
 from sightline.reader.ocr.detector import TextArea, find_text_areas
 from sightline.reader.ocr.line_image import (
     DOWNWARD,
-    OVER,
     UPRIGHT,
+    UPSIDE_DOWN,
     UPWARD,
     LineImage,
     Mask,
     cut_line_image,
-    ink_columns,
-    ink_mask,
-    ink_rows,
+    find_ink,
+    find_ink_columns,
+    find_ink_rows,
     remove_leading_mark,
     trim_rows,
 )
@@ -36,18 +33,17 @@ from sightline.reader.ocr.recognizer import (
     AdaptiveRecognizer,
     Character,
     choose_stretch,
+    compute_scaled_width,
     has_cjk,
     is_doubtful_script,
     is_foreign_script,
     recognize_characters,
-    scaled_width,
     split_runs,
 )
 from sightline.reader.ocr.weights import OcrEngine, OcrModel
-from sightline.reader.reading import TextLine
+from sightline.reader.reading import Pixels, TextLine
 
-Pixels = NDArray[np.uint8]
-Alive = Callable[[], bool]
+HasTime = Callable[[], bool]
 
 _READ = 0.9  # a less certain line counts as not read; text in an unknown script scores lower
 _MUCH, _SEVERAL = 0.4, 3  # share of the text, and lines: where this much was not read, the rest is doubtful
@@ -83,10 +79,10 @@ class _Attempt:
     reader: OcrModel
 
     @property
-    def sure(self) -> float:
+    def confidence(self) -> float:
         """Return the mean confidence; 0 where there is nothing but spaces."""
         inked = any(letter.text.strip() for letter in self.letters)
-        return fmean(letter.sure for letter in self.letters) if inked else 0.0
+        return fmean(letter.confidence for letter in self.letters) if inked else 0.0
 
 
 def read_lines(pixels: Pixels, engine: OcrEngine) -> tuple[TextLine, ...]:
@@ -94,22 +90,22 @@ def read_lines(pixels: Pixels, engine: OcrEngine) -> tuple[TextLine, ...]:
     return read_page(pixels, engine).lines
 
 
-def read_page(pixels: Pixels, engine: OcrEngine, alive: Alive = lambda: True) -> OcrPage:
-    """Read an image from top to bottom. When `alive` returns False, return what was read so far."""
-    first = engine.reader("tiny") or engine.reader("small")
+def read_page(pixels: Pixels, engine: OcrEngine, has_time: HasTime = lambda: True) -> OcrPage:
+    """Read an image from top to bottom. When `has_time` returns False, return what was read so far."""
+    first = engine.get_model("tiny") or engine.get_model("small")
     if first is None:
         return OcrPage(())
-    spots, searched = find_text_areas(pixels, first.detector, alive)
-    second = engine.reader("small") or first
-    tried = list(_read_areas(pixels, spots, AdaptiveRecognizer(first, second), alive))
-    tried = _retry_in_page_turn(pixels, tried, first, alive)
-    tried = _read_exactly(tried, second, alive)
+    spots, searched = find_text_areas(pixels, first.detector, has_time)
+    second = engine.get_model("small") or first
+    tried = list(_read_areas(pixels, spots, AdaptiveRecognizer(first, second), has_time))
+    tried = _retry_in_page_turn(pixels, tried, first, has_time)
+    tried = _read_exactly(tried, second, has_time)
     good = _keep_readable(tried)
-    turned = 90 * _common_turn(good)
-    found = sorted((line for each in good for line in _lines_of(each)), key=lambda line: _sort_key(line, turned))
-    unread = [_ink_box(each) for each in tried if each not in good]
+    turned = 90 * _find_common_turn(good)
+    found = sorted((line for each in good for line in _split_lines(each)), key=lambda line: _sort_key(line, turned))
+    unread = [_find_ink_box(each) for each in tried if each not in good]
     unread += [line.box for line in found if line.confidence < _READ]  # an uncertain piece of a certain line
-    late = tuple(_box_around(pixels, spot) for spot in spots[len(tried) :])
+    late = tuple(_find_area_box(pixels, spot) for spot in spots[len(tried) :])
     lines = tuple(replace_lone_strokes([line for line in found if line.confidence >= _READ]))
     return OcrPage(lines, turned, tuple(sorted(unread, key=lambda box: (box.y, box.x))), late, searched)
 
@@ -123,34 +119,34 @@ def replace_lone_strokes(lines: Sequence[TextLine]) -> list[TextLine]:
 
 def _keep_readable(tried: Sequence[_Attempt]) -> list[_Attempt]:
     """Return the attempts that were read in a known script."""
-    good = [each for each in tried if each.sure >= _READ and not _misses_ink(each)]
-    good = [each for each in good if not is_foreign_script(each.letters, each.sure)]
+    good = [each for each in tried if each.confidence >= _READ and not _has_skipped_ink(each)]
+    good = [each for each in good if not is_foreign_script(each.letters, each.confidence)]
     few = len(tried) - len(good) < _SEVERAL
-    if few or sum(map(_reading_cost, good)) > (1 - _MUCH) * sum(map(_reading_cost, tried)):
+    if few or sum(map(_estimate_cost, good)) > (1 - _MUCH) * sum(map(_estimate_cost, tried)):
         return good
-    return [each for each in good if not is_doubtful_script(each.letters, each.sure)]
+    return [each for each in good if not is_doubtful_script(each.letters, each.confidence)]
 
 
-def _misses_ink(each: _Attempt) -> bool:
+def _has_skipped_ink(each: _Attempt) -> bool:
     """Return whether most of what is written was skipped."""
-    most = _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
-    if _reading_cost(each) <= most:
+    budget = _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
+    if _estimate_cost(each) <= budget:
         return False
-    mask, top, bottom = _ink_of_line(each)
-    inked = sum(end - start for start, end in ink_columns(mask, top, bottom))
-    return inked * _reading_cost(each) > most * len(mask[0])
+    mask, top, bottom = _find_line_ink(each)
+    inked = sum(end - start for start, end in find_ink_columns(mask, top, bottom))
+    return inked * _estimate_cost(each) > budget * len(mask[0])
 
 
 def _read_areas(
-    pixels: Pixels, spots: Sequence[TextArea], pace: AdaptiveRecognizer, alive: Alive
+    pixels: Pixels, spots: Sequence[TextArea], pace: AdaptiveRecognizer, has_time: HasTime
 ) -> Iterator[_Attempt]:
     for spot in spots:
-        if not alive():
+        if not has_time():
             return
         yield _read_area(pixels, spot, pace)
 
 
-def _possible_turns(spot: TextArea) -> tuple[int, ...]:
+def _list_turns(spot: TextArea) -> tuple[int, ...]:
     if spot.height < _TALL * spot.width:
         return (UPRIGHT,)
     return (UPRIGHT, UPWARD, DOWNWARD) if spot.height < _SINGLE * spot.width else (UPWARD, DOWNWARD)
@@ -159,35 +155,39 @@ def _possible_turns(spot: TextArea) -> tuple[int, ...]:
 def _read_area(pixels: Pixels, spot: TextArea, pace: AdaptiveRecognizer) -> _Attempt:
     """Return the most certain of several orientations; the first that is good enough ends the search."""
     best: _Attempt | None = None
-    for turn in _possible_turns(spot):
+    for turn in _list_turns(spot):
         frame = remove_leading_mark(cut_line_image(pixels, spot, turn))
         found = _Attempt(spot, turn, frame, *pace.read(frame.picture))
-        if best is None or found.sure > best.sure:
+        if best is None or found.confidence > best.confidence:
             best = found
-        if best.sure >= _POOR:
+        if best.confidence >= _POOR:
             break
     assert best is not None
     return best
 
 
-def _retry_in_page_turn(pixels: Pixels, tried: list[_Attempt], reader: OcrModel, alive: Alive) -> list[_Attempt]:
+def _retry_in_page_turn(pixels: Pixels, tried: list[_Attempt], reader: OcrModel, has_time: HasTime) -> list[_Attempt]:
     """Read uncertain lines again in the page's own orientation."""
-    stance = OVER if _is_upside_down(pixels, tried, reader, alive) else _common_turn(tried)
+    stance = UPSIDE_DOWN if _is_upside_down(pixels, tried, reader, has_time) else _find_common_turn(tried)
     return [
-        max(each, _read_at_turn(pixels, each, stance, reader), key=lambda one: one.sure)
-        if each.sure < _UNSURE and each.turn != stance and each.turn % 2 == stance % 2 and alive()
+        max(each, _read_at_turn(pixels, each, stance, reader), key=lambda one: one.confidence)
+        if each.confidence < _UNSURE and each.turn != stance and each.turn % 2 == stance % 2 and has_time()
         else each
         for each in tried
     ]
 
 
-def _is_upside_down(pixels: Pixels, tried: list[_Attempt], reader: OcrModel, alive: Alive) -> bool:
+def _is_upside_down(pixels: Pixels, tried: list[_Attempt], reader: OcrModel, has_time: HasTime) -> bool:
     """Return whether poorly read lines read better upside down."""
-    poor = [each for each in tried if each.turn == UPRIGHT and each.sure < _POOR]
-    if 2 * sum(map(_reading_cost, poor)) <= sum(map(_reading_cost, tried)):
+    poor = [each for each in tried if each.turn == UPRIGHT and each.confidence < _POOR]
+    if 2 * sum(map(_estimate_cost, poor)) <= sum(map(_estimate_cost, tried)):
         return False
-    some = sorted(poor, key=_reading_cost, reverse=True)[:_FLIPPED]
-    better = [each for each in some if alive() and _read_at_turn(pixels, each, OVER, reader).sure > each.sure + _BETTER]
+    some = sorted(poor, key=_estimate_cost, reverse=True)[:_FLIPPED]
+    better = [
+        each
+        for each in some
+        if has_time() and _read_at_turn(pixels, each, UPSIDE_DOWN, reader).confidence > each.confidence + _BETTER
+    ]
     return 2 * len(better) > len(some)
 
 
@@ -196,32 +196,32 @@ def _read_at_turn(pixels: Pixels, each: _Attempt, turn: int, reader: OcrModel) -
     return _Attempt(each.spot, turn, frame, recognize_characters(frame.picture, reader), reader)
 
 
-def _reading_cost(each: _Attempt) -> int:
-    return scaled_width(each.frame.picture)
+def _estimate_cost(each: _Attempt) -> int:
+    return compute_scaled_width(each.frame.picture)
 
 
-def _read_exactly(tried: Sequence[_Attempt], reader: OcrModel, alive: Alive) -> list[_Attempt]:
+def _read_exactly(tried: Sequence[_Attempt], reader: OcrModel, has_time: HasTime) -> list[_Attempt]:
     """Read again, with the exact model, the lines that the quick model was unsure of or knows less well."""
-    whole = _SHARE * sum(map(_reading_cost, tried))
+    whole = _SHARE * sum(map(_estimate_cost, tried))
     left = {True: whole, False: min(_MOST, whole)}
     again: dict[int, _Attempt] = {}
-    for each in sorted(tried, key=lambda each: each.sure):
-        if each.reader is reader or not alive():
+    for each in sorted(tried, key=lambda each: each.confidence):
+        if each.reader is reader or not has_time():
             continue
         if (
-            each.sure >= _UNSURE
+            each.confidence >= _UNSURE
             and not _has_cjk_text(each)
-            and not (each.sure < _SURE and _mixes_letters_and_digits(each))
+            and not (each.confidence < _SURE and _has_ambiguous_digits(each))
         ):
             small = len(each.frame.picture) <= _SMALL_PRINT
-            left[small] -= _reading_cost(each)
-            if each.sure >= _SURE or left[small] < 0:
+            left[small] -= _estimate_cost(each)
+            if each.confidence >= _SURE or left[small] < 0:
                 continue
         found = recognize_characters(
-            each.frame.picture, reader, choose_stretch(_reading_cost(each), each.letters, reader)
+            each.frame.picture, reader, choose_stretch(_estimate_cost(each), each.letters, reader)
         )
         other = replace(each, letters=found, reader=reader)
-        if other.sure > each.sure or other.sure < _READ:
+        if other.confidence > each.confidence or other.confidence < _READ:
             again[id(each)] = other
     return [again.get(id(each), each) for each in tried]
 
@@ -230,17 +230,17 @@ def _has_cjk_text(each: _Attempt) -> bool:
     return any(has_cjk(letter.text) for letter in each.letters)
 
 
-def _mixes_letters_and_digits(each: _Attempt) -> bool:
+def _has_ambiguous_digits(each: _Attempt) -> bool:
     """Return whether a letter is beside a digit that looks like it: the quick model confuses them."""
     return bool(_FIGURED.search("".join(letter.text for letter in each.letters)))
 
 
-def _common_turn(tried: Sequence[_Attempt]) -> int:
+def _find_common_turn(tried: Sequence[_Attempt]) -> int:
     """Return the orientation of most of the text."""
-    stands: Counter[int] = Counter()
+    letters: Counter[int] = Counter()
     for each in tried:
-        stands[each.turn] += len(each.letters)
-    return stands.most_common(1)[0][0] if stands else UPRIGHT
+        letters[each.turn] += len(each.letters)
+    return letters.most_common(1)[0][0] if letters else UPRIGHT
 
 
 def _sort_key(line: TextLine, turned: int) -> tuple[int, int]:
@@ -250,33 +250,36 @@ def _sort_key(line: TextLine, turned: int) -> tuple[int, int]:
     ]
 
 
-def _box_around(pixels: Pixels, spot: TextArea) -> Box:
+def _find_area_box(pixels: Pixels, spot: TextArea) -> Box:
     """Return the rectangle of a line that was not read."""
     frame = cut_line_image(pixels, spot)
     height, width = frame.picture.shape[:2]
-    return frame.box(0, 0, width, height)
+    return frame.map_box(0, 0, width, height)
 
 
-def _ink_box(each: _Attempt) -> Box:
+def _find_ink_box(each: _Attempt) -> Box:
     """Return the rectangle around the ink of an attempt, whatever it says."""
-    mask, top, bottom = _ink_of_line(each)
-    strokes = ink_columns(mask, top, bottom) or [(0, mask.shape[1])]
-    return each.frame.box(strokes[0][0], top, strokes[-1][1], bottom)
+    mask, top, bottom = _find_line_ink(each)
+    strokes = find_ink_columns(mask, top, bottom) or [(0, mask.shape[1])]
+    return each.frame.map_box(strokes[0][0], top, strokes[-1][1], bottom)
 
 
-def _ink_of_line(each: _Attempt) -> tuple[Mask, int, int]:
+def _find_line_ink(each: _Attempt) -> tuple[Mask, int, int]:
     """Return the ink of a line, its first row and one past its last."""
-    mask = ink_mask(each.frame.picture)
-    top, bottom = ink_rows(mask, each.frame.core)
+    mask = find_ink(each.frame.picture)
+    top, bottom = find_ink_rows(mask, each.frame.core)
     return (mask, top, bottom) if top < bottom else (mask, 0, len(mask))
 
 
-def _lines_of(each: _Attempt) -> Iterator[TextLine]:
+def _split_lines(each: _Attempt) -> Iterator[TextLine]:
     """Yield the lines of an attempt: usually one, more where a wide blank divides it."""
-    mask, top, bottom = _ink_of_line(each)
+    mask, top, bottom = _find_line_ink(each)
     height, width = mask.shape
-    for piece in split_runs(each.letters, ink_columns(mask, top, bottom), width, height):
+    for piece in split_runs(each.letters, find_ink_columns(mask, top, bottom), width, height):
         first, last = trim_rows(mask, (top, bottom), (piece.left, piece.right))
         yield TextLine(
-            piece.text, each.frame.box(piece.left, first, piece.right, last), piece.sure, doubtful=piece.doubtful
+            piece.text,
+            each.frame.map_box(piece.left, first, piece.right, last),
+            piece.confidence,
+            doubtful=piece.doubtful,
         )

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.reader.ocr.weights import OcrModel
+from sightline.reader.reading import Pixels
 
-Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
 HEIGHT = 48  # pixels: the height of a line that the networks expect
@@ -37,7 +37,7 @@ _KNOWN = 5  # lines that are remembered for each height
 _LIKE_OTHERS = frozenset("ABCEHIJKMNOPSTXYZaceijmopsxy")  # look the same in Cyrillic or Greek
 _AS_CAPITALS = re.compile(r"[aceopxy][BHKMT]")  # small Cyrillic letters that look like capitals, within a word
 _GREEK = re.compile(r"[\u0370-\u03ff]")
-_word = re.compile(r"[^\W\d_]{4,}")  # shorter ones may be formulas or units
+_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter ones may be formulas or units
 _BOXES = re.compile(r"[0OD□]{4,}")
 
 _CERTAIN = 0.995  # above this, a word of such letters is a made-up name
@@ -60,10 +60,10 @@ _ASTRAY = 0.6  # ink this far from the last character and from other ink is not 
 class Character:
     text: str
     place: float  # its middle, as a share of the image's width
-    sure: float
+    confidence: float
 
 
-def scaled_width(picture: Pixels) -> int:
+def compute_scaled_width(picture: Pixels) -> int:
     """Return the width of a line at the height that the network expects: its cost to read."""
     height, width = int(picture.shape[0]), int(picture.shape[1])
     return min(_WIDEST, max(1, round(width * HEIGHT / height)))
@@ -74,7 +74,7 @@ def recognize_characters(picture: Pixels, reader: OcrModel, stretch: float = 1.0
 
     One line at a time: a batch costs more, because every line must be as wide as the widest.
     """
-    width = max(1, round(scaled_width(picture) * stretch))
+    width = max(1, round(compute_scaled_width(picture) * stretch))
     scaled = Image.fromarray(picture).resize((width, HEIGHT), Image.Resampling.BICUBIC)
     levels = np.zeros((1, 3, HEIGHT, max(width, _NARROWEST)), np.float32)
     # The network expects blue first.
@@ -101,10 +101,10 @@ def choose_stretch(width: int, found: Sequence[Character], reader: OcrModel) -> 
     """Return how to stretch a line for a model, judged by the characters that another model found in it."""
     if len(found) < _ENOUGH:
         return 1.0
-    return _stretch_to(width / len(found), sum(has_cjk(each.text) for each in found) * 2 > len(found), reader)
+    return _compute_stretch(width / len(found), sum(has_cjk(each.text) for each in found) * 2 > len(found), reader)
 
 
-def _stretch_to(columns: float, wide: bool, reader: OcrModel) -> float:
+def _compute_stretch(columns: float, wide: bool, reader: OcrModel) -> float:
     return min(_BROAD, max(_NARROW, (_WIDE_COLUMNS if wide else _COLUMNS[reader.name]) / columns))
 
 
@@ -120,8 +120,8 @@ class AdaptiveRecognizer:
         """Return the characters and the model that read them: the exact one where CJK text is likely."""
         wide = sum(self._wide) * 2 > _KNOWN
         reader = self._exact if wide else self._quick
-        width, known = scaled_width(picture), self._columns[picture.shape[0] // 2]
-        stretch = _stretch_to(median(known), wide, reader) if known else 1.0
+        width, known = compute_scaled_width(picture), self._columns[picture.shape[0] // 2]
+        stretch = _compute_stretch(median(known), wide, reader) if known else 1.0
         found = recognize_characters(picture, reader, stretch)
         if stretch < 1 and found and width * stretch / len(found) < _CROWDED * _COLUMNS[reader.name]:
             found = recognize_characters(picture, reader)
@@ -131,22 +131,22 @@ class AdaptiveRecognizer:
         return found, reader
 
 
-def is_foreign_script(letters: Sequence[Character], sure: float) -> bool:
+def is_foreign_script(letters: Sequence[Character], confidence: float) -> bool:
     """Return whether a line alone shows that its script is not the one it was read in."""
     text = _join_characters(letters)
-    words = _word.findall(text)
+    words = _WORD.findall(text)
     if any(len(_GREEK.findall(word)) > 1 for word in words):  # Greek is known without accents, so no word is complete
         return True
-    if sure < _FRAMED and _are_empty_boxes(text):
+    if confidence < _FRAMED and _are_empty_boxes(text):
         return True
-    return sure < _CERTAIN and any(_AS_CAPITALS.search(word) and _LIKE_OTHERS.issuperset(word) for word in words)
+    return confidence < _CERTAIN and any(_AS_CAPITALS.search(word) and _LIKE_OTHERS.issuperset(word) for word in words)
 
 
-def is_doubtful_script(letters: Sequence[Character], sure: float) -> bool:
+def is_doubtful_script(letters: Sequence[Character], confidence: float) -> bool:
     """Return the same for a page of which much could not be read: ambiguous letters count as foreign."""
     text = _join_characters(letters)
     found = [letter for letter in text if letter.isalpha()]
-    return sure < _SURER or _are_empty_boxes(text) or (bool(found) and _LIKE_OTHERS.issuperset(found))
+    return confidence < _SURER or _are_empty_boxes(text) or (bool(found) and _LIKE_OTHERS.issuperset(found))
 
 
 def _are_empty_boxes(text: str) -> bool:
@@ -164,7 +164,7 @@ class TextRun:
     text: str
     left: int
     right: int
-    sure: float  # mean over its characters
+    confidence: float  # mean over its characters
     doubtful: tuple[int, ...] = ()  # indexes of characters in `text` that may be wrong
 
 
@@ -174,23 +174,23 @@ def split_runs(letters: Sequence[Character], strokes: Sequence[Stroke], width: i
     text, left = "", 0
     for spaced, letter in _mark_spaces(letters, strokes, width, height):
         if run:
-            gap, middle = _widest_blank(strokes, run[-1].place * width, letter.place * width)
+            gap, middle = _find_widest_blank(strokes, run[-1].place * width, letter.place * width)
             if gap > _APART * height:
-                yield _make_run(text, run, _strokes_between(strokes, left, middle), width, height)
+                yield _make_run(text, run, _select_strokes(strokes, left, middle), width, height)
                 run, text, left = [], "", middle
-            elif gap >= height * _space_width(run[-1].text, letter.text, said=spaced):
+            elif gap >= height * _choose_space_width(run[-1].text, letter.text, spaced=spaced):
                 text += " "
         text += letter.text
         run.append(letter)
     if run:
-        yield _make_run(text, run, _strokes_between(strokes, left, width), width, height)
+        yield _make_run(text, run, _select_strokes(strokes, left, width), width, height)
 
 
-def _space_width(before: str, after: str, *, said: bool) -> float:
+def _choose_space_width(before: str, after: str, *, spaced: bool) -> float:
     """Return the blank that makes a space between two characters; less is enough where the network saw one."""
     if has_cjk(before) and has_cjk(after):
         return _WIDE_GAP
-    return _NO_GAP if said else _GAP
+    return _NO_GAP if spaced else _GAP
 
 
 def has_cjk(text: str) -> bool:
@@ -204,13 +204,13 @@ def _mark_spaces(
     """Yield each character and whether the network put a space before it. An underscore without ink was a space."""
     spaced = False
     for letter in letters:
-        lined = letter.text == "_" and _distance_to_ink(strokes, letter.place * width) > _UNINKED * height
+        lined = letter.text == "_" and _measure_distance_to_ink(strokes, letter.place * width) > _UNINKED * height
         if letter.text.strip() and not lined:
             yield spaced, letter
         spaced = lined or not letter.text.strip()
 
 
-def _distance_to_ink(strokes: Sequence[Stroke], place: float) -> float:
+def _measure_distance_to_ink(strokes: Sequence[Stroke], place: float) -> float:
     """Return the distance to the nearest ink."""
     nearest = bisect_right(strokes, place, key=itemgetter(0))
     return min(
@@ -218,7 +218,7 @@ def _distance_to_ink(strokes: Sequence[Stroke], place: float) -> float:
     )
 
 
-def _widest_blank(strokes: Sequence[Stroke], start: float, end: float) -> tuple[float, int]:
+def _find_widest_blank(strokes: Sequence[Stroke], start: float, end: float) -> tuple[float, int]:
     """Return the widest blank between two places, and its middle."""
     widest, middle = 0.0, int(end)
     nearest = bisect_right(strokes, start, key=itemgetter(0))
@@ -231,7 +231,7 @@ def _widest_blank(strokes: Sequence[Stroke], start: float, end: float) -> tuple[
     return widest, middle
 
 
-def _strokes_between(strokes: Sequence[Stroke], left: int, right: int) -> list[Stroke]:
+def _select_strokes(strokes: Sequence[Stroke], left: int, right: int) -> list[Stroke]:
     return [(start, end) for start, end in strokes if end > left and start < right]
 
 
@@ -242,15 +242,15 @@ def _make_run(text: str, run: Sequence[Character], strokes: Sequence[Stroke], wi
         del kept[0]
     while len(kept) > 1 and kept[-1][0] - last + kept[-1][0] - kept[-2][1] > _ASTRAY * height:
         del kept[-1]
-    sure = fmean(character.sure for character in run)
-    return TextRun(text, kept[0][0], kept[-1][1], sure, tuple(_doubtful_indexes(text, run)))
+    sure = fmean(character.confidence for character in run)
+    return TextRun(text, kept[0][0], kept[-1][1], sure, tuple(_find_doubtful(text, run)))
 
 
-def _doubtful_indexes(text: str, run: Sequence[Character]) -> Iterator[int]:
+def _find_doubtful(text: str, run: Sequence[Character]) -> Iterator[int]:
     """Yield where in the text the uncertain characters are; spaces come from the ink and are not in `run`."""
     at = 0
     for character in run:
         at = text.index(character.text, at)
-        if character.sure < DOUBTFUL:
+        if character.confidence < DOUBTFUL:
             yield from range(at, at + len(character.text))
         at += len(character.text)

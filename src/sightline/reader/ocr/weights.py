@@ -32,7 +32,7 @@ FileRole = Literal["detector", "recogniser", "letters"]
 MISSING = Refusal(
     "unavailable",
     "nothing on this machine can read the image: the reader's weights are missing",
-    'type: pip install "sightline[local]"',
+    'run: pip install "sightline[local]"',
 )
 
 FOLDER = "models"  # in the data folder
@@ -52,7 +52,7 @@ class WeightFile:
     role: FileRole
     name: str  # in the data folder
     sha256: str
-    within: tuple[str, ...]  # package/path/in/it
+    package_paths: tuple[str, ...]  # package/path/in/it
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ModelPair:
     """A detector and a recogniser that belong together. Without a file of letters, the recogniser has them inside."""
 
     name: PairName
-    about: str
+    summary: str
     wheel: str  # the package that carries it
     files: tuple[WeightFile, ...]
 
@@ -118,7 +118,7 @@ def is_runtime_installed() -> bool:
     return all(find_spec(library) for library in ("numpy", "onnxruntime"))
 
 
-def weight_folders(data: Path | None) -> tuple[Path, ...]:
+def list_weight_folders(data: Path | None) -> tuple[Path, ...]:
     """Return where fetched files may be: the user's data folder, and this environment's own."""
     homes = (data, Path(sys.prefix) / "share" / "sightline")
     return tuple(home / FOLDER for home in homes if home)
@@ -126,18 +126,18 @@ def weight_folders(data: Path | None) -> tuple[Path, ...]:
 
 def find_pair(name: PairName, data: Path | None = None) -> PairFiles | None:
     """Return the files of a pair, or None if any of them is missing."""
-    held: PairFiles = {}
+    installed: PairFiles = {}
     for file in PAIRS[name].files:
-        place = next((path for path in _candidate_paths(file, data) if path.is_file()), None)
+        place = next((path for path in _list_candidate_paths(file, data) if path.is_file()), None)
         if place is None:
             return None
-        held[file.role] = place
-    return held
+        installed[file.role] = place
+    return installed
 
 
-def _candidate_paths(file: WeightFile, data: Path | None) -> Iterator[Path]:
-    yield from (folder / file.name for folder in weight_folders(data))
-    for within in file.within:
+def _list_candidate_paths(file: WeightFile, data: Path | None) -> Iterator[Path]:
+    yield from (folder / file.name for folder in list_weight_folders(data))
+    for within in file.package_paths:
         package, _, rest = within.partition("/")
         spec = find_spec(package)
         yield from (Path(place) / rest for place in (spec.submodule_search_locations or () if spec else ()))
@@ -151,7 +151,7 @@ def load_pair(name: PairName, held: PairFiles, data: Path | None = None) -> dict
     """
     whole: dict[FileRole, bytes] = {}
     for file in PAIRS[name].files:
-        others = (path for path in _candidate_paths(file, data) if path.is_file())
+        others = (path for path in _list_candidate_paths(file, data) if path.is_file())
         found = [_read_and_verify(name, file, path) for path in dict.fromkeys((held[file.role], *others))]
         good = next((each for each in found if isinstance(each, bytes)), None)
         if good is None:
@@ -163,11 +163,13 @@ def load_pair(name: PairName, held: PairFiles, data: Path | None = None) -> dict
 def _read_and_verify(name: PairName, file: WeightFile, path: Path) -> bytes | Refusal:
     try:
         data = path.read_bytes()
-    except OSError as fault:
-        return Refusal("unavailable", f"the weights at {path} cannot be read: {fault.strerror}", _fetch_command(name))
+    except OSError as error:
+        return Refusal(
+            "unavailable", f"the weights at {path} cannot be read: {error.strerror}", _format_fetch_command(name)
+        )
     if not _has_expected_hash(file, data):
         return Refusal(
-            "unavailable", f"{path} is not the file it should be: its checksum differs", _fetch_command(name)
+            "unavailable", f"{path} is not the file it should be: its checksum differs", _format_fetch_command(name)
         )
     return data
 
@@ -179,16 +181,16 @@ def unpack_pair(name: PairName, wheel: Path) -> dict[str, bytes] | Refusal:
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in PAIRS[name].files:
-                within = next(path for path in file.within if path.startswith(f"{package}/"))
+                within = next(path for path in file.package_paths if path.startswith(f"{package}/"))
                 with archive.open(within) as member:
                     data = member.read(_MOST)
                 if not _has_expected_hash(file, data):
                     return Refusal(
-                        "corrupt", f"{within} in {wheel.name} is not the file it should be", _fetch_command(name)
+                        "corrupt", f"{within} in {wheel.name} is not the file it should be", _format_fetch_command(name)
                     )
                 taken[file.name] = data
-    except (OSError, KeyError, zipfile.BadZipFile, zlib.error) as fault:
-        return Refusal("corrupt", f"{wheel.name} does not hold the weights: {fault}", _fetch_command(name))
+    except (OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        return Refusal("corrupt", f"{wheel.name} does not hold the weights: {error}", _format_fetch_command(name))
     return taken
 
 
@@ -196,8 +198,8 @@ def _has_expected_hash(file: WeightFile, data: bytes) -> bool:
     return hashlib.sha256(data).hexdigest() == file.sha256
 
 
-def _fetch_command(name: PairName) -> str:
-    return f"type: sightline models get {name}"
+def _format_fetch_command(name: PairName) -> str:
+    return f"run: sightline models get {name}"
 
 
 def release_memory() -> None:
@@ -205,7 +207,7 @@ def release_memory() -> None:
 
     It costs time to get it back, so a process that has no more than one look needs keeps it.
     """
-    if sys.platform != "linux" or _resident_bytes() <= _KEPT:
+    if sys.platform != "linux" or _measure_memory() <= _KEPT:
         return
     import ctypes
 
@@ -213,7 +215,7 @@ def release_memory() -> None:
         trim(0)
 
 
-def _resident_bytes() -> int:
+def _measure_memory() -> int:
     """Return the memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -269,7 +271,7 @@ class OcrEngine:
     def names(self) -> tuple[PairName, ...]:
         return tuple(self._held)
 
-    def reader(self, name: PairName) -> OcrModel | None:
+    def get_model(self, name: PairName) -> OcrModel | None:
         """Return the model of that name, or None if its weights are missing or wrong."""
         with self._lock:
             if name not in self._open and name in self._held:
@@ -281,12 +283,12 @@ class OcrEngine:
                 self._open[name] = OcrModel(name, files, self._threads)
             return self._open.get(name)
 
-    def unable(self) -> Refusal | None:
+    def check_models(self) -> Refusal | None:
         """Return why nothing can be read, or None if a model can be opened."""
-        return None if self.reader("tiny") or self.reader("small") else self._broken
+        return None if self.get_model("tiny") or self.get_model("small") else self._broken
 
 
 def open_engine(data: Path | None = None, threads: int = THREADS) -> OcrEngine | Refusal:
     """Return an engine with the installed models, or a refusal that says what to install."""
-    held = {name: found for name in PAIRS if (found := find_pair(name, data))}
-    return OcrEngine(held, threads, data) if held and is_runtime_installed() else MISSING
+    installed = {name: found for name in PAIRS if (found := find_pair(name, data))}
+    return OcrEngine(installed, threads, data) if installed and is_runtime_installed() else MISSING

@@ -1,4 +1,7 @@
-"""The two directions of the relay: bytes are read, cut into lines, told apart by their first bytes, and passed on."""
+"""Line-based pipes: split a stream into lines, and hold or forward each line depending on its first bytes.
+
+A line that isn't held is not buffered: its bytes are forwarded as they arrive, however long it is.
+"""
 
 from __future__ import annotations
 
@@ -13,65 +16,65 @@ from dataclasses import dataclass
 
 Text = bytes | bytearray | memoryview
 
-WHOLE = 256 * 1024 * 1024  # bytes: a longer line is nobody's prompt, and goes on unread
-HEAD = 64 * 1024  # bytes in which a line has to say what it is
+MAX_LINE = 256 * 1024 * 1024  # bytes: a longer line is not a prompt, and passes through unread
+MAX_HEAD = 64 * 1024  # bytes within which a line must say which message it is
 _NAME = re.compile(rb'[ \t\r\n]*"((?:[^"\\]|\\.)*)"[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _SCALAR = re.compile(rb'("(?:[^"\\]|\\.)*"|[-+.0-9A-Za-z]+)[ \t\r\n]*([,}])', re.DOTALL)
-_OPENS = re.compile(rb"[ \t\r\n]*([^ \t\r\n])")
+_FIRST_BYTE = re.compile(rb"[ \t\r\n]*([^ \t\r\n])")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What the first members of a message say."""
+class MessageHead:
+    """What the first members of a message say, up to the first one whose value is an object or a list."""
 
     method: str | None = None
     id: str | int | float | None = None
-    holds: str = ""  # the member whose value is an object or a list; what stands behind it is not known
+    object_member: str = ""  # the name of that member; what follows it is not known
 
     @property
-    def tells_nothing(self) -> bool:
-        """What it is about stands behind an object: it has to be read."""
-        return self.method is None and self.holds not in ("result", "error", "")
+    def is_undecided(self) -> bool:
+        """Whether the rest of the line is needed to know which message it is."""
+        return self.method is None and self.object_member not in ("result", "error", "")
 
     @property
-    def is_plain_answer(self) -> bool:
-        return self.method is None and self.holds in ("result", "error")
+    def is_response(self) -> bool:
+        return self.method is None and self.object_member in ("result", "error")
 
 
-def head(line: Text) -> Head | None:
-    """What a line is about, as far as its first bytes tell; None: more of them are needed."""
-    start = _OPENS.match(line)
+def parse_head(line: Text) -> MessageHead | None:
+    """Return what the first bytes of a line say about it; None: more bytes are needed."""
+    start = _FIRST_BYTE.match(line)
     if start is None:
-        return None if len(line) < HEAD else Head()
+        return None if len(line) < MAX_HEAD else MessageHead()
     if start[1] != b"{":
-        return Head()
-    return _members(line, start.end())
+        return MessageHead()
+    return _parse_members(line, start.end())
 
 
-def _members(line: Text, at: int) -> Head | None:
-    found: dict[str, str | int | float | None] = {}
+def _parse_members(line: Text, at: int) -> MessageHead | None:
+    members: dict[str, str | int | float | None] = {}
     while (name := _NAME.match(line, at)) is not None:
         key = name[1].decode("utf-8", "replace")
         opening = bytes(line[name.end() : name.end() + 1])
         if opening in (b"{", b"["):
-            return _made(found, key)
+            return _build_head(members, key)
         value = _SCALAR.match(line, name.end())
         if value is None:
             break
         if key in ("id", "method"):
-            found[key] = _read(value[1])
+            members[key] = _parse_scalar(value[1])
         at = value.end()
         if value[2] == b"}":
-            return _made(found, "")
-    return None if len(line) < HEAD else _made(found, "")
+            return _build_head(members, "")
+    return None if len(line) < MAX_HEAD else _build_head(members, "")
 
 
-def _made(found: dict[str, str | int | float | None], holds: str) -> Head:
-    method = found.get("method")
-    return Head(method if isinstance(method, str) else None, found.get("id"), holds)
+def _build_head(members: dict[str, str | int | float | None], object_member: str) -> MessageHead:
+    method = members.get("method")
+    return MessageHead(method if isinstance(method, str) else None, members.get("id"), object_member)
 
 
-def _read(token: bytes) -> str | int | float | None:
+def _parse_scalar(token: bytes) -> str | int | float | None:
     try:
         value = json.loads(token)
     except ValueError:
@@ -79,180 +82,187 @@ def _read(token: bytes) -> str | int | float | None:
     return value if isinstance(value, (str, int, float)) else None
 
 
-Judge = Callable[[Head], int]
-"""How many bytes of a line are held for somebody who reads it; 0: it goes on as it comes."""
+LimitLine = Callable[[MessageHead], int]
+"""Returns how many bytes of a line may be held; 0: it passes through."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passing:
-    """Bytes that go on; with `ends` they end where a line does."""
+class PassedBytes:
+    """Bytes that pass through; `ends_line`: they end with the end of a line."""
 
     data: Text
-    ends: bool
+    ends_line: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A whole line, with its end."""
+class HeldLine:
+    """A whole line, with its line break."""
 
     data: bytes
-    head: Head
+    head: MessageHead
 
 
-class Cutter:
-    """Cuts a stream into what goes on and what is held. Every byte comes out once, in order."""
+class LineSplitter:
+    """Splits a stream into bytes that pass through and lines that are held. Every byte comes out once, in order."""
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-        self._line = bytearray()  # the begun line, as far as it is kept
-        self._head: Head | None = None
-        self._most = 0  # bytes of it that are held
-        self._passing = False  # its beginning has gone on
+    def __init__(self, limit_line: LimitLine) -> None:
+        self._limit_line = limit_line
+        self._line = bytearray()  # the part of the current line that is kept
+        self._head: MessageHead | None = None
+        self._limit = 0  # bytes of it that may be kept
+        self._passing = False  # its beginning has passed through
 
-    def feed(self, chunk: bytes) -> Iterator[Passing | Held]:
-        view, start, at = memoryview(chunk), 0, 0  # from `start` to `at` stands what goes on
+    def feed(self, chunk: bytes) -> Iterator[PassedBytes | HeldLine]:
+        view, start, at = memoryview(chunk), 0, 0  # from `start` to `at` the bytes pass through
         while at < len(chunk):
             end = chunk.find(b"\n", at) + 1
             stop = end or len(chunk)
-            if self._passing or self._goes_on(view[at:stop], whole=bool(end)):
+            if self._passing or self._passes_on(view[at:stop], whole=bool(end)):
                 if self._line:
-                    assert start == at, "what was kept stands before this chunk"
-                    yield Passing(bytes(self._line), ends=False)
+                    assert start == at, "the kept part comes before this chunk"
+                    yield PassedBytes(bytes(self._line), ends_line=False)
                     self._line.clear()
                 self._passing = not end
             else:
                 if start < at:
-                    yield Passing(view[start:at], ends=True)
+                    yield PassedBytes(view[start:at], ends_line=True)
                 self._line += view[at:stop]
                 start = stop
                 if end:
-                    yield self._taken()
+                    yield self._take_line()
             at = stop
         if start < at:
-            yield Passing(view[start:at], ends=not self._passing)
+            yield PassedBytes(view[start:at], ends_line=not self._passing)
 
-    def rest(self) -> Iterator[Passing | Held]:
-        """What is left where a stream ends within a line."""
+    def flush(self) -> Iterator[PassedBytes | HeldLine]:
+        """Return the rest of a stream that ends within a line."""
         if self._line:
-            yield self._taken()
+            yield self._take_line()
 
-    def _goes_on(self, piece: memoryview, *, whole: bool) -> bool:
-        """Does the begun line, of which this is the next piece, go on without being read?"""
+    def _passes_on(self, piece: memoryview, *, whole: bool) -> bool:
+        """Return whether the current line, of which this is the next piece, passes through."""
         if self._head is None:
-            known: Text = piece if not self._line else bytes(self._line) + bytes(piece[:HEAD])
-            self._head = head(known[:HEAD]) or (Head() if whole or len(known) >= HEAD else None)
-            self._most = 0 if self._head is None else self._judge(self._head)
+            beginning: Text = piece if not self._line else bytes(self._line) + bytes(piece[:MAX_HEAD])
+            self._head = parse_head(beginning[:MAX_HEAD]) or (
+                MessageHead() if whole or len(beginning) >= MAX_HEAD else None
+            )
+            self._limit = 0 if self._head is None else self._limit_line(self._head)
         kept = len(self._line) + len(piece)
-        if self._head is None or kept <= self._most:
+        if self._head is None or kept <= self._limit:
             return False
         self._head = None
         return True
 
-    def _taken(self) -> Held:
-        held = Held(bytes(self._line), self._head or Head())
+    def _take_line(self) -> HeldLine:
+        line = HeldLine(bytes(self._line), self._head or MessageHead())
         self._line.clear()
-        self._head, self._most = None, 0
-        return held
+        self._head, self._limit = None, 0
+        return line
 
 
-_CHUNK = 1024 * 1024  # bytes, also of a pipe where the system lets it be so wide
-_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which Python 3.11 does not always name
+_CHUNK = 1024 * 1024  # bytes; also the size of a pipe, if the system allows it
+_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which Python 3.11 does not define everywhere
 
 
-class Outlet:
-    """Where lines are written, one at a time: a line that goes on while it comes in keeps all others waiting."""
+class LineWriter:
+    """Writes lines, one at a time: while a line passes through piece by piece, all others wait."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._line = threading.Lock()
-        self._begun = False
-        _made_ready(descriptor)
+        self._in_line = False
+        _configure_pipe(descriptor)
 
     def write(self, *lines: Text) -> None:
-        """Whole lines. Whoever does not read any more is no trouble of ours."""
+        """Write whole lines. A reader that has gone away is ignored."""
         with self._line, suppress(OSError):
             for line in lines:
-                self._push(line)
+                self._write_all(line)
 
-    def pass_on(self, data: Text, *, ends: bool) -> None:
-        """A piece of what comes in; between its pieces no other line can be."""
-        if not self._begun:
+    def pass_on(self, data: Text, *, ends_line: bool) -> None:
+        """Write a piece of a line; no other line is written before the line ends."""
+        if not self._in_line:
             self._line.acquire()
-        self._begun = True
+        self._in_line = True
         try:
-            self._push(data)
+            self._write_all(data)
         except OSError:
-            ends = True
+            ends_line = True
             raise
         finally:
-            if ends:
-                self._begun = False
+            if ends_line:
+                self._in_line = False
                 self._line.release()
 
-    def stop(self) -> None:
-        """What was begun will never end."""
-        if self._begun:
-            self._begun = False
+    def abandon_line(self) -> None:
+        """Let other lines be written, because the current one will never end."""
+        if self._in_line:
+            self._in_line = False
             self._line.release()
 
     def close(self) -> None:
-        """Whoever reads there learns that nothing more comes. The number stays taken: it may be anything by then."""
+        """Close the pipe for its reader. The descriptor stays in use, so no other file can get its number."""
         with self._line:
-            silence(self._descriptor)
+            redirect_to_null(self._descriptor)
 
-    def _push(self, data: Text) -> None:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(self._descriptor, left) :]
+    def _write_all(self, data: Text) -> None:
+        remaining = memoryview(data)
+        while remaining:
+            remaining = remaining[os.write(self._descriptor, remaining) :]
 
 
-class Pump(threading.Thread):
-    """Everything that one side says, until it says no more or nobody listens."""
+class LinePump(threading.Thread):
+    """A thread that relays everything from one side to the other, until one of them closes its end."""
 
     def __init__(
-        self, source: int, outlet: Outlet, judge: Judge, read: Callable[[Held], None], done: Callable[[], None]
+        self,
+        source: int,
+        writer: LineWriter,
+        limit_line: LimitLine,
+        on_line: Callable[[HeldLine], None],
+        on_end: Callable[[], None],
     ) -> None:
         super().__init__(daemon=True)
-        self._source, self._outlet = source, outlet
-        self._cutter = Cutter(judge)
-        self._read, self._done = read, done
-        self.heard = self.ended = time.monotonic()  # when it last said something, and when it said the last
-        self.busy = False  # with something that was said
-        _made_ready(source)
+        self._source, self._outlet = source, writer
+        self._cutter = LineSplitter(limit_line)
+        self._read, self._done = on_line, on_end
+        self.last_read_at = self.ended_at = time.monotonic()
+        self.is_busy = False  # with bytes that it has read
+        _configure_pipe(source)
 
     def run(self) -> None:
         try:
             while chunk := os.read(self._source, _CHUNK):
-                self.busy = True
+                self.is_busy = True
                 for piece in self._cutter.feed(chunk):
                     self._handle(piece)
-                self.busy, self.heard = False, time.monotonic()
-            for piece in self._cutter.rest():
+                self.is_busy, self.last_read_at = False, time.monotonic()
+            for piece in self._cutter.flush():
                 self._handle(piece)
-        except OSError:  # nobody listens there, so nothing more is taken here
-            silence(self._source)
+        except OSError:  # the other side has closed its end, so nothing more is read here
+            redirect_to_null(self._source)
         finally:
-            self._outlet.stop()
+            self._outlet.abandon_line()
             self._done()
-            self.busy, self.ended = False, time.monotonic()
+            self.is_busy, self.ended_at = False, time.monotonic()
 
-    def _handle(self, piece: Passing | Held) -> None:
-        if isinstance(piece, Held):
+    def _handle(self, piece: PassedBytes | HeldLine) -> None:
+        if isinstance(piece, HeldLine):
             self._read(piece)
         else:
-            self._outlet.pass_on(piece.data, ends=piece.ends)
+            self._outlet.pass_on(piece.data, ends_line=piece.ends_line)
 
 
-def silence(descriptor: int) -> None:
-    """Ends a pipe without giving its number away."""
+def redirect_to_null(descriptor: int) -> None:
+    """Close a pipe but keep its descriptor in use."""
     with suppress(OSError):
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nowhere, descriptor)
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, descriptor)
+        os.close(null)
 
 
-def _made_ready(descriptor: int) -> None:
-    """Waits where it has to, and takes as much at once as the system allows."""
+def _configure_pipe(descriptor: int) -> None:
+    """Make a pipe blocking, and as large as the system allows."""
     with suppress(OSError, ImportError, AttributeError):
         os.set_blocking(descriptor, True)
         from fcntl import fcntl

@@ -1,4 +1,4 @@
-"""The server on stdin and stdout: nothing but the protocol goes out, and every line that comes in is answered."""
+"""The MCP server on stdin and stdout. Only the protocol is written to stdout, and every malformed line is answered."""
 
 from __future__ import annotations
 
@@ -22,107 +22,104 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from sightline.model.fence import sound
-from sightline.surfaces.mcp.clients import Terms
-from sightline.surfaces.mcp.server import server
+from sightline.model.fence import replace_surrogates
+from sightline.surfaces.mcp import ClientTerms
+from sightline.surfaces.mcp.server import build_server
 
-_MOST_MARKS = 1_000_000  # commas and opening brackets of a line: parsing takes 100 bytes of memory and more for each
-_OVERSIZED = "\0"  # before the two ends of a line that was not parsed; no JSON begins like this
-_ENDS = 2048  # letters of such a line that are kept, to find the id of the request
+_MAX_MARKS = 1_000_000  # commas and opening brackets of a line: parsing takes at least 100 bytes of memory for each
+_OVERSIZED = "\0"  # marks the two ends of a line that was not parsed; no JSON begins with it
+_END_LENGTH = 2048  # characters of each end, to find the id of the request
 _id_in = re.compile(r'"id"\s*:\s*("[^"\\]*"|-?\d{1,18})\s*[,}]').search
-_BAD_JSON = types.ErrorData(code=types.PARSE_ERROR, message="this line is no JSON (write one message in one line)")
-_BAD_TEXT = types.ErrorData(
-    code=types.PARSE_ERROR, message="a text on this line has half a surrogate pair in it (leave it out)"
-)
-_TOO_DEEP = types.ErrorData(
-    code=types.PARSE_ERROR, message="this line has objects within objects too many times over (flatten them)"
-)
+_BAD_JSON = types.ErrorData(code=types.PARSE_ERROR, message="this line is not JSON (write one message in one line)")
+_BAD_TEXT = types.ErrorData(code=types.PARSE_ERROR, message="a text on this line has a lone surrogate (leave it out)")
+_TOO_DEEP = types.ErrorData(code=types.PARSE_ERROR, message="this line has too many nested objects (flatten them)")
 _BATCH = types.ErrorData(
-    code=types.INVALID_REQUEST, message="several messages at once are not taken (write one message in one line)"
+    code=types.INVALID_REQUEST, message="batches of messages are not supported (write one message in one line)"
 )
 _BAD_ID = types.ErrorData(
-    code=types.INVALID_REQUEST, message="the id of a request is a text or a whole number (give it such an id)"
+    code=types.INVALID_REQUEST, message="the id of this request is invalid (use a text or a whole number)"
 )
 _TOO_MANY = types.ErrorData(
-    code=types.INVALID_REQUEST, message=f"there are more than {_MOST_MARKS:,} JSON values on this line (send fewer)"
+    code=types.INVALID_REQUEST, message=f"there are more than {_MAX_MARKS:,} JSON values on this line (send fewer)"
 )
 _BAD_MESSAGE = types.ErrorData(
-    code=types.INVALID_REQUEST, message="this line is no JSON-RPC message (see https://www.jsonrpc.org/specification)"
+    code=types.INVALID_REQUEST,
+    message="this line is not a JSON-RPC message (see https://www.jsonrpc.org/specification)",
 )
 
 
-def serve(terms: Terms) -> None:
-    """Until the client closes its end."""
-    # A thread that waits for a line cannot be told to stop; what is kept is whole at any moment, and workers leave
-    # with their parent.
+def serve_stdio(terms: ClientTerms) -> None:
+    """Serve until the client closes its end."""
+    # A thread that waits for a line can't be stopped, so an interrupt ends the process at once. That is safe: the
+    # record is consistent at any time, and workers end with their parent.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(_serve, terms)
 
 
-async def _serve(terms: Terms) -> None:
-    made = server(terms)
-    stdin, stdout = _claimed()
-    lines = _Lines(stdin, encoding="utf-8", errors="replace", newline="\n")
+async def _serve(terms: ClientTerms) -> None:
+    server = build_server(terms)
+    stdin, stdout = _claim_stdio()
+    lines = _LineReader(stdin, encoding="utf-8", errors="replace", newline="\n")
     async with stdio_server(anyio.wrap_file(lines), anyio.wrap_file(stdout)) as (read, write):
         with redirect_stdout(sys.stderr):
             try:
-                await made.run(_Answered(lines, read, write), write, made.create_initialization_options())
-            except asyncio.CancelledError:  # nobody reads what is written, and a line may never come
+                await server.run(_CheckedMessages(lines, read, write), write, server.create_initialization_options())
+            except asyncio.CancelledError:  # the client has gone, and the thread that reads may never get a line
                 os._exit(0)
 
 
-def _claimed() -> tuple[BinaryIO, TextIO]:
-    """The pipe, for the protocol alone: whoever else reads here finds nothing, and whoever prints does so to stderr."""
+def _claim_stdio() -> tuple[BinaryIO, TextIO]:
+    """Take stdin and stdout for the protocol alone: other code reads nothing there, and prints to stderr."""
     sys.stdout.flush()
     stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
-    with Path(os.devnull).open("r+b") as nothing:
-        os.dup2(nothing.fileno(), 0)
+    with Path(os.devnull).open("r+b") as null:
+        os.dup2(null.fileno(), 0)
         try:
             os.dup2(2, 1)
         except OSError:  # there is no stderr
-            os.dup2(nothing.fileno(), 1)
+            os.dup2(null.fileno(), 1)
     return stdin, stdout
 
 
-class _Lines(TextIOWrapper):
-    """What comes in, and of each line that was read what it was: the SDK hands on what it made of it."""
+class _LineReader(TextIOWrapper):
+    """Reads lines, and keeps each of them until it is checked: the SDK passes on only what it parsed."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
-        self.read_so_far: deque[str] = deque()
+        self.unchecked_lines: deque[str] = deque()
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         line = super().readline(size)
-        if len(line) > _MOST_MARKS and sum(map(line.count, (",", "[", "{"))) > _MOST_MARKS:
-            self.read_so_far.append(_OVERSIZED + line[:_ENDS] + line[-_ENDS:])
-            return "{}\n"  # no message: it takes the place of the line, which is not parsed
-        self.read_so_far.append(line)
+        if len(line) > _MAX_MARKS and sum(map(line.count, (",", "[", "{"))) > _MAX_MARKS:
+            self.unchecked_lines.append(_OVERSIZED + line[:_END_LENGTH] + line[-_END_LENGTH:])
+            return "{}\n"  # parsed in the place of the line, and no message either
+        self.unchecked_lines.append(line)
         return line
 
 
-class _No(types.JSONRPCError):
-    """To whoever waits under an id that is none, too."""
+class _ErrorResponse(types.JSONRPCError):
+    """An error response, also to a request whose id is invalid."""
 
     id: str | int | float | None  # type: ignore[assignment]
 
 
-class _Answered:
-    """The lines that are messages. Of any other the client hears: the SDK would drop it, and the client wait."""
+class _CheckedMessages:
+    """The messages of the client. A line that is none is answered with an error, which the SDK would not do."""
 
     def __init__(
-        self, lines: _Lines, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]
+        self, lines: _LineReader, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]
     ) -> None:
-        self._lines, self._read, self._write = lines.read_so_far, read, write
+        self._lines, self._read, self._write = lines.unchecked_lines, read, write
 
     async def receive(self) -> SessionMessage | Exception:
         while True:
             item = await self._read.receive()
             line = self._lines.popleft()
-            error = _fault(item, line)
+            error = _find_fault(item, line)
             if error is None and not isinstance(item, Exception):
                 return item
             if error is not None:
-                answer = _No(jsonrpc="2.0", id=_asked(line), error=error)
+                answer = _ErrorResponse(jsonrpc="2.0", id=_find_request_id(line), error=error)
                 await self._write.send(SessionMessage(answer))
 
     async def aclose(self) -> None:
@@ -144,11 +141,11 @@ class _Answered:
         await self.aclose()
 
 
-def _fault(item: SessionMessage | Exception, line: str) -> types.ErrorData | None:
-    """What is wrong with a line; None: nothing, or there is nothing on it."""
+def _find_fault(item: SessionMessage | Exception, line: str) -> types.ErrorData | None:
+    """Return what is wrong with a line; None: nothing, or it is blank."""
     if isinstance(item, SessionMessage):
-        notice = isinstance(item.message, types.JSONRPCNotification) and '"id"' in line
-        return _BAD_ID if notice and "id" in _object(line) else None
+        is_notification = isinstance(item.message, types.JSONRPCNotification) and '"id"' in line
+        return _BAD_ID if is_notification and "id" in _parse_object(line) else None
     if not isinstance(item, ValidationError) or line.startswith(_OVERSIZED):
         return _TOO_MANY if line.startswith(_OVERSIZED) else _BAD_MESSAGE
     found = item.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -158,28 +155,28 @@ def _fault(item: SessionMessage | Exception, line: str) -> types.ErrorData | Non
         return None
     if "recursion" in found["msg"]:
         return _TOO_DEEP
-    return _BAD_JSON if _loosely(line) is None else _BAD_TEXT
+    return _BAD_JSON if _parse_loosely(line) is None else _BAD_TEXT
 
 
-def _asked(line: str) -> str | float | None:
-    """Which request a line was meant to be, as far as it can be read: whoever made it waits for its answer."""
+def _find_request_id(line: str) -> str | float | None:
+    """Return the id of the request that a malformed line was meant to be, as far as it can be read."""
     if line.startswith(_OVERSIZED):
         found = _id_in(line)
         return json.loads(found[1]) if found else None
-    message = _object(line)
+    message = _parse_object(line)
     value = message.get("id") if "method" in message else None
     if isinstance(value, str):
-        return value if sound(value) == value else None
+        return value if replace_surrogates(value) == value else None
     return value if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) else None
 
 
-def _object(line: str) -> dict[str, Any]:
-    message = _loosely(line)
+def _parse_object(line: str) -> dict[str, Any]:
+    message = _parse_loosely(line)
     return message if isinstance(message, dict) else {}
 
 
-def _loosely(line: str) -> object:
-    """JSON with texts that are no Unicode, such as a half of a surrogate pair, is some to whoever wrote it."""
+def _parse_loosely(line: str) -> object:
+    """Parse JSON that may have invalid Unicode in it, such as a lone surrogate; None: it is no JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

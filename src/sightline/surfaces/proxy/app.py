@@ -1,76 +1,102 @@
-"""The proxy as an ASGI application: where each request goes, and what the client gets."""
+"""The proxy as an ASGI application: it sends each request to its upstream, or answers a chat command itself."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
-from sightline.dial import Dialler
+from sightline.commands import NAME, find_command, is_answer
+from sightline.dial import HttpClient
 from sightline.engine import Engine, Reading
 from sightline.model.ports import Store
-from sightline.model.receipt import Receipt
+from sightline.model.profile import RequestOrigin, UpstreamDirectory
+from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Directory
-from sightline.server import LINE, App, Line, Receive, Scope, Send
-from sightline.server.bodies import ClientDisconnected, MemoryBudget, Reservation
-from sightline.surfaces.proxy.bodies import LARGEST, BodyReader, BufferedBody, StreamedBody, read_request_body
-from sightline.surfaces.proxy.commands import Commands
-from sightline.surfaces.proxy.context import RequestContext, cancel_on_disconnect
-from sightline.surfaces.proxy.headers import LocationRewriter, Request
+from sightline.model.scene import Json, Rebuild
+from sightline.server import DIRECT_CONNECTION, App, DirectConnection, Receive, Scope, Send
+from sightline.server.asgi import ClientDisconnected, MemoryBudget, Reservation
+from sightline.surfaces.proxy.http_headers import ClientRequest, LocationRewriter
 from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets, serve_pages
-from sightline.surfaces.proxy.response import ClientResponse, describe_refusal, is_event_stream, is_json
+from sightline.surfaces.proxy.request_bodies import (
+    MAX_BODY_BYTES,
+    BodyReader,
+    BufferedBody,
+    StreamedBody,
+    read_request_body,
+)
+from sightline.surfaces.proxy.request_context import (
+    ClientResponse,
+    RequestContext,
+    cancel_on_disconnect,
+    describe_refusal,
+    is_event_stream,
+)
 from sightline.surfaces.proxy.routes import Route, find_error_wire, find_route
-from sightline.surfaces.proxy.telemetry import CONTENT_TYPE, LOG_ENTRY, Metrics, RequestLog, find_omission
-from sightline.surfaces.proxy.tool_loop import Sent, ToolLoop, Tools
-from sightline.surfaces.proxy.upstream import UpstreamClient
+from sightline.surfaces.proxy.telemetry import CONTENT_TYPE, LOG_ENTRY, Metrics, RequestLog, find_omitting_client
+from sightline.surfaces.proxy.tool_loop import OwnTools, SendResult, ToolLoop
+from sightline.surfaces.proxy.upstream_client import UpstreamClient, is_json, relay_response
+from sightline.vision.concurrency import FairSemaphore
+from sightline.wire.answer_writer import OwnAnswer, write_answer
+from sightline.wire.json_document import JsonDocument
+from sightline.wire.json_tree import get_at, get_list
+from sightline.wire.message_texts import drop_commands, find_newest_command, requires_data
 
 log = logging.getLogger("sightline")
 
-_FAULT = "Sightline: a fault of its own kept this request from being served."
-_GREETING = b"Sightline listens here. How to point an agent at it: sightline setup AGENT\n"
-_LARGEST_UNKNOWN = 1024 * 1024  # bodies of routes that no wire knows are streamed from this size on
+_INTERNAL_ERROR = "Sightline: this request could not be served because of an internal error; see the log."
+_GREETING = b"Sightline listens here. To point an agent at it, see: sightline setup AGENT\n"
+_MAX_UNKNOWN_BODY_BYTES = 1024 * 1024  # a larger body is streamed if no wire has its path
+_MAX_COMMANDS = 8  # that run at the same time
+_MARKER = NAME.strip("/").encode()  # without the slash, which some clients write as \\/
+
+AnswerCommand = Callable[[str, RequestOrigin, str, Sequence[str]], str]
+"""Answers a command, from its text, its origin, the model of the conversation, and its images."""
 
 
 class Proxy:
     def __init__(
         self,
         engine: Engine,
-        dialler: Dialler,
-        directory: Directory,
+        http_client: HttpClient,
+        directory: UpstreamDirectory,
         record: Store,
-        say: Callable[[Receipt], None] = lambda receipt: None,
-        patience: float = 10.0,
+        on_receipt: Callable[[Receipt], None] = lambda receipt: None,
+        keep_alive_after: float = 10.0,
         token: str = "",
-        commands: Commands | None = None,
+        commands: ChatCommands | None = None,
         request_log: RequestLog | None = None,
-        tools: Tools | None = None,
+        tools: OwnTools | None = None,
         metrics: Metrics | None = None,
         mounts: Mapping[str, App] | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
-        """`patience`: seconds without an answer before a stream is kept alive; `mounts`: applications by their paths.
+        """Build the application.
 
-        Without a `token`, only programs of this machine are served.
+        A stream gets keep-alives after `keep_alive_after` seconds without an answer. `mounts` are other applications,
+        by path. Without a `token`, only programs on this machine are served.
         """
         self._engine = engine
         self._directory = directory
-        self._scope_of = record.scope_of
-        self._say = say
-        self._patience = patience
+        self._scope_of = record.compute_scope
+        self._on_receipt = on_receipt
+        self._keep_alive_after = keep_alive_after
         self._metrics = metrics = metrics or Metrics()
         self._commands = commands
         self._log = request_log or RequestLog(record)
         self._mounts = mounts or {}
-        self._memory = memory or MemoryBudget()  # of the bodies under way
+        self._memory = memory or MemoryBudget()  # for request bodies
         self._reader = BodyReader(engine)
-        self._upstream = UpstreamClient(engine, dialler, metrics, self._report)
+        self._upstream = UpstreamClient(engine, http_client, metrics, self._report)
         self._tool_loop = ToolLoop(engine, record.conversations, tools, self._upstream, self._reader) if tools else None
         pages = {
             "/sightline/health": lambda: (b"application/json", b'{"ok":true}'),
             "/sightline/metrics": lambda: (CONTENT_TYPE, metrics.render().encode()),
         }
-        app = serve_pages(mount(self._serve, self._mounts), pages, _GREETING, self._refuse)
-        self._app = self._log.wrap(guard(refuse_websockets(app, self._refuse), token, self._refuse))
+        app = serve_pages(mount(self._serve, self._mounts), pages, _GREETING, self._send_error)
+        self._app = self._log.wrap(guard(refuse_websockets(app, self._send_error), token, self._send_error))
 
     async def close(self) -> None:
         if self._tool_loop is not None:
@@ -79,13 +105,12 @@ class Proxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
 
-    async def _refuse(
+    async def _send_error(
         self, scope: Scope, send: Send, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
     ) -> None:
-        """Answer with an error in the shape of the wire that the client speaks.
+        """Answer with an error in the format of the client's wire.
 
-        Agents show the message of a 400 at once; they replace or swallow that of a 403. Mounted applications have
-        clients of their own.
+        A 403 becomes a 400 for agents: they show the message of a 400 at once, but replace or hide that of a 403.
         """
         path: str = scope["raw_path"].decode("latin-1")
         status = 400 if status == 403 and path not in self._mounts else status
@@ -94,39 +119,42 @@ class Proxy:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request for an upstream."""
-        request = Request(scope["method"], scope["headers"])
+        request = ClientRequest(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         route = find_route(path, query, request.headers, self._directory)
         if isinstance(route, Refusal):
-            await self._refuse(scope, send, 400, describe_refusal(route))
+            await self._send_error(scope, send, 400, describe_refusal(route))
             return
-        line: Line | None = scope.get("extensions", {}).get(LINE)
+        direct: DirectConnection | None = scope.get("extensions", {}).get(DIRECT_CONNECTION)
         rewriter = LocationRewriter(request, route, self._directory, path)
         wire = route.wire or find_error_wire(path, request.headers, self._directory)
-        response = ClientResponse(send, wire, listens=route.wire is not None, line=line, rewriter=rewriter)
+        response = ClientResponse(send, wire, listens=route.wire is not None, direct=direct, rewriter=rewriter)
         entry = scope.get(LOG_ENTRY)
-        context = RequestContext(request, route, response, self._scope_of, self._patience, entry)
+        context = RequestContext(request, route, response, self._scope_of, self._keep_alive_after, entry)
         self._metrics.start_request()
         try:
-            with self._memory.open() as memory:
-                await self._answer(context, receive, line, memory)
+            with self._memory.start_reservation() as memory:
+                await self._answer(context, receive, direct, memory)
         except ClientDisconnected:
             pass
         except Exception:  # the outermost edge
             log.exception("a request could not be served")
-            await response.send_error(400, _FAULT)
+            await response.send_error(400, _INTERNAL_ERROR)
         finally:
+            self._log.finish_request(context.entry)
             self._metrics.end_request(route.wire.name if route.wire else "other", route.upstream.name, response.status)
 
-    async def _answer(self, context: RequestContext, receive: Receive, line: Line | None, memory: Reservation) -> None:
-        """Read the body as far as it has to be in memory, and serve the request while its client is connected."""
-        length = context.request.header(b"content-length")
-        most = LARGEST if context.route.wire else _LARGEST_UNKNOWN
-        body = await read_request_body(receive, int(length) if length.isdigit() else None, most, line, memory)
+    async def _answer(
+        self, context: RequestContext, receive: Receive, direct: DirectConnection | None, memory: Reservation
+    ) -> None:
+        """Buffer the body if it is not too large, and serve the request while its client is connected."""
+        length = context.request.get_header(b"content-length")
+        max_bytes = MAX_BODY_BYTES if context.route.wire else _MAX_UNKNOWN_BODY_BYTES
+        body = await read_request_body(receive, int(length) if length.isdigit() else None, max_bytes, direct, memory)
         if isinstance(body, Refusal):
             await context.response.refuse(body)
             return
-        async with cancel_on_disconnect(receive, line, None if isinstance(body, BufferedBody) else body.complete):
+        async with cancel_on_disconnect(receive, direct, None if isinstance(body, BufferedBody) else body.complete):
             reading = await self._reader.open(
                 context.request, context.route, body, memory, lambda: context.caller.scope
             )
@@ -141,15 +169,16 @@ class Proxy:
                 self._reader.release(reading)
 
     async def _answer_read(self, context: RequestContext, body: BufferedBody, reading: Reading) -> None:
-        context.streams = reading.scene.stream
+        context.wants_stream = reading.scene.stream
         if reading.heavy:
-            found = await self._engine.offload(reading, self._inspect, context.route, body, reading)
+            inspected = await self._engine.offload(reading, self._inspect, context.route, body, reading)
         else:
-            found = self._inspect(context.route, body, reading)
-        omitting, command, body, rest = found
+            inspected = self._inspect(context.route, body, reading)
+        omitting, command, body, rest = inspected
         self._log.note_model(context, reading, omitting)
+        self._log.start_activity(context.entry)
         if self._commands and command:
-            images = await self._engine.offload(reading, self._engine.references, reading, context.caller)
+            images = await self._engine.offload(reading, self._engine.list_references, reading, context.caller)
             work = self._commands.answer(command, reading, context.route, context.caller, images)
             await context.response.send_whole(*await context.keep_alive(work))
         else:
@@ -158,10 +187,19 @@ class Proxy:
     def _inspect(
         self, route: Route, body: BufferedBody, reading: Reading
     ) -> tuple[str | None, str | None, BufferedBody, Reading | None]:
-        """Return the client that left an image out, the command that is typed, and the request without earlier ones."""
-        omitting = find_omission(reading, route)
+        """Return the client if it omits images, the new command if any, and the request without earlier commands."""
+        omitting = find_omitting_client(reading, route)
         command = self._commands.find(reading, route) if self._commands else None
-        return omitting, command, *((body, reading) if command else self._reader.cut_commands(route, body, reading))
+        return omitting, command, *((body, reading) if command else self._cut_commands(route, body, reading))
+
+    def _cut_commands(self, route: Route, body: BufferedBody, reading: Reading) -> tuple[BufferedBody, Reading | None]:
+        """Return a request without the commands that were answered here: the model must not see them."""
+        try:
+            rest = _remove_commands(reading, route)
+        except Exception:  # fail open
+            log.exception("commands could not be removed; the request is forwarded with them")
+            rest = None
+        return (body, reading) if rest is None else (BufferedBody(rest, rewritten=True), self._reader.read(route, rest))
 
     async def _forward(
         self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
@@ -174,15 +212,67 @@ class Proxy:
             await self._tool_loop.relay(context, answer, exchange)
         else:
             try:
-                await context.relay(exchange)
+                await relay_response(context, exchange)
             finally:
                 self._upstream.release(exchange, context)
 
-    async def _send(self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None) -> Sent:
+    async def _send(
+        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
+    ) -> SendResult:
         if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
-            return Sent(await self._upstream.send(context, body, reading))
+            return SendResult(await self._upstream.send(context, body, reading))
         return await self._tool_loop.send(context, body, reading)
 
     def _report(self, context: RequestContext, receipt: Receipt) -> None:
-        self._say(receipt)
+        self._on_receipt(receipt)
         self._log.file_receipt(context, receipt)
+
+
+class ChatCommands:
+    """Answers `/vision-proxy …` commands in a conversation, in the format of its wire. The model never sees them."""
+
+    def __init__(self, answer: AnswerCommand) -> None:
+        self._answer = answer
+        # Commands have their own threads: they may wait for a seer, and must not block other requests.
+        self._threads = ThreadPoolExecutor(_MAX_COMMANDS, "sightline-command")
+        self._semaphore = FairSemaphore(_MAX_COMMANDS)
+
+    def find(self, reading: Reading, route: Route) -> str | None:
+        """Return the command that the user has just typed, or None."""
+        if route.endpoint.counts_tokens:
+            return None
+        command = find_newest_command(_find_messages(reading, route), find_command)
+        return None if command is None or requires_data(reading.tree) else command
+
+    async def answer(
+        self, text: str, reading: Reading, route: Route, caller: RequestOrigin, images: Sequence[str]
+    ) -> tuple[bytes, bytes]:
+        """Return the answer to a command: its content type and body."""
+        assert route.wire is not None
+        model = reading.scene.model
+        loop = asyncio.get_running_loop()
+        async with self._semaphore.take_turn(caller.scope):
+            run = copy_context().run
+            answer_text = await loop.run_in_executor(self._threads, run, self._answer, text, caller, model, images)
+        return write_answer(
+            route.wire.name, OwnAnswer(answer_text, model), stream=reading.scene.stream, as_list=route.streams_json_list
+        )
+
+
+def _remove_commands(reading: Reading, route: Route) -> bytes | None:
+    """Return the body without earlier commands and their answers, or None if there are none."""
+    kept = drop_commands(_find_messages(reading, route), find_command, is_answer)
+    if kept is None or not isinstance(reading.texts, JsonDocument):
+        return None
+    assert route.wire is not None
+    return b"".join(reading.texts.splice([Rebuild((route.wire.messages_key,), kept)]))
+
+
+def _find_messages(reading: Reading, route: Route) -> list[Json]:
+    """Return all messages, or none if none can be a command. A bare text is one message of the user."""
+    assert route.wire is not None
+    if isinstance(reading.texts, JsonDocument) and _MARKER not in reading.texts.skeleton:
+        return []
+    if isinstance(text := get_at(reading.tree, route.wire.messages_key), str):
+        return [{"role": "user", "content": text}]
+    return get_list(reading.tree, route.wire.messages_key)

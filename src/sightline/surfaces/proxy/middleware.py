@@ -1,7 +1,7 @@
-"""ASGI middleware around the proxy: who may use it, which pages it has, and which applications are mounted beside it.
+"""ASGI middleware around the proxy: access control, the proxy's own pages, and mounted applications.
 
-Each function takes an application and returns one. They compose in any order; `refuse` says how an error of our own
-looks to a client, in the shape of its wire or as plain JSON.
+Each function takes an application and returns one. They compose in any order. `send_error` writes an error in the
+format that the client expects: that of its wire, or plain JSON.
 """
 
 from __future__ import annotations
@@ -11,37 +11,36 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hmac import compare_digest
 from typing import Protocol
 
+from sightline.model.profile import is_loopback
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import is_loopback
-from sightline.server import App, Receive, Scope, Send
-from sightline.surfaces.proxy.headers import TOKEN
-from sightline.surfaces.proxy.response import describe_refusal
-from sightline.surfaces.proxy.routes import Headers
+from sightline.server import App, Headers, Receive, Scope, Send
+from sightline.surfaces.proxy.http_headers import TOKEN_HEADER
+from sightline.surfaces.proxy.request_context import describe_refusal
 
 Page = Callable[[], tuple[bytes, bytes]]
 """Returns a content type and a body."""
 
 OWN_PATHS = b"/sightline/"  # no upstream gets a request for a path below it
-_FOREIGN = Refusal("not_permitted", "only programs of this machine are served here", "call it by 127.0.0.1")
-_NO_TOKEN = Refusal("not_permitted", "this proxy asks for a token", f"send it in the header {TOKEN.decode()}")
+_NOT_LOCAL = Refusal("not_permitted", "only programs on this machine are served", "send requests to 127.0.0.1")
+_NO_TOKEN = Refusal("not_permitted", "this proxy requires a token", f"send it in the header {TOKEN_HEADER.decode()}")
 _NO_WEBSOCKET = "Sightline: this address answers HTTP requests, not websockets."
 
 
-class Refuse(Protocol):
+class SendError(Protocol):
     def __call__(
         self, scope: Scope, send: Send, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
     ) -> Awaitable[None]:
         """Answer a request with an error."""
 
 
-def guard(app: App, token: str, refuse: Refuse) -> App:
-    """Let in requests that have the token or, if it is empty, those of programs on this machine."""
+def guard(app: App, token: str, send_error: SendError) -> App:
+    """Serve only requests that have the token or, if it is empty, that come from programs on this machine."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         if refusal := check_access(scope["headers"], token):
-            await refuse(scope, send, 403, describe_refusal(refusal))
+            await send_error(scope, send, 403, describe_refusal(refusal))
         else:
             await app(scope, receive, send)
 
@@ -51,48 +50,47 @@ def guard(app: App, token: str, refuse: Refuse) -> App:
 def check_access(headers: Headers, token: str) -> Refusal | None:
     """Return why a request is not served, or None."""
     if token:
-        given = next((value for name, value in headers if name == TOKEN), b"").removeprefix(b"Bearer ")
+        given = next((value for name, value in headers if name == TOKEN_HEADER), b"").removeprefix(b"Bearer ")
         return None if compare_digest(given, token.encode()) else _NO_TOKEN
-    # A web page must not reach the user's upstreams through a name that it made point here.
-    # A sandboxed page has the origin "null", which can be any page's.
-    # A page's plain GET has no origin, but a browser says where it comes from.
+    # A web page must not reach the user's upstreams through a name that resolves to this machine. A sandboxed page has
+    # the origin "null", which can be any page. A page's plain GET has no origin, but the browser sends sec-fetch-site.
     site = next((value for name, value in headers if name == b"sec-fetch-site"), b"")
     hosts = [value for name, value in headers if name == b"host" and value]
     origins = [value.partition(b"://")[2] for name, value in headers if name == b"origin"]
-    if site in (b"cross-site", b"same-site") or len(hosts) > 1 or not all(map(_is_here, (*hosts, *origins))):
-        return _FOREIGN
+    if site in (b"cross-site", b"same-site") or len(hosts) > 1 or not all(map(_is_local_authority, (*hosts, *origins))):
+        return _NOT_LOCAL
     return None
 
 
-def _is_here(authority: bytes) -> bool:
-    whole = authority.decode("latin-1").lower()
-    name, _, port = whole.rpartition(":")
-    return is_loopback(name if port.isdigit() else whole)
+def _is_local_authority(authority: bytes) -> bool:
+    text = authority.decode("latin-1").lower()
+    name, _, port = text.rpartition(":")
+    return is_loopback(name if port.isdigit() else text)
 
 
-def refuse_websockets(app: App, refuse: Refuse) -> App:
+def refuse_websockets(app: App, send_error: SendError) -> App:
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET" and dict(reversed(scope["headers"])).get(b"upgrade", b"").lower() == b"websocket":
-            await refuse(scope, send, 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
+            await send_error(scope, send, 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
         else:
             await app(scope, receive, send)
 
     return serve
 
 
-def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, refuse: Refuse) -> App:
-    """Answer requests for our own pages, and refuse others below `OWN_PATHS`; a GET of `/` gets the greeting."""
-    found = {path.encode(): page for path, page in pages.items()}
-    absent = describe_refusal(Refusal("not_found", "there is no such page", f"known: {', '.join(pages)}"))
+def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, send_error: SendError) -> App:
+    """Serve the proxy's own pages, and the greeting at `/`; other paths below `OWN_PATHS` are not found."""
+    pages_by_path = {path.encode(): page for path, page in pages.items()}
+    not_found = describe_refusal(Refusal("not_found", "there is no such page", f"known: {', '.join(pages)}"))
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         path: bytes = scope["raw_path"]
-        if page := found.get(path):
+        if page := pages_by_path.get(path):
             await _send_page(send, 200, *page())
         elif path == b"/" and scope["method"] == "GET":
             await _send_page(send, 200, b"text/plain; charset=utf-8", greeting)
         elif path.startswith(OWN_PATHS) or path == OWN_PATHS[:-1]:
-            await refuse(scope, send, 404, absent)
+            await send_error(scope, send, 404, not_found)
         else:
             await app(scope, receive, send)
 
@@ -100,21 +98,21 @@ def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, refuse: Re
 
 
 def mount(app: App, mounts: Mapping[str, App]) -> App:
-    """Pass requests for exactly these paths to other applications."""
-    found = {path.encode(): each for path, each in mounts.items()}
+    """Serve exactly these paths with other applications."""
+    apps_by_path = {path.encode(): mounted for path, mounted in mounts.items()}
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        await found.get(scope["raw_path"], app)(scope, receive, send)
+        await apps_by_path.get(scope["raw_path"], app)(scope, receive, send)
 
     return serve
 
 
 def serve_mounts(mounts: Mapping[str, App], token: str = "") -> App:
-    """Serve other applications alone, guarded as the proxy is."""
-    absent = Refusal("not_found", "there is nothing at this address", f"call {min(mounts, key=len)}")
+    """Serve only mounted applications, with the proxy's access control."""
+    not_found = Refusal("not_found", "there is nothing at this address", f"call {min(mounts, key=len)}")
 
     async def refuse_path(scope: Scope, receive: Receive, send: Send) -> None:
-        await _send_json_error(scope, send, 404, describe_refusal(absent))
+        await _send_json_error(scope, send, 404, describe_refusal(not_found))
 
     return guard(mount(refuse_path, mounts), token, _send_json_error)
 

@@ -1,4 +1,4 @@
-"""Which upstream and which wire a path means. Pure: addresses come from a directory, never from the request."""
+"""Finds the upstream and the wire for a path. Pure; addresses come from the directory, never from the request."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-from sightline.model.profile import WireName
+from sightline.model.profile import Upstream, UpstreamDirectory, WireName, join_url
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Directory, Upstream, joined
+from sightline.server import Headers
 from sightline.wire import WIRES, Wire
-from sightline.wire.codec import Endpoint
+from sightline.wire.scene_reader import Endpoint
 
-Headers = list[tuple[bytes, bytes]]
-
-_BY_NAME = {wire.name: wire for wire in WIRES}
+_WIRE_BY_NAME = {wire.name: wire for wire in WIRES}
 
 # A dot segment as the most lenient server would read it: ended by a slash, a backslash, a parameter or a blank.
 _dot_segment = re.compile(r"(?:\A|[/\\])\.\.?(?:[/\\;\x00-\x20]|\Z)").search
@@ -31,25 +29,25 @@ class Route:
     upstream: Upstream
     url: str
     api: WireName
-    wire: Wire | None  # None: it is forwarded unread
+    wire: Wire | None  # None: the request is forwarded unread
     endpoint: Endpoint
-    key: str = ""  # a credential in the query: Gemini takes one there
+    key: str = ""  # the credential in the query, where Gemini accepts one
 
     @property
     def streams_json_list(self) -> bool:
-        """Whether a stream is one JSON list, as Gemini's is unless the client asks for events."""
+        """Whether a stream is one JSON list: Gemini's is, unless the client asks for events."""
         return self.api == "gemini" and "alt=sse" not in self.url
 
 
-def find_error_wire(path: str, headers: Headers, directory: Directory) -> Wire:
-    """Return the wire whose error shape a client of this path understands: the nearest one, if no wire has the path."""
+def find_error_wire(path: str, headers: Headers, directory: UpstreamDirectory) -> Wire:
+    """Return the wire whose error shape a client of this path understands, guessed if no wire has the path."""
     upstream, path = _find_upstream(path, directory)
     wire, _ = _match_wire(path, None if isinstance(upstream, Refusal) else upstream)
-    return wire or _BY_NAME[_guess_api(path, headers) or directory.stray]
+    return wire or _WIRE_BY_NAME[_guess_api(path, headers) or directory.fallback_wire]
 
 
-def find_route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:
-    """Return where a request goes, or a refusal: no path leads out of the base address of its upstream."""
+def find_route(path: str, query: str, headers: Headers, directory: UpstreamDirectory) -> Route | Refusal:
+    """Return the route of a request, or a refusal: no path may lead out of its upstream's base address."""
     if not path.startswith("/"):
         return _NO_PATH
     if has_dot_segments(path):
@@ -58,17 +56,17 @@ def find_route(path: str, query: str, headers: Headers, directory: Directory) ->
     if isinstance(upstream, Refusal):
         return upstream
     wire, endpoint = _match_wire(path, upstream)
-    api: WireName = wire.name if wire else _guess_api(path, headers, query) or directory.stray
+    api: WireName = wire.name if wire else _guess_api(path, headers, query) or directory.fallback_wire
     if upstream is None:
-        upstream = directory.owners[api]
+        upstream = directory.defaults[api]
     key, rest = _split_key(query) if api == "gemini" else ("", query)
     query = rest if upstream.api_key else query  # an upstream's own key replaces the client's
-    url = joined(upstream.base(api), endpoint.path) + (f"?{query}" if query else "")
+    url = join_url(upstream.get_base(api), endpoint.path) + (f"?{query}" if query else "")
     return Route(upstream, url, api, wire, endpoint, key)
 
 
 def has_dot_segments(path: str) -> bool:
-    """Tell whether a path has `.` or `..` segments, also percent-encoded (once or twice) or behind a backslash."""
+    """Return whether a path has `.` or `..` segments, also percent-encoded (once or twice) or after a backslash."""
     if "." not in path and "%" not in path:
         return False
     for _ in range(3):
@@ -80,14 +78,14 @@ def has_dot_segments(path: str) -> bool:
     return False
 
 
-def _find_upstream(path: str, directory: Directory) -> tuple[Upstream | Refusal | None, str]:
+def _find_upstream(path: str, directory: UpstreamDirectory) -> tuple[Upstream | Refusal | None, str]:
     """Return the upstream that a path names, if it names one, and the path below it."""
     if not path.startswith("/u/"):
         return None, path
     name, _, below = path[3:].partition("/")
-    if (upstream := directory.named.get(name)) is not None:
+    if (upstream := directory.by_name.get(name)) is not None:
         return upstream, f"/{below}"
-    known = ", ".join(sorted(directory.named))
+    known = ", ".join(sorted(directory.by_name))
     return Refusal("not_found", f"there is no upstream named {name!r}", f"known: {known}"), f"/{below}"
 
 
@@ -103,17 +101,17 @@ def _match_wire(path: str, upstream: Upstream | None = None) -> tuple[Wire | Non
     """Return the wire of a path, with or without a slash at its end and the path of its upstream's own address."""
     bare = path.rstrip("/")
     for wire in WIRES:
-        if endpoint := wire.match(bare):
+        if endpoint := wire.match_path(bare):
             return wire, endpoint
     for wire in WIRES if upstream is not None else ():
         assert upstream is not None
-        end = urlsplit(upstream.base(wire.name)).path.rstrip("/")
-        if end and bare.startswith(f"{end}/") and (endpoint := wire.match(bare[len(end) :])):
+        end = urlsplit(upstream.get_base(wire.name)).path.rstrip("/")
+        if end and bare.startswith(f"{end}/") and (endpoint := wire.match_path(bare[len(end) :])):
             return wire, endpoint
     return None, Endpoint(path)
 
 
-_DIALECTS: tuple[tuple[str, WireName], ...] = (
+_PATH_HINTS: tuple[tuple[str, WireName], ...] = (
     ("/v1/messages", "anthropic"),
     ("/api/oauth/", "anthropic"),
     ("/v1/responses", "openai_responses"),
@@ -123,7 +121,8 @@ _DIALECTS: tuple[tuple[str, WireName], ...] = (
     ("/upload/", "gemini"),
     ("/models/", "gemini"),
 )
-_SIGNS: tuple[tuple[bytes, bytes, WireName], ...] = (  # a header, how it begins, and whose clients alone send it so
+# A header, how its value starts, and the only API whose clients send it.
+_HEADER_HINTS: tuple[tuple[bytes, bytes, WireName], ...] = (
     (b"anthropic-version", b"", "anthropic"),
     (b"anthropic-beta", b"", "anthropic"),
     (b"x-api-key", b"", "anthropic"),
@@ -134,10 +133,10 @@ _SIGNS: tuple[tuple[bytes, bytes, WireName], ...] = (  # a header, how it begins
 
 
 def _guess_api(path: str, headers: Headers, query: str = "") -> WireName | None:
-    """Return the API of a path that no wire has. A credential tells it best: it must not go to another's host."""
-    for sign, start, api in _SIGNS:
-        if any(name == sign and value.lower().startswith(start) for name, value in headers):
+    """Return the API of a path that no wire has, by the credential first: it must not go to another provider."""
+    for header, start, api in _HEADER_HINTS:
+        if any(name == header and value.lower().startswith(start) for name, value in headers):
             return api
     if any(pair.startswith("key=AIza") for pair in query.split("&")):
         return "gemini"
-    return next((api for start, api in _DIALECTS if path.startswith(start)), None)
+    return next((api for start, api in _PATH_HINTS if path.startswith(start)), None)

@@ -1,7 +1,7 @@
-"""What is known about requests: counters for Prometheus, receipts for the record, a log line for each, and warnings.
+"""Reports about requests: counters for Prometheus, receipts for the record, log lines, and warnings.
 
-No image byte, no text of a conversation and no key is in any of it. Any of several processes on one port may be asked
-for the counters, so each returns the sum over all of them: a counter must not fall.
+None of it contains an image byte, a text of a conversation or a key. If several processes serve one port, any of them
+may be asked for the counters; so each returns the sum over all of them, because a counter must not decrease.
 """
 
 from __future__ import annotations
@@ -10,68 +10,70 @@ import asyncio
 import logging
 import mmap
 import struct
-import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import orjson
 
 from sightline.engine import Reading
-from sightline.model.fence import plain
+from sightline.model.fence import to_printable
 from sightline.model.ports import Store
-from sightline.model.receipt import Filed, Omission, Receipt
+from sightline.model.records import FiledReceipt, Omission, Receipt
 from sightline.model.scene import Json
 from sightline.server import App, Message, Receive, Scope, Send
-from sightline.surfaces.proxy.context import LogEntry, RequestContext
-from sightline.surfaces.proxy.headers import Request
+from sightline.surfaces.proxy.http_headers import ClientRequest
+from sightline.surfaces.proxy.request_context import LogEntry, RequestContext
 from sightline.surfaces.proxy.routes import Route
-from sightline.vision.lru_cache import LruCache
-from sightline.wire.jsontext import Document
-from sightline.wire.omitted import omitted_by
+from sightline.vision.concurrency import LruCache
+from sightline.vision.service import SEER_ACTIVITY, SeerActivity
+from sightline.wire.json_document import JsonDocument
+from sightline.wire.message_texts import find_omission_note
 
 log = logging.getLogger("sightline")
 
 LOG_ENTRY = "sightline.log_entry"  # the key of a request's `LogEntry` in its scope
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 _HELP: Mapping[str, str] = {
-    "sightline_requests_total": "Requests answered, by the wire they came on, their upstream and the answer's status.",
-    "sightline_sights_total": "Images found in requests, by what became of them.",
-    "sightline_tokens_total": "Estimated tokens of images, as they came and as they went on.",
-    "sightline_repairs_total": "Requests sent once more after the upstream refused an image.",
+    "sightline_requests_total": "Requests answered, by wire, upstream and status of the response.",
+    "sightline_sights_total": "Images found in requests, by what was done with them.",
+    "sightline_tokens_total": "Estimated tokens of images, before and after.",
+    "sightline_repairs_total": "Requests sent once more after the upstream rejected an image.",
 }
-_SESSIONS = (  # what clients call a session, or a part of one
+_SESSION_HEADERS = (  # in which clients name a session or a part of one
     b"x-claude-code-session-id session-id session_id thread-id x-session-id x-session-affinity"
     b" x-codex-window-id".split()
 )
-_LONGEST = 200  # letters of a label or of a model's name
-_WARNED = 1024  # models of clients that were warned about: names come from outside
+_MAX_LABEL_LENGTH = 200  # characters of a label or of a model's name
+SLOW_SECONDS = 2.0  # after which a question to a seer is reported as still open
+_MAX_WARNED = 1024  # pairs of client and model that were warned about; requests choose these names
 
 Counts = Counter[tuple[str, tuple[tuple[str, str], ...]]]
 
 
 class SharedCounts:
-    """The counts of several processes, in memory that is shared before they fork; each writes to its own place."""
+    """The counts of several processes, in memory that they share since before they forked; each has its own part."""
 
-    _ROOM = 256 * 1024
-    _HEAD = struct.Struct("<II")  # length and checksum: one may read while another writes
-    _TRIES = 100
+    _PART_BYTES = 256 * 1024
+    _HEAD = struct.Struct("<II")  # length and checksum: a process may read while another writes
+    _MAX_READS = 100
 
-    def __init__(self, number: int) -> None:
-        self._memory = mmap.mmap(-1, number * self._ROOM)
-        self._number = number
+    def __init__(self, workers: int) -> None:
+        self._memory = mmap.mmap(-1, workers * self._PART_BYTES)
+        self._workers = workers
 
-    def write(self, who: int, counts: Counts, under_way: int) -> None:
-        data = orjson.dumps((under_way, [(name, labels, count) for (name, labels), count in counts.items()]))
-        if len(data) + self._HEAD.size <= self._ROOM:
-            at = who * self._ROOM
+    def write(self, worker: int, counts: Counts, active: int) -> None:
+        data = orjson.dumps((active, [(name, labels, count) for (name, labels), count in counts.items()]))
+        if len(data) + self._HEAD.size <= self._PART_BYTES:
+            at = worker * self._PART_BYTES
             self._memory[at : at + self._HEAD.size] = self._HEAD.pack(len(data), zlib.crc32(data))
             self._memory[at + self._HEAD.size : at + self._HEAD.size + len(data)] = data
 
-    def read(self, who: int) -> tuple[Counts, int]:
+    def read(self, worker: int) -> tuple[Counts, int]:
         """Return the counts of one process, and how many requests it is serving."""
-        at = who * self._ROOM
-        for _ in range(self._TRIES):
+        at = worker * self._PART_BYTES
+        for _ in range(self._MAX_READS):
             length, checksum = self._HEAD.unpack_from(self._memory, at)
             data = self._memory[at + self._HEAD.size : at + self._HEAD.size + length]
             if length and zlib.crc32(data) == checksum:
@@ -80,34 +82,34 @@ class SharedCounts:
                 return Counter({(name, labels): count for name, labels, count in pairs}), under_way
         return Counter(), 0
 
-    def read_others(self, who: int) -> Iterator[tuple[Counts, int]]:
-        return (self.read(each) for each in range(self._number) if each != who)
+    def read_others(self, worker: int) -> Iterator[tuple[Counts, int]]:
+        return (self.read(each) for each in range(self._workers) if each != worker)
 
 
 class Metrics:
-    def __init__(self, shared: SharedCounts | None = None, who: int = 0) -> None:
-        """`who`: the number of this process; one that replaces another goes on from its counts."""
+    def __init__(self, shared: SharedCounts | None = None, worker: int = 0) -> None:
+        """`worker` is the number of this process; a process that replaces another continues its counts."""
         self._shared = shared
-        self._who = who
-        self._counts = shared.read(who)[0] if shared else Counts()
-        self._under_way = 0
+        self._worker = worker
+        self._counts = shared.read(worker)[0] if shared else Counts()
+        self._active = 0
         self._share()
 
     def start_request(self) -> None:
-        self._under_way += 1
+        self._active += 1
         self._share()
 
     def end_request(self, wire: str, upstream: str, status: int) -> None:
-        self._under_way -= 1
+        self._active -= 1
         self._add("sightline_requests_total", wire=wire, upstream=upstream, status=str(status))
         self._share()
 
     def _share(self) -> None:
         if self._shared is not None:
-            self._shared.write(self._who, self._counts, self._under_way)
+            self._shared.write(self._worker, self._counts, self._active)
 
-    def count_receipt(self, receipt: Receipt, *, again: bool) -> None:
-        if again:
+    def count_receipt(self, receipt: Receipt, *, is_retry: bool) -> None:
+        if is_retry:
             self._add("sightline_repairs_total", upstream=receipt.upstream)
             return
         if not receipt.sights:
@@ -127,21 +129,21 @@ class Metrics:
         self._counts[name, tuple(labels.items())] += count
 
     def render(self) -> str:
-        counts, under_way = Counts(self._counts), self._under_way
-        for others, theirs in self._shared.read_others(self._who) if self._shared else ():
-            counts.update(others)
-            under_way += theirs
-        return "\n".join(_render(counts, under_way)) + "\n"
+        counts, active = Counts(self._counts), self._active
+        for other_counts, other_active in self._shared.read_others(self._worker) if self._shared else ():
+            counts.update(other_counts)
+            active += other_active
+        return "\n".join(_render_lines(counts, active)) + "\n"
 
 
-def _render(counts: Counts, under_way: int) -> Iterator[str]:
+def _render_lines(counts: Counts, active: int) -> Iterator[str]:
     for name, about in _HELP.items():
         yield f"# HELP {name} {about}"
         yield f"# TYPE {name} counter"
         yield from (f"{each}{{{_render_labels(of)}}} {n}" for (each, of), n in sorted(counts.items()) if each == name)
     yield "# HELP sightline_requests_under_way Requests that are being answered."
     yield "# TYPE sightline_requests_under_way gauge"
-    yield f"sightline_requests_under_way {under_way}"
+    yield f"sightline_requests_under_way {active}"
 
 
 def _render_labels(labels: tuple[tuple[str, str], ...]) -> str:
@@ -152,20 +154,31 @@ def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
+@dataclass(frozen=True, slots=True)
+class RequestPrinter:
+    """What a person at a terminal reads about requests: those that were changed, and those that wait for a seer."""
+
+    print_change: Callable[[LogEntry], None]
+    print_wait: Callable[[LogEntry], None]
+
+
 class RequestLog:
     def __init__(
         self,
         record: Store,
         write: Callable[[Mapping[str, Json]], None] | None = None,
         warn: Callable[[Omission], None] = lambda omission: None,
+        printer: RequestPrinter | None = None,
     ) -> None:
+        """`write` gets the fields of each request, for a log for programs; `printer` prints lines for people."""
         self._record = record
-        self._write = write  # None: no line for each request is wanted
+        self._write = write
         self._warn = warn
-        self._warned: LruCache[bool] = LruCache(_WARNED)
+        self._printer = printer
+        self._warned: LruCache[bool] = LruCache(_MAX_WARNED)
 
     def wrap(self, app: App) -> App:
-        """Return an application that writes a line for each request, if one is wanted."""
+        """Return an application that logs each request, if there is a log."""
         write = self._write
         if write is None:
             return app
@@ -182,53 +195,83 @@ class RequestLog:
             try:
                 await app(scope, receive, observe)
             finally:
-                write(_describe(entry))
+                write(_build_log_fields(entry))
 
         return serve
 
+    def start_activity(self, entry: LogEntry) -> None:
+        """Follow the questions to seers that the current task and its subtasks ask, if there is a printer."""
+        if self._printer is not None:
+            loop = asyncio.get_running_loop()
+
+            def on_question() -> None:  # perhaps in another thread
+                loop.call_soon_threadsafe(loop.call_later, SLOW_SECONDS, self._print_wait, entry)
+
+            entry.activity = SeerActivity(on_question)
+            SEER_ACTIVITY.set(entry.activity)
+
+    def _print_wait(self, entry: LogEntry) -> None:
+        if self._printer is not None and entry.activity is not None and entry.activity.is_waiting:
+            self._printer.print_wait(entry)
+
+    def finish_request(self, entry: LogEntry) -> None:
+        """Print what was changed in a request, if anything was and there is a printer."""
+        if entry.receipts and self._printer is not None and any(each.changes or each.notes for each in entry.receipts):
+            self._printer.print_change(entry)
+
     def note_model(self, context: RequestContext, reading: Reading, client: str | None) -> None:
-        """Note which model a request asks for; `client` has left an image out of it."""
-        model = context.entry.model = plain(reading.scene.model[:_LONGEST])
+        """Note the model of a request, and warn if `client` has left an image out of it."""
+        model = context.entry.model = to_printable(reading.scene.model[:_MAX_LABEL_LENGTH])
         if client and (client, model) not in self._warned:
             self._warned.put((client, model), value=True)
-            asyncio.get_running_loop().run_in_executor(None, self._notice, Omission(client, model))
+            asyncio.get_running_loop().run_in_executor(None, self._warn_once, Omission(client, model))
 
-    def _notice(self, omission: Omission) -> None:
-        """Warn once for all processes that share the record; in a thread, since the record may be slow."""
+    def _warn_once(self, omission: Omission) -> None:
+        """Warn once for all processes that share the record; runs in a thread, because the record may be slow."""
         known = {(one.client, one.model) for one in self._record.conversations.list_omissions()}
         self._record.conversations.note_omission(omission)
         if (omission.client, omission.model) not in known:
             self._warn(omission)
 
     def file_receipt(self, context: RequestContext, receipt: Receipt) -> None:
-        context.entry.receipt = receipt
-        filed = Filed(receipt, context.route.api, _find_labels(context.request))
+        context.entry.receipts.append(receipt)
+        filed = FiledReceipt(receipt, context.route.api, _find_labels(context.request))
         self._record.ledger.file_receipt(context.caller.scope, filed)
 
 
-def find_omission(reading: Reading, route: Route) -> str | None:
-    """Return the client that has left an image out of a request, by the name of its command."""
+def find_omitting_client(reading: Reading, route: Route) -> str | None:
+    """Return the command name of the client that has left an image out of a request, or None."""
     assert route.wire is not None
     try:
-        return omitted_by(reading.texts, route.wire.items) if isinstance(reading.texts, Document) else None
+        return (
+            find_omission_note(reading.texts, route.wire.messages_key)
+            if isinstance(reading.texts, JsonDocument)
+            else None
+        )
     except Exception:  # fail open
-        log.exception("a request could not be looked through for what its client left out")
+        log.exception("a request could not be searched for omitted images")
         return None
 
 
-def _describe(entry: LogEntry) -> dict[str, Json]:
-    route, receipt = entry.route, entry.receipt
+def _build_log_fields(entry: LogEntry) -> dict[str, Json]:
+    route, receipt = entry.route, entry.receipts[-1] if entry.receipts else None
     return {
         "wire": route.wire.name if route and route.wire else "other",
         "upstream": route.upstream.name if route else "",
         "model": entry.model,
         "status": entry.status,
-        "ms": round((time.perf_counter() - entry.began) * 1000),
+        "ms": round(entry.seconds * 1000),
         "fates": {**Counter(each.fate for each in receipt.sights)} if receipt else {},
         "notes": [*receipt.notes] if receipt else [],
     }
 
 
-def _find_labels(request: Request) -> tuple[tuple[str, str], ...]:
-    """Return what the client calls its session. Nothing is ever looked up by it."""
-    return tuple([(name.decode(), plain(value[:_LONGEST])) for name in _SESSIONS if (value := request.header(name))])
+def _find_labels(request: ClientRequest) -> tuple[tuple[str, str], ...]:
+    """Return the client's names for its session. They are only shown, never used as keys."""
+    return tuple(
+        [
+            (name.decode(), to_printable(value[:_MAX_LABEL_LENGTH]))
+            for name in _SESSION_HEADERS
+            if (value := request.get_header(name))
+        ]
+    )

@@ -1,69 +1,69 @@
-"""A seer behind the Gemini API, the one wire that also takes videos, and opens them at their address itself."""
+"""A seer behind the Gemini API, which also takes videos and fetches them from their address itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from sightline.model.asking import Answer, Document, Question, Usage
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.vision.seers.wire_seer import Events, WireSeer, count, last, total
-from sightline.wire.shape import at, entries, items, text_in
+from sightline.model.seer import Attachment, Question, SeerAnswer, Usage
+from sightline.vision.seers.wire_seer import EventList, WireSeer, find_last, read_count, sum_counts
+from sightline.wire.json_tree import enumerate_objects, get_at, get_list, get_text
 
 
 @dataclass(frozen=True, slots=True)
 class GeminiSeer(WireSeer):
-    def put(self, question: Question) -> Json | Refusal:
+    def build_body(self, question: Question) -> Json | Refusal:
         parts: list[Json] = [
             {"inlineData": {"mimeType": image.mime, "data": image.base64}} for image in question.images
         ]
-        parts += [_file(document) for document in question.documents]
-        body: dict[str, Json] = {"contents": [{"role": "user", "parts": [*parts, {"text": question.words}]}]}
+        parts += [_build_file(document) for document in question.attachments]
+        body: dict[str, Json] = {"contents": [{"role": "user", "parts": [*parts, {"text": question.text}]}]}
         if question.instructions:
             body["systemInstruction"] = {"parts": [{"text": question.instructions}]}
-        how: dict[str, Json] = {}
-        if question.longest is not None:
-            how["maxOutputTokens"] = question.longest
+        config: dict[str, Json] = {}
+        if question.max_tokens is not None:
+            config["maxOutputTokens"] = question.max_tokens
         if question.schema is not None:
-            how |= {"responseMimeType": "application/json", "responseJsonSchema": question.schema}
-        return {**body, "generationConfig": how} if how else body
+            config |= {"responseMimeType": "application/json", "responseJsonSchema": question.schema}
+        return {**body, "generationConfig": config} if config else body
 
-    def heard(self, answer: Json) -> Answer:
-        cut = at(answer, "candidates", 0, "finishReason") == "MAX_TOKENS"
-        return Answer(words(answer), _usage(at(answer, "usageMetadata")), cut=cut)
+    def parse_answer(self, answer: Json) -> SeerAnswer:
+        cut = get_at(answer, "candidates", 0, "finishReason") == "MAX_TOKENS"
+        return SeerAnswer(read_text(answer), _read_usage(get_at(answer, "usageMetadata")), is_truncated=cut)
 
-    def collected(self, events: Events) -> Json:
-        why = last(events, "candidates", 0, "finishReason")
-        if why is None and last(events, "promptFeedback", "blockReason") is None:
+    def join_events(self, events: EventList) -> Json:
+        reason = find_last(events, "candidates", 0, "finishReason")
+        if reason is None and find_last(events, "promptFeedback", "blockReason") is None:
             return None
-        parts = [part for event in events for part in items(at(event, "candidates", 0, "content"), "parts")]
-        counts = last(events, "usageMetadata")
-        return {"candidates": [{"content": {"parts": parts}, "finishReason": why}], "usageMetadata": counts}
+        parts = [part for event in events for part in get_list(get_at(event, "candidates", 0, "content"), "parts")]
+        counts = find_last(events, "usageMetadata")
+        return {"candidates": [{"content": {"parts": parts}, "finishReason": reason}], "usageMetadata": counts}
 
 
-def path(model: str, verb: str = "generateContent") -> str:
-    """Where a model of this wire is asked."""
+def build_path(model: str, verb: str = "generateContent") -> str:
+    """Return the request path for a model."""
     return f"/v1beta/models/{quote(model.removeprefix('models/'), safe='')}:{verb}"
 
 
-def stream_path(model: str) -> str:
-    return path(model, "streamGenerateContent?alt=sse")
+def build_stream_path(model: str) -> str:
+    return build_path(model, "streamGenerateContent?alt=sse")
 
 
-def _file(document: Document) -> Json:
+def _build_file(document: Attachment) -> Json:
     if document.url:
         return {"fileData": {"mimeType": document.mime, "fileUri": document.url}}
     return {"inlineData": {"mimeType": document.mime, "data": document.base64}}
 
 
-def _usage(counts: Json) -> Usage:
-    """What the model thought is paid for as what it said."""
-    made = total(count(counts, "candidatesTokenCount"), count(counts, "thoughtsTokenCount"))
-    return Usage(count(counts, "promptTokenCount"), made, count(counts, "cachedContentTokenCount"))
+def _read_usage(counts: Json) -> Usage:
+    """Return the usage; tokens of reasoning are billed as output."""
+    output = sum_counts(read_count(counts, "candidatesTokenCount"), read_count(counts, "thoughtsTokenCount"))
+    return Usage(read_count(counts, "promptTokenCount"), output, read_count(counts, "cachedContentTokenCount"))
 
 
-def words(answer: Json) -> str:
-    """What an answer on this wire says."""
-    parts = at(answer, "candidates", 0, "content", "parts")
-    return "".join(text_in(part, "text") for _, part in entries(parts) if part.get("thought") is not True)
+def read_text(answer: Json) -> str:
+    """Return the text of a response, without the model's thoughts."""
+    parts = get_at(answer, "candidates", 0, "content", "parts")
+    return "".join(get_text(part, "text") for _, part in enumerate_objects(parts) if part.get("thought") is not True)

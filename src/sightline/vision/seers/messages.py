@@ -1,39 +1,47 @@
-"""A seer behind the Anthropic Messages wire."""
+"""A seer behind the Anthropic Messages API."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sightline.model.asking import Answer, Document, Question, Usage
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.vision.seers.wire_seer import Events, WireSeer, count, in_words, last, no_place, total
-from sightline.wire.shape import at, text_in
+from sightline.model.seer import Attachment, Question, SeerAnswer, Usage
+from sightline.vision.seers.wire_seer import (
+    EventList,
+    WireSeer,
+    find_last,
+    read_count,
+    refuse_document,
+    sum_counts,
+    write_question,
+)
+from sightline.wire.json_tree import get_at, get_text
 
-_TOKENS = 4096  # the wire wants a number
+_MAX_TOKENS = 4096  # the API requires a number
 
 
 @dataclass(frozen=True, slots=True)
 class MessagesSeer(WireSeer):
     @property
-    def sent_headers(self) -> Mapping[str, str]:
+    def request_headers(self) -> Mapping[str, str]:
         return {"anthropic-version": "2023-06-01", **self.headers}
 
-    def put(self, question: Question) -> Json | Refusal:
+    def build_body(self, question: Question) -> Json | Refusal:
         content: list[Json] = []
         for image in question.images:
             source: Json = {"type": "base64", "media_type": image.mime, "data": image.base64}
             content.append({"type": "image", "source": source})
-        for document in question.documents:
+        for document in question.attachments:
             if document.mime != "application/pdf":
-                return no_place(self.name, document)
-            content.append({"type": "document", "source": _source(document)})
-        content.append({"type": "text", "text": in_words(question)})
-        # No temperature, prefill or tool choice: newer models of this wire refuse them.
+                return refuse_document(self.name, document)
+            content.append({"type": "document", "source": _build_source(document)})
+        content.append({"type": "text", "text": write_question(question)})
+        # No temperature, prefill or tool choice: newer models reject them.
         body: dict[str, Json] = {
             "model": self.model,
-            "max_tokens": question.longest or _TOKENS,
+            "max_tokens": question.max_tokens or _MAX_TOKENS,
             "stream": True,
             "messages": [{"role": "user", "content": content}],
         }
@@ -41,40 +49,44 @@ class MessagesSeer(WireSeer):
             body["system"] = question.instructions
         return body
 
-    def heard(self, answer: Json) -> Answer:
-        return Answer(words(answer), _usage(at(answer, "usage")), cut=at(answer, "stop_reason") == "max_tokens")
+    def parse_answer(self, answer: Json) -> SeerAnswer:
+        is_truncated = get_at(answer, "stop_reason") == "max_tokens"
+        return SeerAnswer(read_text(answer), _read_usage(get_at(answer, "usage")), is_truncated=is_truncated)
 
-    def collected(self, events: Events) -> Json:
-        why = last(events, "delta", "stop_reason")
-        if why is None and not any(at(event, "type") == "message_stop" for event in events):
+    def join_events(self, events: EventList) -> Json:
+        reason = find_last(events, "delta", "stop_reason")
+        if reason is None and not any(get_at(event, "type") == "message_stop" for event in events):
             return None
         blocks: dict[int, str] = {}
         for event in events:
-            index, begun = at(event, "index"), text_in(at(event, "content_block"), "text")
+            index, start = get_at(event, "index"), get_text(get_at(event, "content_block"), "text")
             if isinstance(index, int):
-                blocks[index] = blocks.get(index, "") + begun + text_in(at(event, "delta"), "text")
+                blocks[index] = blocks.get(index, "") + start + get_text(get_at(event, "delta"), "text")
         counts: dict[str, Json] = {}
-        for found in (last(events, "message", "usage"), last(events, "usage")):  # what was read, and what was said
+        # The first event counts the input, the last one the output.
+        for found in (find_last(events, "message", "usage"), find_last(events, "usage")):
             counts |= {name: value for name, value in found.items() if value} if isinstance(found, dict) else {}
-        said: list[Json] = [{"type": "text", "text": blocks[index]} for index in sorted(blocks) if blocks[index]]
-        return {"content": said, "stop_reason": why, "usage": counts}
+        content: list[Json] = [{"type": "text", "text": blocks[index]} for index in sorted(blocks) if blocks[index]]
+        return {"content": content, "stop_reason": reason, "usage": counts}
 
 
-def _source(document: Document) -> Json:
+def _build_source(document: Attachment) -> Json:
     if document.url:
         return {"type": "url", "url": document.url}
     return {"type": "base64", "media_type": document.mime, "data": document.base64}
 
 
-def _usage(counts: Json) -> Usage:
-    """On this wire what the cache gave or took is not counted as input: elsewhere it is."""
-    kept = count(counts, "cache_read_input_tokens")
-    given = total(count(counts, "input_tokens"), kept, count(counts, "cache_creation_input_tokens"))
-    return Usage(given, count(counts, "output_tokens"), kept)
+def _read_usage(counts: Json) -> Usage:
+    """Return the usage; unlike other APIs, this one doesn't count cached tokens as input."""
+    cached = read_count(counts, "cache_read_input_tokens")
+    total_input = sum_counts(
+        read_count(counts, "input_tokens"), cached, read_count(counts, "cache_creation_input_tokens")
+    )
+    return Usage(total_input, read_count(counts, "output_tokens"), cached)
 
 
-def words(answer: Json) -> str:
-    """What an answer on this wire says."""
+def read_text(answer: Json) -> str:
+    """Return the text of a response."""
     blocks = answer.get("content") if isinstance(answer, dict) else None
     texts = [b.get("text") for b in blocks if isinstance(b, dict)] if isinstance(blocks, list) else []
     return "\n".join(text for text in texts if isinstance(text, str))

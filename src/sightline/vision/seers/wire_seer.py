@@ -1,4 +1,8 @@
-"""Ask a vision model over HTTP: bounded in time, tried at most twice, with a refusal that says what went wrong."""
+"""A seer behind an HTTP API: it bounds the time, retries once, and turns every failure into a refusal.
+
+What differs between APIs is in the subclasses. Answers are streamed, so that the time limit applies to silence and not
+to long answers; a server that answers in one piece, or that rejects streaming, works too.
+"""
 
 from __future__ import annotations
 
@@ -10,65 +14,28 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from sightline.model.asking import CUT, Answer, Document, Question, Usage
-from sightline.model.ports import Http, Reply
-from sightline.model.profile import Limits
+from sightline.model.ports import HttpReply, HttpSender
+from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.wire.jsonsize import parse_bounded
-from sightline.wire.shape import at
+from sightline.model.seer import TRUNCATION_MARK, Attachment, Question, SeerAnswer, Usage
+from sightline.wire.json_tree import get_at, parse_bounded_json
 from sightline.wire.sse import read_event, split_events
 
-Events = Sequence[Json]
-Collect = Callable[[Events], Json]
-"""Events as the answer that the wire would have given in one piece; None: it broke off before its end."""
+EventList = Sequence[Json]
 
-END = "[DONE]"
-"""What the wires of OpenAI, and all that look like them, say when nothing more comes."""
+ASK_SECONDS = 60.0
+RETRY_LATER = "try again later"
+STREAM_END = "[DONE]"  # ends the streams of OpenAI's APIs and of those modelled on them
+_RETRY_SECONDS = 1.0
+_MAX_RETRY_SECONDS = 10.0
+_STREAM_FIELDS = ("stream", "stream_options")
 
+# Some servers put the model's reasoning into the answer: complete, cut off in the middle, or without its opening tag.
+_reasoning = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)|\A(?:(?!<think>).)*?</think>\s*\n\n", re.DOTALL)
 
-def events(body: bytes) -> list[Json]:
-    """What a stream says: events as servers send them, or a line of JSON each. What is neither is left out."""
-    found = (_payload(data) for event in split_events(body) for data in _data(event))
-    return [each for each in found if each is not None]
-
-
-def _data(event: bytes) -> Iterable[bytes]:
-    """Return the data of one event, or each line that is JSON by itself."""
-    _, data = read_event(event)
-    return [data.strip()] if data else [line for line in event.splitlines() if line.startswith(b"{")]
-
-
-def _payload(data: bytes) -> Json:
-    if data == END.encode():
-        return END
-    try:
-        return parse_bounded(data)
-    except orjson.JSONDecodeError:
-        return None
-
-
-def is_broken(event: Json) -> bool:
-    """Is it the provider's word that something went wrong on the way?"""
-    return isinstance(event, dict) and (bool(event.get("error")) or event.get("type") == "error")
-
-
-def last(found: Events, *steps: str | int) -> Json:
-    """What the last event that says something there says."""
-    return next((said for event in reversed(found) if (said := at(event, *steps)) is not None), None)
-
-
-SECONDS = 60.0
-_PAUSE = 1.0
-_LONGEST_PAUSE = 10.0
-_STREAMED = ("stream", "stream_options")
-AGAIN = "ask again in a while"
-
-# Some servers put the model's reasoning into the answer: whole, cut off within it, or without the word that opens it.
-_thought = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)|\A(?:(?!<think>).)*?</think>\s*\n\n", re.DOTALL)
-
-# The one trouble of a provider that whoever asked can do something about.
-_pages = re.compile(
+# The one failure that the caller can fix, so it gets a refusal of its own.
+_page_limit = re.compile(
     rb"(?i)(?:maximum|limit|exceed|too many|more than|at most|up to)[^\"{}]{0,80}\bpages?\b"
     rb"|\bpages?\b[^\"{}]{0,80}(?:limit|exceed|maximum|too many)"
 )
@@ -76,160 +43,194 @@ _pages = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WireSeer(ABC):
-    """A model behind a wire of HTTP; each wire says how a question is put and what an answer holds."""
+    """A vision model behind an HTTP API; a subclass knows how that API takes questions and gives answers."""
 
     name: str
     model: str
     url: str
-    limits: Limits
-    http: Http = field(repr=False)
+    limits: ImageLimits
+    http: HttpSender = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
-    seconds: float = SECONDS
-    shown: str = ""  # as people read it, where that is not its name
+    seconds: float = ASK_SECONDS
+    display_name: str = ""  # in messages to people; empty: `name`
+    retry_seconds: float = _RETRY_SECONDS
 
     @abstractmethod
-    def put(self, question: Question) -> Json | Refusal:
-        """The body that asks this; a refusal where the wire has no place for something of it."""
+    def build_body(self, question: Question) -> Json | Refusal:
+        """Return the request body, or a refusal if the API can't carry one of the question's documents."""
 
     @abstractmethod
-    def heard(self, answer: Json) -> Answer:
-        """What an answer says, and what it cost."""
+    def parse_answer(self, answer: Json) -> SeerAnswer:
+        """Return the text and the usage of a complete response."""
 
     @abstractmethod
-    def collected(self, events: Events) -> Json:
-        """The answer that these events are; None: it broke off."""
+    def join_events(self, events: EventList) -> Json:
+        """Return the events of a stream as one complete response; None: the stream broke off."""
 
     @property
-    def sent_headers(self) -> Mapping[str, str]:
+    def request_headers(self) -> Mapping[str, str]:
         return self.headers
 
-    async def ask(self, question: Question) -> Answer | Refusal:
-        body = self.put(question)
+    async def ask(self, question: Question) -> SeerAnswer | Refusal:
+        """Return the model's answer. A refusal never repeats what the provider said: the asking model would read it."""
+        body = self.build_body(question)
         if isinstance(body, Refusal):
             return body
-        http, who, seconds = self.http, self.shown or self.name, self.seconds
-        answer = await asked(http, who, self.url, self.sent_headers, body, self.heard, self.collected, seconds)
+        reply = await self._post(body)
+        if isinstance(reply, HttpReply) and _rejects_stream(reply) and isinstance(body, dict):
+            reply = await self._post({name: value for name, value in body.items() if name not in _STREAM_FIELDS})
+        answer = self._parse_reply(reply, self.display_name or self.name)
         return answer if isinstance(answer, Refusal) else replace(answer, seer=self.name)
 
+    def _parse_reply(self, reply: HttpReply | Refusal, name: str) -> SeerAnswer | Refusal:
+        if isinstance(reply, Refusal):
+            return Refusal("unavailable", f"{name} could not be reached", RETRY_LATER)
+        if reply.status in (400, 413, 422) and _page_limit.search(reply.body):
+            return Refusal("too_large", f"{name} takes no document with so many pages", "ask about fewer pages")
+        if reply.status != 200:
+            return Refusal("unavailable", f"{name} did not answer (status {reply.status})", RETRY_LATER, reply.status)
+        body = self._join_reply(reply.body)
+        if body is None:
+            return Refusal("unavailable", f"{name} broke off in the middle of its answer", RETRY_LATER)
+        answer = self.parse_answer(body)
+        text = strip_reasoning(answer.text)
+        if not text:
+            return Refusal("unavailable", f"{name} gave no answer", RETRY_LATER)
+        return replace(answer, text=f"{text}\n{TRUNCATION_MARK}" if answer.is_truncated else text)
 
-async def asked(
-    http: Http,
-    seer: str,
-    url: str,
-    headers: Mapping[str, str],
-    body: Json,
-    heard: Callable[[Json], Answer],
-    collect: Collect,
-    seconds: float = SECONDS,
-    pause: float = _PAUSE,
-) -> Answer | Refusal:
-    """The words of the model. What the provider says of its own troubles never reaches the model that asked."""
+    async def _post(self, body: Json) -> HttpReply | Refusal:
+        return await post_json(
+            self.http,
+            self.url,
+            self.request_headers,
+            body,
+            self.seconds,
+            self.retry_seconds,
+            is_incomplete=lambda text: self._join_reply(text) is None,
+        )
 
-    async def post(body: Json) -> Reply | Refusal:
-        return await posted(http, url, headers, body, seconds, pause, broken=lambda said: _whole(said, collect) is None)
-
-    reply = await post(body)
-    if isinstance(reply, Reply) and _is_unstreamed(reply) and isinstance(body, dict):
-        reply = await post({name: value for name, value in body.items() if name not in _STREAMED})
-    if isinstance(reply, Refusal):
-        return Refusal("unavailable", f"{seer} could not be reached", AGAIN)
-    if reply.status in (400, 413, 422) and _pages.search(reply.body):
-        return Refusal("too_large", f"{seer} takes no document with so many pages", "ask about fewer pages")
-    if reply.status != 200:
-        return Refusal("unavailable", f"{seer} did not answer (status {reply.status})", AGAIN, reply.status)
-    whole = _whole(reply.body, collect)
-    if whole is None:
-        return Refusal("unavailable", f"{seer} broke off amid its answer", AGAIN)
-    answer = heard(whole)
-    words = unthought(answer.text)
-    if not words:
-        return Refusal("unavailable", f"{seer} gave no answer", AGAIN)
-    return replace(answer, text=f"{words}\n{CUT}" if answer.cut else words)
-
-
-def _whole(body: bytes, collect: Collect) -> Json:
-    """An answer in one piece, whichever way it came; empty, where it is nothing that anybody knows. None: it broke."""
-    try:
-        found = parse_bounded(body)
-    except orjson.JSONDecodeError:
-        found = None
-    if isinstance(found, dict) and not is_broken(found) and found.get("done") is not False:
-        return found  # not everybody streams who is asked to
-    pieces = events(body)
-    if not pieces:
-        return {}
-    return None if any(map(is_broken, pieces)) else collect(pieces)
+    def _join_reply(self, body: bytes) -> Json:
+        """Return the response in one piece, streamed or not; None: it broke off. Empty: it has an unknown form."""
+        try:
+            found = parse_bounded_json(body)
+        except orjson.JSONDecodeError:
+            found = None
+        if isinstance(found, dict) and not is_error_event(found) and found.get("done") is not False:
+            return found  # the server doesn't stream
+        events = parse_stream(body)
+        if not events:
+            return {}
+        return None if any(map(is_error_event, events)) else self.join_events(events)
 
 
-async def posted(
-    http: Http,
+async def post_json(
+    http: HttpSender,
     url: str,
     headers: Mapping[str, str],
     body: Json,
     seconds: float,
-    pause: float = _PAUSE,
+    pause: float = _RETRY_SECONDS,
     *,
-    broken: Callable[[bytes], bool] | None = None,
-) -> Reply | Refusal:
-    """One answer, asked for again when the trouble may be of the moment; with `broken`, also when it is not whole."""
-    sent = {**headers, "content-type": "application/json", "accept-encoding": "identity"}
+    is_incomplete: Callable[[bytes], bool] | None = None,
+) -> HttpReply | Refusal:
+    """Post JSON, and once more if the failure may be temporary.
+
+    With `is_incomplete`, failures to connect and incomplete answers are retried too.
+    """
+    all_headers = {**headers, "content-type": "application/json", "accept-encoding": "identity"}
     payload = orjson.dumps(body)
-    reply = await http.ask("POST", url, sent, payload, seconds)
+    reply = await http.ask("POST", url, all_headers, payload, seconds)
     if isinstance(reply, Refusal):
-        again = broken is not None
+        retry = is_incomplete is not None
+    elif reply.status == 200:
+        retry = is_incomplete is not None and is_incomplete(reply.body)
     else:
-        passing = reply.status in (408, 429) or reply.status >= 500
-        again = passing or (broken is not None and reply.status == 200 and broken(reply.body))
-    if not again:
+        retry = reply.status in (408, 429) or reply.status >= 500
+    if not retry:
         return reply
-    await asyncio.sleep(_pause(reply, pause))
-    return await http.ask("POST", url, sent, payload, seconds)
+    await asyncio.sleep(_find_pause(reply, pause))
+    return await http.ask("POST", url, all_headers, payload, seconds)
 
 
-def _is_unstreamed(reply: Reply) -> bool:
-    """Does it say that it takes no stream, or not these words about one?"""
+def _rejects_stream(reply: HttpReply) -> bool:
+    """Return whether a server rejects streaming, or the fields that ask for it."""
     return reply.status in (400, 422) and b"stream" in reply.body.lower()
 
 
-def _pause(reply: Reply | Refusal, pause: float) -> float:
-    named = {} if isinstance(reply, Refusal) else {name.lower(): value for name, value in reply.headers}
+def _find_pause(reply: HttpReply | Refusal, pause: float) -> float:
+    headers = {} if isinstance(reply, Refusal) else {name.lower(): value for name, value in reply.headers}
     try:
-        return min(max(0.0, float(named["retry-after"])), _LONGEST_PAUSE)
+        return min(max(0.0, float(headers["retry-after"])), _MAX_RETRY_SECONDS)
     except (KeyError, ValueError):
         return pause
 
 
-def unthought(text: str) -> str:
-    """What the model said, without what it only thought."""
-    return _thought.sub("", text).strip()
+def parse_stream(body: bytes) -> list[Json]:
+    """Return the events of a stream: server-sent events or lines of JSON. Anything else is left out."""
+    found = (_parse_data(data) for event in split_events(body) for data in _split_data(event))
+    return [each for each in found if each is not None]
 
 
-def in_words(question: Question) -> str:
-    """The question's words, and where JSON is wanted the shape of it: for wires that have no surer place for that."""
+def _split_data(event: bytes) -> Iterable[bytes]:
+    """Return the data of one event, or each line that is JSON by itself."""
+    _, data = read_event(event)
+    return [data.strip()] if data else [line for line in event.splitlines() if line.startswith(b"{")]
+
+
+def _parse_data(data: bytes) -> Json:
+    if data == STREAM_END.encode():
+        return STREAM_END
+    try:
+        return parse_bounded_json(data)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def is_error_event(event: Json) -> bool:
+    """Return whether the provider reports an error in the middle of its answer."""
+    return isinstance(event, dict) and (bool(event.get("error")) or event.get("type") == "error")
+
+
+def find_last(events: EventList, *steps: str | int) -> Json:
+    """Return the value at the end of `steps` in the last event that has one."""
+    return next((value for event in reversed(events) if (value := get_at(event, *steps)) is not None), None)
+
+
+def strip_reasoning(text: str) -> str:
+    """Return an answer without the reasoning that some servers put in front of it."""
+    return _reasoning.sub("", text).strip()
+
+
+def write_question(question: Question) -> str:
+    """Return the question's words, with the JSON schema of the answer if there is one.
+
+    For APIs that have no field for a schema, or whose models don't always follow it.
+    """
     if question.schema is None:
-        return question.words
-    shape = orjson.dumps(question.schema).decode()
-    return f"{question.words}\n\nAnswer with JSON alone, nothing before or after it, of this JSON Schema:\n{shape}"
+        return question.text
+    schema = orjson.dumps(question.schema).decode()
+    return f"{question.text}\n\nAnswer with JSON alone, nothing before or after it, of this JSON Schema:\n{schema}"
 
 
-def no_place(seer: str, document: Document) -> Refusal:
-    """A kind of file that a wire cannot carry is never left out silently."""
+def refuse_document(seer: str, document: Attachment) -> Refusal:
+    """Return the refusal for a file that an API can't carry; it must not be left out silently."""
     kind = "web address of a file" if document.url else "file"
     return Refusal("unsupported_type", f"{seer} takes no {kind} of type {document.mime}", "send images of it instead")
 
 
-def count(tree: Json, *steps: str | int) -> int | None:
-    """A number of tokens, if there is one at the end of `steps`."""
-    found = at(tree, *steps)
+def read_count(tree: Json, *steps: str | int) -> int | None:
+    """Return the number of tokens at the end of `steps`, if there is one."""
+    found = get_at(tree, *steps)
     return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
 
 
-def usage(tree: Json, given: str, made: str, kept: str) -> Usage:
-    """The three counts under `usage`, as both wires of OpenAI and most others name them."""
-    counts = at(tree, "usage")
-    return Usage(count(counts, given), count(counts, made), count(counts, kept, "cached_tokens"))
+def read_usage(tree: Json, input_name: str, output_name: str, details_name: str) -> Usage:
+    """Return the counts under `usage`, as both APIs of OpenAI and most others have them."""
+    counts = get_at(tree, "usage")
+    cached = read_count(counts, details_name, "cached_tokens")
+    return Usage(read_count(counts, input_name), read_count(counts, output_name), cached)
 
 
-def total(*counts: int | None) -> int | None:
+def sum_counts(*counts: int | None) -> int | None:
     known = [each for each in counts if each is not None]
     return sum(known) if known else None

@@ -1,74 +1,82 @@
-"""Tools of ours inside any conversation: offered, heard, answered, and remembered in their places. All of it is pure.
+"""The tool loop of each wire: calls of Sightline's own tools inside a conversation between a client and a model.
 
-A wire says here how it offers a tool, how it writes a call and a result, how an answer with calls of ours is heard,
-and how what a client sends back of it becomes again what the model said.
+Everything here is pure. A wire says how a request offers our tools, how calls and results are written, how an answer
+with our calls is read (`stream_listener` explains this half), and how the answer that a client sends back later gets
+our calls again (`restoration` explains that one). `leg` has the values that all of them share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import ModuleType
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from sightline.model.edit import Edit
 from sightline.model.profile import WireName
-from sightline.model.scene import Json
+from sightline.model.scene import Edit, Json
+from sightline.wire.json_tree import Block
 from sightline.wire.tool_loop import anthropic, gemini, openai_chat, openai_responses
-from sightline.wire.tool_loop.leg import Block, Called, Leg, Offer, Past, Reads, Result, Run
-from sightline.wire.tool_loop.listener import StreamListener
+from sightline.wire.tool_loop.leg import AnswerRun, BlockContent, CallContent, Leg, OwnResult, OwnTool, StoredLeg
+from sightline.wire.tool_loop.stream_listener import StreamListener
 
-__all__ = ["LOOPS", "Leg", "Loop", "Offer", "Past", "Result", "Run", "StreamListener"]
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    has_room: Callable[[Json], bool]  # can a tool be offered, and a call of it be answered?
-    is_kept: Callable[[Json], bool]  # may the client name the answer later, instead of sending it back?
-    is_free: Callable[[Json], bool]  # does it leave to the model what to call? then a tool more changes nothing
-    offer: Callable[[Json, Sequence[Offer]], list[Edit]]
-    result: Callable[[Called, Result], Block]  # as a request carries it
-    grown: Callable[[Json, Sequence[tuple[Leg, Sequence[Block]]]], list[Edit]]  # a body, with legs behind it
-    runs: Callable[[Json], list[Run]]  # the answers in a body
-    woven: Callable[[Json, Run, Sequence[Past], Sequence[Block]], list[Edit] | None]  # one of them as it was, if it is
-    wider: Callable[[Json, Run, Sequence[Past]], Run | None]  # one that goes on behind results of its calls
-    listener: Callable[[frozenset[str]], StreamListener]
-    reads: Reads
-    said: Callable[[Json], list[Block]]  # what a whole answer says
-    calls: Callable[[Json], bool]  # did it end in order to have its calls answered?
-    whole: Callable[[Sequence[Block], frozenset[str]], Block]  # several as one
+__all__ = ["LOOPS", "AnswerRun", "Leg", "OwnResult", "OwnTool", "StoredLeg", "StreamListener", "WireLoop"]
 
 
-def _not_kept(tree: Json) -> bool:
-    """Most wires carry the whole conversation in every request."""
-    return False
+class WireLoop(Protocol):
+    """What the module of a wire has to define."""
+
+    # Requests.
+
+    def can_offer_tools(self, tree: Json) -> bool:
+        """Return whether a request can offer our tools, and an answer that calls them can be continued."""
+
+    def has_free_choice(self, tree: Json) -> bool:
+        """Return whether the model may choose what to call. Only then does one more tool change nothing."""
+
+    def is_stored(self, tree: Json) -> bool:
+        """Return whether the client may refer to the answer by its id later, instead of sending it back."""
+
+    def add_tools(self, tree: Json, tools: Sequence[OwnTool]) -> list[Edit]: ...
+
+    def build_result(self, call: CallContent, result: OwnResult) -> Block:
+        """Return the result of a call as a request contains it."""
+
+    def append_legs(self, tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
+        """Append the legs so far and the results of their calls, to ask for the next leg."""
+
+    # Answers that come back in a later request.
+
+    def find_answers(self, tree: Json) -> list[AnswerRun]:
+        """Return everything in a body that may be one answer of the assistant."""
+
+    def widen_answer(self, tree: Json, run: AnswerRun, stored: Sequence[StoredLeg]) -> AnswerRun | None:
+        """Return the answer with what follows after results of some of its calls; None if nothing follows."""
+
+    def restore_answer(
+        self, tree: Json, run: AnswerRun, stored: Sequence[StoredLeg], results: Sequence[Block]
+    ) -> list[Edit] | None:
+        """Return the edits that put our calls and results back; None if the client has changed the answer.
+
+        `results` are those of the last leg: they may have been finished after the leg was stored.
+        """
+
+    # Answers of the upstream.
+
+    def build_listener(self, tool_names: frozenset[str]) -> StreamListener: ...
+
+    def classify_block(self, block: Block, /) -> BlockContent: ...
+
+    def list_blocks(self, answer: Json) -> list[Block]:
+        """Return the blocks of an answer that isn't streamed."""
+
+    def stopped_for_calls(self, answer: Json) -> bool:
+        """Return whether an answer that isn't streamed stopped in order to have its calls answered."""
+
+    def join_answers(self, answers: Sequence[Block], tool_names: frozenset[str]) -> Block:
+        """Return the legs of an answer as one answer, without our calls."""
 
 
-def _no_wider(tree: Json, run: Run, pasts: Sequence[Past]) -> Run | None:
-    """Most wires have a message for all that was said before any result."""
-
-
-def _of(wire: ModuleType) -> Loop:
-    return Loop(
-        wire.has_room,
-        getattr(wire, "is_kept", _not_kept),
-        wire.is_free,
-        wire.offer,
-        wire.result,
-        wire.grown,
-        wire.runs,
-        wire.woven,
-        getattr(wire, "wider", _no_wider),
-        wire.Listener,
-        wire.reads,
-        wire.said,
-        wire.calls,
-        wire.whole,
-    )
-
-
-LOOPS: Mapping[WireName, Loop] = {
-    "anthropic": _of(anthropic),
-    "openai_chat": _of(openai_chat),
-    "openai_responses": _of(openai_responses),
-    "gemini": _of(gemini),
+LOOPS: Mapping[WireName, WireLoop] = {
+    "anthropic": anthropic,
+    "openai_chat": openai_chat,
+    "openai_responses": openai_responses,
+    "gemini": gemini,
 }

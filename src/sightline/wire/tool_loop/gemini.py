@@ -1,179 +1,201 @@
-"""Calls of ours on Gemini's wire: nobody has to name a call here, and a signature may stand on any part."""
+"""The tool loop on Gemini's wire.
+
+Calls need not have ids here, and any part may have a signature. From its third generation on, Gemini rejects the first
+call of a turn without one. If that call is ours, the client's first call is lent its signature, and gives it back when
+the answer is restored.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sightline.model.edit import Edit, Insert
-from sightline.model.scene import Json
-from sightline.wire.gemini import CACHED, CALL, DECLARED, RESPONSE, under
-from sightline.wire.shape import at, entries, items, text_in, value_in
+from sightline.model.scene import Edit, Insert, Json
+from sightline.wire.gemini import CACHED_CONTENT, CALL, DECLARATIONS, RESPONSE, get_field
+from sightline.wire.json_tree import Block, enumerate_objects, get_at, get_list, get_text, get_value
 from sightline.wire.sse import write_event
 from sightline.wire.tool_loop.leg import (
-    LOOSE,
+    OPTIONAL,
     OTHER,
-    Atom,
-    Block,
-    Called,
+    AnswerRun,
+    BlockContent,
+    CallContent,
     Leg,
-    Offer,
-    Past,
-    Result,
-    Run,
-    Thought,
-    Words,
-    arguments,
-    mapping,
-    summed,
+    OwnResult,
+    OwnTool,
+    ReasoningContent,
+    StoredLeg,
+    TextContent,
+    add_usages,
+    as_object,
+    canonicalize_arguments,
 )
-from sightline.wire.tool_loop.listener import StreamListener
-from sightline.wire.tool_loop.weaving import in_order, laid, spoken
-from sightline.wire.tool_loop.weaving import woven as cut
+from sightline.wire.tool_loop.restoration import find_runs, lay_out_legs, pair_results, restore_legs
+from sightline.wire.tool_loop.stream_listener import StreamListener
 
-ITEMS = "contents"
-_OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount")
+MESSAGES_KEY = "contents"
+_OUTPUT_KEYS = ("candidatesTokenCount", "thoughtsTokenCount")
 _SIGNATURE = ("thoughtSignature", "thought_signature")
-_FREE = ("", "AUTO", "MODE_UNSPECIFIED")
-_SUBSET = ("additionalProperties",)  # what the older way of declaring parameters does not know
+_FREE_MODES = ("", "AUTO", "MODE_UNSPECIFIED")
+_UNSUPPORTED_KEYS = ("additionalProperties",)  # which `parameters`, the older way of declaring them, doesn't support
 
 
-def reads(part: Block) -> Atom:
-    call = under(part, CALL)
+def classify_block(part: Block) -> BlockContent:
+    call = get_field(part, CALL)
     if isinstance(call, dict):
-        return Called(text_in(call, "id"), text_in(call, "name"), arguments(call.get("args") or {}))
-    signed = under(part, _SIGNATURE) is not None
+        return CallContent(get_text(call, "id"), get_text(call, "name"), canonicalize_arguments(call.get("args") or {}))
+    signed = get_field(part, _SIGNATURE) is not None
     if part.get("thought"):
-        return Thought() if signed else LOOSE
+        return ReasoningContent() if signed else OPTIONAL
     if "text" not in part or (signed and not part["text"]):
         return OTHER
-    return Words(text_in(part, "text"))
+    return TextContent(get_text(part, "text"))
 
 
-def has_room(tree: Json) -> bool:
-    generation = under(tree, ("generationConfig", "generation_config"))
-    once = under(generation, ("candidateCount", "candidate_count")) in (None, 1)
-    apart = under(tree, CACHED) is None
-    said = items(tree, ITEMS)
-    asked = bool(said) and value_in(said[-1], "role") != "model"
-    return _declared(tree) is not None and once and apart and asked
+def can_offer_tools(tree: Json) -> bool:
+    generation = get_field(tree, ("generationConfig", "generation_config"))
+    is_single = get_field(generation, ("candidateCount", "candidate_count")) in (None, 1)
+    is_complete = get_field(tree, CACHED_CONTENT) is None
+    contents = get_list(tree, MESSAGES_KEY)
+    expects_answer = bool(contents) and get_value(contents[-1], "role") != "model"
+    return _find_declarations(tree) is not None and is_single and is_complete and expects_answer
 
 
-def is_free(tree: Json) -> bool:
-    config = under(tree, ("toolConfig", "tool_config"))
-    calling = under(config, ("functionCallingConfig", "function_calling_config"))
-    return text_in(calling, "mode").upper() in _FREE
+def has_free_choice(tree: Json) -> bool:
+    config = get_field(tree, ("toolConfig", "tool_config"))
+    calling = get_field(config, ("functionCallingConfig", "function_calling_config"))
+    return get_text(calling, "mode").upper() in _FREE_MODES
 
 
-def _declared(tree: Json) -> tuple[int, str] | None:
-    """The last list of functions: which tool has it, under which key."""
-    found = [(index, key) for index, tool in entries(value_in(tree, "tools")) for key in DECLARED if items(tool, key)]
+def _find_declarations(tree: Json) -> tuple[int, str] | None:
+    """Return the last list of functions: the index of its tool, and its key."""
+    found = [
+        (index, key)
+        for index, tool in enumerate_objects(get_value(tree, "tools"))
+        for key in DECLARATIONS
+        if get_list(tool, key)
+    ]
     return found[-1] if found else None
 
 
-def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:
-    there = _declared(tree)
-    assert there is not None, "it was asked whether anything can be offered"
+def is_stored(tree: Json) -> bool:
+    return False  # every request has the whole conversation in it
+
+
+def add_tools(tree: Json, tools: Sequence[OwnTool]) -> list[Edit]:
+    there = _find_declarations(tree)
+    assert there is not None, "checked by can_offer_tools"
     index, key = there
-    listed = items(at(tree, "tools", index), key)
-    whole = [
+    listed = get_list(get_at(tree, "tools", index), key)
+    schema_keys = [
         name
         for name in ("parametersJsonSchema", "parameters_json_schema")
-        for _, each in entries(listed)
+        for _, each in enumerate_objects(listed)
         if name in each
     ]
     place = ("tools", index, key, len(listed))
-    return [Insert(place, _function(one, whole[0] if whole else "")) for one in offered]
+    return [Insert(place, _build_function(one, schema_keys[0] if schema_keys else "")) for one in tools]
 
 
-def _function(one: Offer, key: str) -> Block:
-    schema: Json = one.schema if key else _plain(one.schema)
-    return {"name": one.name, "description": one.description, key or "parameters": schema}
+def _build_function(tool: OwnTool, key: str) -> Block:
+    schema: Json = tool.schema if key else _simplify_schema(tool.schema)
+    return {"name": tool.name, "description": tool.description, key or "parameters": schema}
 
 
-def _plain(schema: Json) -> Json:
+def _simplify_schema(schema: Json) -> Json:
     if isinstance(schema, dict):
-        return {key: _plain(value) for key, value in schema.items() if key not in _SUBSET}
-    return [_plain(each) for each in schema] if isinstance(schema, list) else schema
+        return {key: _simplify_schema(value) for key, value in schema.items() if key not in _UNSUPPORTED_KEYS}
+    return [_simplify_schema(each) for each in schema] if isinstance(schema, list) else schema
 
 
-def result(call: Called, got: Result) -> Block:
+def build_result(call: CallContent, result: OwnResult) -> Block:
     named: Block = {"id": call.id, "name": call.name} if call.id else {"name": call.name}
-    said: Block = {"error" if got.failed else "output": got.text}
-    data: list[Json] = [{"inlineData": {"mimeType": mime, "data": each}} for mime, each in got.images]
-    return {"functionResponse": {**named, "response": said, **({"parts": data} if data else {})}}
+    response: Block = {"error" if result.failed else "output": result.text}
+    data: list[Json] = [{"inlineData": {"mimeType": mime, "data": each}} for mime, each in result.images]
+    return {"functionResponse": {**named, "response": response, **({"parts": data} if data else {})}}
 
 
-def grown(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
-    place = (ITEMS, len(items(tree, ITEMS)))
+def append_legs(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
+    place = (MESSAGES_KEY, len(get_list(tree, MESSAGES_KEY)))
     return [
         Insert(place, content)
         for leg, results in legs
-        for content in (_content("model", leg.said), _content("user", results))
+        for content in (_build_content("model", leg.blocks), _build_content("user", results))
     ]
 
 
-def _content(role: str, blocks: Sequence[Block]) -> Block:
+def _build_content(role: str, blocks: Sequence[Block]) -> Block:
     return {"role": role, "parts": [*blocks]}
 
 
-def runs(tree: Json) -> list[Run]:
-    """Some programs keep what was streamed as one content a chunk."""
-    return spoken(
+def find_answers(tree: Json) -> list[AnswerRun]:
+    """Return everything that may be one answer: some programs keep a content for each chunk of a stream."""
+    return find_runs(
         [
-            [part for _, part in entries(value_in(content, "parts"))] if value_in(content, "role") == "model" else None
-            for content in items(tree, ITEMS)
+            [part for _, part in enumerate_objects(get_value(content, "parts"))]
+            if get_value(content, "role") == "model"
+            else None
+            for content in get_list(tree, MESSAGES_KEY)
         ]
     )
 
 
-def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
-    legs = cut(run, pasts, reads, _split)
-    if legs is None or len(results) != len(pasts[-1].asks):
+def widen_answer(tree: Json, run: AnswerRun, stored: Sequence[StoredLeg]) -> AnswerRun | None:
+    return None  # results never come before the end of an answer
+
+
+def restore_answer(
+    tree: Json, run: AnswerRun, stored: Sequence[StoredLeg], results: Sequence[Block]
+) -> list[Edit] | None:
+    legs = restore_legs(run, stored, classify_block, _split_text)
+    if legs is None or len(results) != len(stored[-1].own_calls):
         return None
-    lent = [signature for block, _ in pasts[-1].asks if (signature := under(block, _SIGNATURE))]
-    legs[-1] = [(part if owner is None else _returned(part, lent), owner) for part, owner in legs[-1]]
+    lent = [signature for block, _ in stored[-1].own_calls if (signature := get_field(block, _SIGNATURE))]
+    legs[-1] = [(part if owner is None else _drop_lent_signature(part, lent), owner) for part, owner in legs[-1]]
 
-    def made(owner: int | None, said: list[Block], _: bool) -> Block:
-        content = mapping(at(tree, ITEMS, owner)) if owner is not None else {"role": "model"}
-        return {**content, "parts": [*said]}
+    def build_content(owner: int | None, parts: list[Block], _: bool) -> Block:
+        content = as_object(get_at(tree, MESSAGES_KEY, owner)) if owner is not None else {"role": "model"}
+        return {**content, "parts": [*parts]}
 
-    edits = laid(ITEMS, run, legs, [[_content("user", past.results)] for past in pasts[:-1]], made)
-    if not pasts[-1].asks:
+    between = [[_build_content("user", leg.results)] for leg in stored[:-1]]
+    edits = lay_out_legs(MESSAGES_KEY, run, legs, between, build_content)
+    if not stored[-1].own_calls:
         return edits
-    following = at(tree, ITEMS, run.end)
-    theirs = [n for n, part in entries(value_in(following, "parts")) if under(part, RESPONSE) is not None]
-    if not theirs:
+    following = get_at(tree, MESSAGES_KEY, run.end)
+    client_results = [
+        n for n, part in enumerate_objects(get_value(following, "parts")) if get_field(part, RESPONSE) is not None
+    ]
+    if not client_results:
         return None
-    for before, brought in in_order(pasts[-1], results):
-        place = theirs[before] if before < len(theirs) else theirs[-1] + 1
-        edits.append(Insert((ITEMS, run.end, "parts", place), brought))
+    for before, result in pair_results(stored[-1], results):
+        place = client_results[before] if before < len(client_results) else client_results[-1] + 1
+        edits.append(Insert((MESSAGES_KEY, run.end, "parts", place), result))
     return edits
 
 
-def _returned(part: Block, lent: Sequence[Json]) -> Block:
-    """A call of the client's, without the signature that it was lent."""
-    if under(part, CALL) is None or under(part, _SIGNATURE) not in lent:
+def _drop_lent_signature(part: Block, lent: Sequence[Json]) -> Block:
+    """Return a part without the signature that it was lent."""
+    if get_field(part, CALL) is None or get_field(part, _SIGNATURE) not in lent:
         return part
     return {key: value for key, value in part.items() if key not in _SIGNATURE}
 
 
-def _split(part: Block, letters: int) -> tuple[Block, Block]:
-    text = text_in(part, "text")
+def _split_text(part: Block, length: int) -> tuple[Block, Block]:
+    text = get_text(part, "text")
     front = {key: value for key, value in part.items() if key not in _SIGNATURE}
-    return {**front, "text": text[:letters]}, {**part, "text": text[letters:]}
+    return {**front, "text": text[:length]}, {**part, "text": text[length:]}
 
 
-class Listener(StreamListener):
-    reads = staticmethod(reads)
+class GeminiListener(StreamListener):
+    classify_block = staticmethod(classify_block)
 
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, tool_names: frozenset[str]) -> None:
         self._id: Json = None
-        super().__init__(names)
+        super().__init__(tool_names)
 
     def _begin_leg(self) -> None:
         super()._begin_leg()
-        self._signature: Json = None  # of a call of ours, for the client's first one
-        self._pieces: dict[int, list[str]] = {}  # of words that came in several
+        self._signature: Json = None  # of one of our calls, for the client's first call
+        self._text_pieces: dict[int, list[str]] = {}  # of texts that came in several pieces
 
     @property
     def _stopped_for_calls(self) -> bool:
@@ -184,105 +206,109 @@ class Listener(StreamListener):
             self.failed = True
             return raw
         self._id = self._id or value.get("responseId")
-        self._usage |= mapping(value.get("usageMetadata"))
-        candidate = next((each for _, each in entries(value.get("candidates"))), None)
+        self._usage |= as_object(value.get("usageMetadata"))
+        candidate = next((each for _, each in enumerate_objects(value.get("candidates"))), None)
         if candidate is None:
             return raw if not self.earlier_legs else b""
-        content = mapping(candidate.get("content"))
-        parts = [part for _, part in entries(content.get("parts"))]
-        kept = [shown for part in parts if (shown := self._part(part)) is not None]
+        content = as_object(candidate.get("content"))
+        parts = [part for _, part in enumerate_objects(content.get("parts"))]
+        kept = [shown for part in parts if (shown := self._read_part(part)) is not None]
         stop = candidate.get("finishReason")
         if stop:
             self._stop = str(stop)
-        if stop and self.goes_on:
+        if stop and self.continues:
             rest = {key: each for key, each in candidate.items() if key != "finishReason"}
-            return self._told(value, {**rest, "content": {**content, "parts": [*kept]}}) if kept else b""
+            return self._write_chunk(value, {**rest, "content": {**content, "parts": [*kept]}}) if kept else b""
         if kept == parts and not self.earlier_legs:
-            return self._end_with(raw) if stop else raw
+            return self._end_or_hold(raw) if stop else raw
         if not kept and not stop:
             return b""
-        told_parts: list[Json] = [*kept] or [{"text": ""}]  # a chunk without parts is taken for an answer that failed
-        told = self._told(value, {**candidate, "content": {**content, "parts": told_parts}})
-        return self._end_with(told) if stop else told
+        parts_or_blank: list[Json] = [*kept] or [{"text": ""}]  # clients take a chunk without parts for a failure
+        out = self._write_chunk(value, {**candidate, "content": {**content, "parts": parts_or_blank}})
+        return self._end_or_hold(out) if stop else out
 
-    def _told(self, value: Block, candidate: Block) -> bytes:
-        usage: Block = {"usageMetadata": _merged(self._usages)} if value.get("usageMetadata") else {}
+    def _write_chunk(self, value: Block, candidate: Block) -> bytes:
+        usage: Block = {"usageMetadata": _add_usages(self._all_usages)} if value.get("usageMetadata") else {}
         named: Block = {"responseId": self._id} if self._id and "responseId" in value else {}
         return write_event("", {**value, "candidates": [candidate], **usage, **named})
 
-    def _part(self, part: Block) -> Block | None:
-        """What the client gets of a part; all of it is part of the leg."""
-        call = under(part, CALL)
+    def _read_part(self, part: Block) -> Block | None:
+        """Add a part to the leg; return what the client gets of it."""
+        call = get_field(part, CALL)
         number = len(self._blocks_by_number)
         if not isinstance(call, dict):
-            self._joined(number, part)
+            self._append_part(number, part)
             return part
         self._blocks_by_number[number] = part
-        if text_in(call, "name") in self.names:
+        if get_text(call, "name") in self.tool_names:
             self._our_calls.add(number)
-            self._signature = self._signature or under(part, _SIGNATURE)
+            self._signature = self._signature or get_field(part, _SIGNATURE)
             return None
         first, self._calls_client = not self._calls_client, True
-        if first and self._signature and under(part, _SIGNATURE) is None:
+        if first and self._signature and get_field(part, _SIGNATURE) is None:
             return {**part, "thoughtSignature": self._signature}
         return part
 
-    def _joined(self, number: int, part: Block) -> None:
-        """Words that came in pieces are one part of a request."""
+    def _append_part(self, number: int, part: Block) -> None:
+        """Add a part that isn't a call; pieces of one text become one part."""
         if part == {"text": ""}:
             return
         before = self._blocks_by_number.get(number - 1)
         plain = set(part) <= {"text", "thought"} and "text" in part
         if before is not None and plain and set(before) == set(part) and before.get("thought") == part.get("thought"):
-            self._pieces.setdefault(number - 1, []).append(text_in(part, "text"))
+            self._text_pieces.setdefault(number - 1, []).append(get_text(part, "text"))
         else:
             self._blocks_by_number[number] = part
 
-    def _blocks(self) -> list[Block]:
-        return [self._whole(number, part) for number, part in sorted(self._blocks_by_number.items())]
+    def _build_blocks(self) -> list[Block]:
+        return [self._complete_part(number, part) for number, part in sorted(self._blocks_by_number.items())]
 
-    def whole(self, before: Block) -> Block:
-        content: Block = {"role": "model", "parts": [*self._blocks()]}
+    def build_body(self, before: Block) -> Block:
+        content: Block = {"role": "model", "parts": [*self._build_blocks()]}
         candidate: Block = {"index": 0, "content": content, "finishReason": self._stop or "STOP"}
         return {**before, "candidates": [candidate], "usageMetadata": self._usage}
 
-    def _whole(self, number: int, part: Block) -> Block:
-        more = self._pieces.get(number)
-        return {**part, "text": text_in(part, "text") + "".join(more)} if more else part
+    def _complete_part(self, number: int, part: Block) -> Block:
+        more = self._text_pieces.get(number)
+        return {**part, "text": get_text(part, "text") + "".join(more)} if more else part
 
 
-def said(answer: Json) -> list[Block]:
-    return [part for _, part in entries(at(answer, "candidates", 0, "content", "parts"))]
+def build_listener(tool_names: frozenset[str]) -> GeminiListener:
+    return GeminiListener(tool_names)
 
 
-def calls(answer: Json) -> bool:
-    return at(answer, "candidates", 0, "finishReason") in (None, "STOP")
+def list_blocks(answer: Json) -> list[Block]:
+    return [part for _, part in enumerate_objects(get_at(answer, "candidates", 0, "content", "parts"))]
 
 
-def whole(answers: Sequence[Block], names: frozenset[str]) -> Block:
-    """All legs as one answer, without our calls."""
-    seen: list[Json] = [part for answer in answers for part in _visible(said(answer), names)]
-    candidate = mapping(at(answers[-1], "candidates", 0))
-    content = {**mapping(candidate.get("content")), "parts": seen}
-    usage = _merged([mapping(answer.get("usageMetadata")) for answer in answers])
+def stopped_for_calls(answer: Json) -> bool:
+    return get_at(answer, "candidates", 0, "finishReason") in (None, "STOP")
+
+
+def join_answers(answers: Sequence[Block], tool_names: frozenset[str]) -> Block:
+    """Return all legs as one answer, without our calls."""
+    visible: list[Json] = [part for answer in answers for part in _list_visible(list_blocks(answer), tool_names)]
+    candidate = as_object(get_at(answers[-1], "candidates", 0))
+    content = {**as_object(candidate.get("content")), "parts": visible}
+    usage = _add_usages([as_object(answer.get("usageMetadata")) for answer in answers])
     first = {key: answers[0][key] for key in ("responseId",) if key in answers[0]}
     return {**answers[-1], **first, "candidates": [{**candidate, "content": content}], "usageMetadata": usage}
 
 
-def _visible(parts: Sequence[Block], names: frozenset[str]) -> Iterator[Block]:
-    """The client's first call gets the signature that ours has, if it has none."""
+def _list_visible(parts: Sequence[Block], tool_names: frozenset[str]) -> Iterator[Block]:
+    """Yield the parts without our calls. The client's first call is lent our call's signature, if it has none."""
     signature: Json = None
     for part in parts:
-        call = under(part, CALL)
-        if text_in(call, "name") in names:
-            signature = signature or under(part, _SIGNATURE)
+        call = get_field(part, CALL)
+        if get_text(call, "name") in tool_names:
+            signature = signature or get_field(part, _SIGNATURE)
         elif call is None:
             yield part
         else:
-            lend = signature is not None and under(part, _SIGNATURE) is None
+            lend = signature is not None and get_field(part, _SIGNATURE) is None
             yield {**part, "thoughtSignature": signature} if lend else part
             signature = None
 
 
-def _merged(usages: Sequence[Block]) -> Block:
-    return summed(usages, _OUTPUT, "totalTokenCount", "promptTokenCount")
+def _add_usages(usages: Sequence[Block]) -> Block:
+    return add_usages(usages, _OUTPUT_KEYS, "totalTokenCount", "promptTokenCount")

@@ -1,7 +1,15 @@
-"""An answer in legs: what a model said until it called a tool of ours, our result, what it said then, and so on.
+"""The values of the tool loop: legs of an answer, what is stored of them, and how an answer is recognized.
 
-The client sees one answer without our calls. What it sends back of that is cut again where they stood, and they are
-put back in: nothing is guessed, and where a word differs nothing is changed.
+An answer comes in *legs*. The model speaks until it calls one of our tools; with our result it is asked for the next
+leg, and so on. The client sees one answer without our calls. It sends that back in its next request, where
+`restoration` splits it into legs again and puts our calls back in.
+
+A wire translates each block of an answer into a `BlockContent`, which is all that this package needs to know about it.
+Clients may change an answer in small ways before they send it back, and the values here are built to survive that:
+
+- blanks are trimmed: positions count the other letters, and fingerprints ignore blanks;
+- reasoning and unknown blocks are dropped, all or none: they are counted apart, and `StoredLeg.without` ignores them;
+- arguments are parsed and written again: they are compared in a canonical form.
 """
 
 from __future__ import annotations
@@ -13,36 +21,33 @@ from re import compile as pattern
 import orjson
 from blake3 import blake3
 
-from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.profile import WireName
-from sightline.model.scene import Json
+from sightline.model.scene import Edit, Insert, Json, Replace
+from sightline.wire.json_tree import Block
 
-Block = dict[str, Json]
-
-_is_strong = pattern(r"(?=.*\d)[A-Za-z0-9]{12,}\Z").search
-"""An id that nobody gives twice: others, such as the name of a tool with a number, come in every conversation."""
+# What a block contains
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextContent:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """A call, of the client's or of ours."""
+class CallContent:
+    """A call of one of the client's tools, or of Sightline's."""
 
     id: str
     name: str
-    arguments: str  # JSON, sorted
+    arguments: str  # canonical JSON
 
     @property
-    def line(self) -> str:
+    def signature(self) -> str:
         return f"{self.id} {self.name} {self.arguments}"
 
     @property
-    def given(self) -> Json:
-        """The arguments; what is no JSON, as it is."""
+    def parsed_arguments(self) -> Json:
+        """The arguments, or their text if they aren't JSON."""
         try:
             found: Json = orjson.loads(self.arguments)
         except orjson.JSONDecodeError:
@@ -51,235 +56,282 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
-    """What clients keep or drop, all of it."""
+class ReasoningContent:
+    """Reasoning, of which a client keeps all or nothing."""
 
-    text: str = ""  # where a wire holds all thoughts of an answer as one text
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """Whatever else stands in an answer, and has its place there."""
+    text: str = ""  # for wires that have all reasoning of an answer as one text
 
 
 @dataclass(frozen=True, slots=True)
-class Loose:
-    """What may be there or not, and anywhere."""
+class OtherContent:
+    """Anything else that has its place in an answer."""
 
 
-Atom = Words | Called | Thought | Other | Loose
-Reads = Callable[[Block], Atom]
-OTHER, LOOSE = Other(), Loose()
+@dataclass(frozen=True, slots=True)
+class OptionalContent:
+    """A block that may be there or not, at any place."""
 
 
-def mapping(value: Json | Mapping[str, Json]) -> Block:
-    """An object, for whoever cannot be sure that there is one."""
+BlockContent = TextContent | CallContent | ReasoningContent | OtherContent | OptionalContent
+ClassifyBlock = Callable[[Block], BlockContent]
+OTHER, OPTIONAL = OtherContent(), OptionalContent()
+
+
+def as_object(value: Json | Mapping[str, Json]) -> Block:
+    """Return a copy of an object; an empty one for any other value."""
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def arguments(value: Json) -> str:
-    """Arguments in the one form that all ways of writing them share."""
+def canonicalize_arguments(value: Json) -> str:
+    """Return arguments in the one form that all ways of writing them share."""
     if isinstance(value, str):
         try:
             value = orjson.loads(value or "{}")
         except orjson.JSONDecodeError:
             return str(value)
     try:
-        return orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS).decode()
+        return orjson.dumps(_unify_numbers(value), option=orjson.OPT_SORT_KEYS).decode()
     except (TypeError, RecursionError):
         return repr(value)
 
 
-def _whole(value: Json) -> Json:
-    """Some programs know no difference between 1.0 and 1."""
+def _unify_numbers(value: Json) -> Json:
+    """Return a value with 1 for 1.0: some languages don't distinguish them."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, dict):
-        return {key: _whole(each) for key, each in value.items()}
-    return [_whole(each) for each in value] if isinstance(value, list) else value
+        return {key: _unify_numbers(each) for key, each in value.items()}
+    return [_unify_numbers(each) for each in value] if isinstance(value, list) else value
+
+
+def remove_blanks(text: str) -> str:
+    """Return a text without its blanks, which clients may change."""
+    return "".join(text.split())
+
+
+# Legs
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where in its leg a call of ours stands: behind so much of what the client sees."""
+class CallPosition:
+    """Where in its leg one of our calls is: after how much of what the client sees."""
 
-    letters: int = 0  # without blanks, which some clients trim
-    raw: int = 0  # with them
+    letters: int = 0  # without blanks
+    characters: int = 0  # with blanks
     calls: int = 0
-    thoughts: int = 0
-    others: int = 0
+    reasoning_blocks: int = 0
+    other_blocks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A call of ours."""
+class OwnCall:
+    """A call of one of our tools."""
 
-    call: Called
+    call: CallContent
     block: Block
-    place: Place
+    position: CallPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    said: tuple[Block, ...]  # all of it, as a request carries it
-    asks: tuple[Ask, ...]
-    text: str  # what the client sees of it: the words …
-    calls: tuple[Called, ...]  # … the calls …
-    thoughts: int = 0  # … and as many thoughts and other things
-    others: int = 0
-    thinking: str = ""
+    blocks: tuple[Block, ...]  # all of it, as a request contains it
+    own_calls: tuple[OwnCall, ...]
+    # What the client sees of it:
+    text: str
+    client_calls: tuple[CallContent, ...]
+    reasoning_blocks: int = 0
+    other_blocks: int = 0
+    reasoning_text: str = ""
 
 
-def leg(said: Sequence[Block], reads: Reads, names: frozenset[str]) -> Leg:
-    asks: list[Ask] = []
-    calls: list[Called] = []
+def build_leg(blocks: Sequence[Block], classify_block: ClassifyBlock, tool_names: frozenset[str]) -> Leg:
+    """Return the leg that consists of these blocks; `tool_names` are those of our tools."""
+    own_calls: list[OwnCall] = []
+    calls: list[CallContent] = []
     texts: list[str] = []
-    thoughts: list[str] = []
-    others = letters = raw = 0
-    for block in said:
-        match reads(block):
-            case Words(text=text):
+    reasoning: list[str] = []
+    others = letters = characters = 0
+    for block in blocks:
+        match classify_block(block):
+            case TextContent(text=text):
                 texts.append(text)
-                letters += len(bare(text))
-                raw += len(text)
-            case Called(name=name) as call if name in names:
-                asks.append(Ask(call, block, Place(letters, raw, len(calls), len(thoughts), others)))
-            case Called() as call:
+                letters += len(remove_blanks(text))
+                characters += len(text)
+            case CallContent(name=name) as call if name in tool_names:
+                position = CallPosition(letters, characters, len(calls), len(reasoning), others)
+                own_calls.append(OwnCall(call, block, position))
+            case CallContent() as call:
                 calls.append(call)
-            case Thought(text=text):
-                thoughts.append(text)
-            case Other():
+            case ReasoningContent(text=text):
+                reasoning.append(text)
+            case OtherContent():
                 others += 1
-            case Loose():
+            case OptionalContent():
                 pass
-    return Leg(tuple(said), tuple(asks), "".join(texts), tuple(calls), len(thoughts), others, "".join(thoughts))
-
-
-def bare(text: str) -> str:
-    """A text without its blanks, which clients may change."""
-    return "".join(text.split())
+    return Leg(
+        tuple(blocks), tuple(own_calls), "".join(texts), tuple(calls), len(reasoning), others, "".join(reasoning)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """What is kept of a leg, beside what the client itself will send back."""
+class StoredLeg:
+    """What the record keeps of a leg: enough to restore it from what the client sends back."""
 
     text: str
-    calls: tuple[str, ...]
-    asks: tuple[tuple[Block, Place], ...]
-    results: tuple[Block, ...] = ()  # of the calls in their order, as a request carries them; of the last: kept apart
-    thoughts: int = 0
-    others: int = 0
-    thinking: str = ""
+    client_calls: tuple[str, ...]  # their signatures
+    own_calls: tuple[tuple[Block, CallPosition], ...]
+    results: tuple[Block, ...] = ()  # of our calls, as a request contains them; those of the last leg are kept apart
+    reasoning_blocks: int = 0
+    other_blocks: int = 0
+    reasoning_text: str = ""
 
     def as_json(self) -> dict[str, Json]:
         return {
             "text": self.text,
-            "calls": [*self.calls],
-            "asks": [[block, *astuple(place)] for block, place in self.asks],
+            "calls": [*self.client_calls],
+            "asks": [[block, *astuple(position)] for block, position in self.own_calls],
             "results": [*self.results],
-            "counts": [self.thoughts, self.others],
-            "thinking": self.thinking,
+            "counts": [self.reasoning_blocks, self.other_blocks],
+            "thinking": self.reasoning_text,
         }
 
     @staticmethod
-    def of(leg: Leg, results: Sequence[Block] = ()) -> Past:
-        asks = tuple((ask.block, ask.place) for ask in leg.asks)
-        lines = tuple(call.line for call in leg.calls)
-        return Past(leg.text, lines, asks, tuple(results), leg.thoughts, leg.others, leg.thinking)
+    def from_leg(leg: Leg, results: Sequence[Block] = ()) -> StoredLeg:
+        return StoredLeg(
+            leg.text,
+            tuple(call.signature for call in leg.client_calls),
+            tuple((own.block, own.position) for own in leg.own_calls),
+            tuple(results),
+            leg.reasoning_blocks,
+            leg.other_blocks,
+            leg.reasoning_text,
+        )
 
     @staticmethod
-    def read(value: Json) -> Past:
-        """As it was written by us."""
+    def parse(value: Json) -> StoredLeg:
+        """Read what `as_json` has written."""
         match value:
             case {
                 "text": str(text),
                 "calls": list(calls),
-                "asks": list(asks),
+                "asks": list(own_calls),
                 "results": list(results),
-                "counts": [int(thoughts), int(others)],
-                "thinking": str(thinking),
+                "counts": [int(reasoning), int(others)],
+                "thinking": str(reasoning_text),
             }:
-                made = tuple(each for each in results if isinstance(each, dict))
-                lines = tuple(str(call) for call in calls)
-                return Past(text, lines, tuple(map(_ask, asks)), made, thoughts, others, thinking)
+                objects = tuple(each for each in results if isinstance(each, dict))
+                signatures = tuple(str(call) for call in calls)
+                parsed = tuple(map(_parse_own_call, own_calls))
+                return StoredLeg(text, signatures, parsed, objects, reasoning, others, reasoning_text)
         raise ValueError(value)
 
-    def without(self, *, thoughts: bool, others: bool) -> Past:
-        """For a client that has dropped what it calls thoughts, or other things, all of them."""
+    def without(self, *, reasoning: bool, others: bool) -> StoredLeg:
+        """Return the leg for a client that has dropped all reasoning, or all other blocks."""
 
-        def left(place: Place) -> Place:
-            return replace(place, thoughts=0 if thoughts else place.thoughts, others=0 if others else place.others)
+        def move(position: CallPosition) -> CallPosition:
+            return replace(
+                position,
+                reasoning_blocks=0 if reasoning else position.reasoning_blocks,
+                other_blocks=0 if others else position.other_blocks,
+            )
 
         return replace(
             self,
-            asks=tuple((block, left(place)) for block, place in self.asks),
-            thoughts=0 if thoughts else self.thoughts,
-            others=0 if others else self.others,
+            own_calls=tuple((block, move(position)) for block, position in self.own_calls),
+            reasoning_blocks=0 if reasoning else self.reasoning_blocks,
+            other_blocks=0 if others else self.other_blocks,
         )
 
 
-def _ask(value: Json) -> tuple[Block, Place]:
+def _parse_own_call(value: Json) -> tuple[Block, CallPosition]:
     match value:
-        case [dict() as block, int(letters), int(raw), int(calls), int(thoughts), int(others)]:
-            return block, Place(letters, raw, calls, thoughts, others)
+        case [dict() as block, int(letters), int(characters), int(calls), int(reasoning), int(others)]:
+            return block, CallPosition(letters, characters, calls, reasoning, others)
     raise ValueError(value)
 
 
+# Recognizing an answer
+
+_is_unique_id = pattern(r"(?=.*\d)[A-Za-z0-9]{12,}\Z").search
+"""Matches ids that are given only once. Others, such as a tool's name with a number, recur in every conversation."""
+
+
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """By what an answer is known again: what the client can send back of it."""
+class Fingerprint:
+    """By what an answer is recognized: everything that a client sends back unchanged."""
 
     key: str
-    visible: str  # all of it; a call without an id that is its own counts only behind the same conversation
-    alone: bool  # the key says enough: it holds an id that nobody gives twice
+    visible: str  # a hash of the text and the calls
+    is_unique: bool  # the key contains a unique id; else the answer is recognized only in the same conversation
 
 
-def sign(text: str, calls: Sequence[str]) -> Sign:
-    """Of the words that a client sees, and of its calls."""
-    visible = blake3(orjson.dumps([bare(text).encode("utf-8", "surrogatepass").hex(), *calls])).hexdigest()
-    own = next((name for line in calls if _is_strong(name := line.partition(" ")[0])), None)
-    return Sign(f"call {own}" if own else f"said {visible}", visible, own is not None)
+def build_fingerprint(text: str, calls: Sequence[str]) -> Fingerprint:
+    """Return the fingerprint of an answer with this text and the client's calls with these signatures."""
+    visible = blake3(orjson.dumps([remove_blanks(text).encode("utf-8", "surrogatepass").hex(), *calls])).hexdigest()
+    unique_id = next((name for call in calls if _is_unique_id(name := call.partition(" ")[0])), None)
+    return Fingerprint(f"call {unique_id}" if unique_id else f"said {visible}", visible, unique_id is not None)
 
 
-def known_by(pasts: Sequence[Past]) -> Sign:
-    return sign("".join(past.text for past in pasts), [line for past in pasts for line in past.calls])
+def fingerprint_legs(legs: Sequence[StoredLeg]) -> Fingerprint:
+    return build_fingerprint("".join(leg.text for leg in legs), [call for leg in legs for call in leg.client_calls])
 
 
-def seen(blocks: Sequence[Block], reads: Reads) -> Sign:
-    """By what an answer is known again, out of the blocks that a client sends back."""
-    atoms = [reads(block) for block in blocks]
-    text = "".join(atom.text for atom in atoms if isinstance(atom, Words))
-    return sign(text, [atom.line for atom in atoms if isinstance(atom, Called)])
+def fingerprint_blocks(blocks: Sequence[Block], classify_block: ClassifyBlock) -> Fingerprint:
+    """Return the fingerprint of an answer that a client sends back."""
+    contents = [classify_block(block) for block in blocks]
+    text = "".join(content.text for content in contents if isinstance(content, TextContent))
+    return build_fingerprint(text, [content.signature for content in contents if isinstance(content, CallContent)])
 
 
-def summed(usages: Sequence[Block], output: Sequence[str], total: str = "", given: str = "") -> Block:
-    """What an answer has used: the input of its last leg, by which clients know how full they are; all the output."""
-    whole: Block = {}
-    for usage in usages:
-        whole |= usage
-    for key in output:
-        figures = [usage[key] for usage in usages if key in usage]
+@dataclass(frozen=True, slots=True)
+class AnswerRun:
+    """Items of a conversation that may be one answer of the assistant, and the blocks in them."""
+
+    start: int
+    end: int
+    blocks: list[Block]
+    owners: list[int]  # for each block the index of its item
+
+    def get_blocks(self, owner: int) -> list[Block]:
+        return [block for block, index in zip(self.blocks, self.owners, strict=True) if index == owner]
+
+
+# Usage
+
+
+def add_usages(usages: Sequence[Block], output_keys: Sequence[str], total_key: str = "", input_key: str = "") -> Block:
+    """Return the usage of an answer: the output of all legs, and the input of the last one.
+
+    The input isn't added up: clients read from it how full the context is.
+    """
+    usage: Block = {}
+    for one in usages:
+        usage |= one
+    for key in output_keys:
+        figures = [one[key] for one in usages if key in one]
         if figures:
-            whole[key] = _sum(figures)
-    if total and total in whole:
-        whole[total] = _sum(
-            [whole.get(given), *(whole.get(key) for key in output if not isinstance(whole.get(key), dict))]
-        )
-    return whole
+            usage[key] = _add_figures(figures)
+    if total_key and total_key in usage:
+        outputs = (usage.get(key) for key in output_keys if not isinstance(usage.get(key), dict))
+        usage[total_key] = _add_figures([usage.get(input_key), *outputs])
+    return usage
 
 
-def _sum(figures: Sequence[Json]) -> Json:
-    if any(isinstance(each, dict) for each in figures):
-        held = [each for each in figures if isinstance(each, dict)]
-        return {key: _sum([each.get(key) for each in held]) for key in dict.fromkeys(k for each in held for k in each)}
+def _add_figures(figures: Sequence[Json]) -> Json:
+    objects = [each for each in figures if isinstance(each, dict)]
+    if objects:
+        keys = dict.fromkeys(key for each in objects for key in each)
+        return {key: _add_figures([each.get(key) for each in objects]) for key in keys}
     numbers = [each for each in figures if isinstance(each, int | float) and not isinstance(each, bool)]
     return sum(numbers) if numbers else (figures[-1] if figures else None)
 
 
+# Our tools
+
+
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A tool of ours."""
+class OwnTool:
+    """A tool that Sightline offers and runs itself."""
 
     name: str
     description: str
@@ -287,37 +339,22 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What a call of ours brought."""
-
+class OwnResult:
     text: str
-    images: tuple[tuple[str, str], ...] = ()  # the type and the base64 of each
+    images: tuple[tuple[str, str], ...] = ()  # the media type and the base64 of each
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What an assistant said in one answer: items of a conversation, and what they hold."""
-
-    start: int
-    end: int
-    blocks: list[Block]
-    owners: list[int]  # of each block: the item that it stands in
-
-    def held(self, owner: int) -> list[Block]:
-        return [block for block, one in zip(self.blocks, self.owners, strict=True) if one == owner]
-
-
-def no_choice(wire: WireName, tree: Json) -> Edit:
-    """The last leg of an answer is one that answers."""
-    body = mapping(tree if isinstance(tree, dict) else None)
+def forbid_calls(wire: WireName, tree: Json) -> Edit:
+    """Return the edit that forbids calls, so that the last leg ends the answer."""
+    body = as_object(tree if isinstance(tree, dict) else None)
     if wire == "gemini":
         key = "tool_config" if "tool_config" in body else "toolConfig"
-        config = mapping(body.get(key))
+        config = as_object(body.get(key))
         inner = "function_calling_config" if "function_calling_config" in config else "functionCallingConfig"
-        return _set(body, key, {**config, inner: {"mode": "NONE"}})
-    return _set(body, "tool_choice", {"type": "none"} if wire == "anthropic" else "none")
+        return _set_member(body, key, {**config, inner: {"mode": "NONE"}})
+    return _set_member(body, "tool_choice", {"type": "none"} if wire == "anthropic" else "none")
 
 
-def _set(body: dict[str, Json], key: str, value: Json) -> Edit:
+def _set_member(body: Block, key: str, value: Json) -> Edit:
     return (Replace if key in body else Insert)((key,), value)

@@ -1,6 +1,7 @@
-"""Calls of ours on the Chat Completions wire.
+"""The tool loop on the Chat Completions wire.
 
-An answer is one message here, in which all words stand together; its blocks are ours: a thought, words, calls.
+An answer is one message here, with all text in one field. To treat it like the other wires, `_split_message` makes
+blocks of it: `{"reasoning_content": …}`, `{"content": …}`, each call, and `{"more": …}` for fields that aren't known.
 """
 
 from __future__ import annotations
@@ -9,223 +10,256 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from sightline.model.edit import Edit, Insert, Replace
-from sightline.model.scene import Json
-from sightline.wire.shape import at, entries, items, text_in, value_in
+from sightline.model.scene import Edit, Insert, Json, Replace
+from sightline.wire.json_tree import Block, enumerate_objects, get_at, get_list, get_text, get_value
 from sightline.wire.sse import write_event
 from sightline.wire.tool_loop.leg import (
     OTHER,
-    Atom,
-    Block,
-    Called,
+    AnswerRun,
+    BlockContent,
+    CallContent,
     Leg,
-    Offer,
-    Past,
-    Result,
-    Run,
-    Thought,
-    Words,
-    arguments,
-    known_by,
-    mapping,
-    seen,
-    summed,
+    OwnResult,
+    OwnTool,
+    ReasoningContent,
+    StoredLeg,
+    TextContent,
+    add_usages,
+    as_object,
+    canonicalize_arguments,
+    fingerprint_blocks,
+    fingerprint_legs,
 )
-from sightline.wire.tool_loop.listener import StreamListener
-from sightline.wire.tool_loop.weaving import in_order, laid, spoken
-from sightline.wire.tool_loop.weaving import woven as cut
+from sightline.wire.tool_loop.restoration import find_runs, lay_out_legs, pair_results, restore_legs
+from sightline.wire.tool_loop.stream_listener import StreamListener
 
-ITEMS = "messages"
-_OUTPUT = ("completion_tokens", "completion_tokens_details")
-_THOUGHTS = ("reasoning_content", "reasoning")  # words that clients send back, or do not
-_MORE = "more"  # the block of what else stands in a message, such as reasoning_details
-_CUT = ("length", "content_filter")  # ends in which nobody is called
-_KEPT = ("role", "content", "tool_calls", *_THOUGHTS)
+MESSAGES_KEY = "messages"
+_OUTPUT_KEYS = ("completion_tokens", "completion_tokens_details")
+_REASONING_KEYS = ("reasoning_content", "reasoning")  # clients may send these back or not
+_EXTRA = "more"  # the block of all other fields of a message, such as reasoning_details
+_CUT_REASONS = ("length", "content_filter")  # stop reasons after which no call is answered
+_KNOWN_KEYS = ("role", "content", "tool_calls", *_REASONING_KEYS)
 
 
-def reads(block: Block) -> Atom:
+def classify_block(block: Block) -> BlockContent:
     if "content" in block:
-        return Words(text_in(block, "content"))
+        return TextContent(get_text(block, "content"))
     if isinstance(function := block.get("function"), dict):
-        return Called(text_in(block, "id"), text_in(function, "name"), arguments(function.get("arguments")))
-    return next((Thought(text_in(block, key)) for key in _THOUGHTS if key in block), OTHER)
+        return CallContent(
+            get_text(block, "id"), get_text(function, "name"), canonicalize_arguments(function.get("arguments"))
+        )
+    return next((ReasoningContent(get_text(block, key)) for key in _REASONING_KEYS if key in block), OTHER)
 
 
-def has_room(tree: Json) -> bool:
-    tools, messages = value_in(tree, "tools"), items(tree, ITEMS)
-    asked = bool(messages) and value_in(messages[-1], "role") != "assistant"
-    once = value_in(tree, "n") in (None, 1)
-    return bool(tools) and isinstance(tools, list) and asked and once
+def can_offer_tools(tree: Json) -> bool:
+    tools, messages = get_value(tree, "tools"), get_list(tree, MESSAGES_KEY)
+    expects_answer = bool(messages) and get_value(messages[-1], "role") != "assistant"
+    is_single = get_value(tree, "n") in (None, 1)
+    return bool(tools) and isinstance(tools, list) and expects_answer and is_single
 
 
-def is_free(tree: Json) -> bool:
-    return value_in(tree, "tool_choice") in (None, "auto")
+def has_free_choice(tree: Json) -> bool:
+    return get_value(tree, "tool_choice") in (None, "auto")
 
 
-def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:
-    place = ("tools", len(items(tree, "tools")))
-    return [Insert(place, {"type": "function", "function": _function(one)}) for one in offered]
+def is_stored(tree: Json) -> bool:
+    return False  # every request has the whole conversation in it
 
 
-def _function(one: Offer) -> Block:
-    return {"name": one.name, "description": one.description, "parameters": one.schema}
+def add_tools(tree: Json, tools: Sequence[OwnTool]) -> list[Edit]:
+    place = ("tools", len(get_list(tree, "tools")))
+    return [Insert(place, {"type": "function", "function": _build_function(one)}) for one in tools]
 
 
-def result(call: Called, got: Result) -> Block:
-    parts: list[Json] = [{"type": "text", "text": got.text}]
-    for mime, data in got.images:
+def _build_function(tool: OwnTool) -> Block:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+
+
+def build_result(call: CallContent, result: OwnResult) -> Block:
+    parts: list[Json] = [{"type": "text", "text": result.text}]
+    for mime, data in result.images:
         parts.append({"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}})
-    return {"role": "tool", "tool_call_id": call.id, "content": parts if got.images else got.text}
+    return {"role": "tool", "tool_call_id": call.id, "content": parts if result.images else result.text}
 
 
-def grown(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
-    place = (ITEMS, len(items(tree, ITEMS)))
+def append_legs(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
+    place = (MESSAGES_KEY, len(get_list(tree, MESSAGES_KEY)))
     return [
-        Insert(place, each) for leg, results in legs for each in (_message({"role": "assistant"}, leg.said), *results)
+        Insert(place, each)
+        for leg, results in legs
+        for each in (_build_message({"role": "assistant"}, leg.blocks), *results)
     ]
 
 
-def _message(base: Block, blocks: Sequence[Block]) -> Block:
-    """One message of these; what else the client has in it stays."""
-    made: Block = {key: value for key, value in base.items() if key not in _KEPT or key == "role"}
-    text = "".join(text_in(block, "content") for block in blocks if "content" in block)
-    made["content"] = text or None
+def _build_message(base: Block, blocks: Sequence[Block]) -> Block:
+    """Return a message of these blocks; other fields of `base` stay."""
+    message: Block = {key: value for key, value in base.items() if key not in _KNOWN_KEYS or key == "role"}
+    text = "".join(get_text(block, "content") for block in blocks if "content" in block)
+    message["content"] = text or None
     for block in blocks:
-        made |= {key: block[key] for key in _THOUGHTS if key in block}
-        made |= mapping(block.get(_MORE))
+        message |= {key: block[key] for key in _REASONING_KEYS if key in block}
+        message |= as_object(block.get(_EXTRA))
     calls: list[Json] = [block for block in blocks if "function" in block]
-    return {**made, "tool_calls": calls} if calls else made
+    return {**message, "tool_calls": calls} if calls else message
 
 
-def runs(tree: Json) -> list[Run]:
-    return spoken(
+def find_answers(tree: Json) -> list[AnswerRun]:
+    return find_runs(
         [
-            _parts(message) if isinstance(message, dict) and message.get("role") == "assistant" else None
-            for message in items(tree, ITEMS)
+            _split_message(message) if isinstance(message, dict) and message.get("role") == "assistant" else None
+            for message in get_list(tree, MESSAGES_KEY)
         ]
     )
 
 
-def _more(message: Block) -> list[Block]:
-    """What a message says that nobody here knows, as it came."""
-    more: Block = {key: each for key, each in message.items() if key not in _KEPT and each is not None}
-    return [{_MORE: more}] if more else []
+def _list_extras(message: Block) -> list[Block]:
+    """Return a block of the fields of a message that aren't known here, if there are any."""
+    more: Block = {key: each for key, each in message.items() if key not in _KNOWN_KEYS and each is not None}
+    return [{_EXTRA: more}] if more else []
 
 
-def _parts(message: Block) -> list[Block]:
+def _split_message(message: Block) -> list[Block]:
     content = message.get("content")
-    texts = [content] if isinstance(content, str) else [text_in(part, "text") for _, part in entries(content)]
-    calls = [call for _, call in entries(message.get("tool_calls"))]
-    thoughts: list[Block] = [{key: message[key]} for key in _THOUGHTS if text_in(message, key)]
+    texts = (
+        [content] if isinstance(content, str) else [get_text(part, "text") for _, part in enumerate_objects(content)]
+    )
+    calls = [call for _, call in enumerate_objects(message.get("tool_calls"))]
+    reasoning: list[Block] = [{key: message[key]} for key in _REASONING_KEYS if get_text(message, key)]
     words: list[Block] = [{"content": "".join(texts)}] if any(texts) else []
-    return [*thoughts[:1], *words, *calls]
+    return [*reasoning[:1], *words, *calls]
 
 
-def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
-    """What an assistant said, again in as many messages as there were legs, with our results between and behind."""
-    if known_by(pasts) != seen(run.blocks, reads) or len(results) != len(pasts[-1].asks):
+def widen_answer(tree: Json, run: AnswerRun, stored: Sequence[StoredLeg]) -> AnswerRun | None:
+    return None  # results never come before the end of an answer
+
+
+def restore_answer(
+    tree: Json, run: AnswerRun, stored: Sequence[StoredLeg], results: Sequence[Block]
+) -> list[Edit] | None:
+    """Split an answer into a message per leg, with our results between and after them."""
+    last = stored[-1]
+    if len(results) != len(last.own_calls):
         return None
-    last = pasts[-1]
-    edits = _again(tree, run, pasts) if run.end - run.start == 1 else _apart(tree, run, pasts)
-    if edits is None or not last.asks:
+    if fingerprint_legs(stored) != fingerprint_blocks(run.blocks, classify_block):
+        return None
+    edits = _restore_one_message(tree, run, stored) if run.end - run.start == 1 else _restore_several(tree, run, stored)
+    if edits is None or not last.own_calls:
         return edits
-    theirs = [*takewhile(lambda each: value_in(each, "role") == "tool", items(tree, ITEMS)[run.end :])]
-    if not theirs:
+    client_results = [
+        *takewhile(lambda each: get_value(each, "role") == "tool", get_list(tree, MESSAGES_KEY)[run.end :])
+    ]
+    if not client_results:
         return None
-    behind = [Insert((ITEMS, run.end + min(before, len(theirs))), made) for before, made in in_order(last, results)]
-    return [*edits, *behind]
+    inserted = [
+        Insert((MESSAGES_KEY, run.end + min(before, len(client_results))), result)
+        for before, result in pair_results(last, results)
+    ]
+    return [*edits, *inserted]
 
 
-def _again(tree: Json, run: Run, pasts: Sequence[Past]) -> list[Edit]:
-    """One message, in which the words and thoughts of all legs stand together: each gets its own again."""
-    *inner, last = pasts
-    turns: list[Block] = []
-    thinks = _thinks(run.blocks, pasts)
-    for past in inner:
-        asked = [block for block, _ in past.asks]
-        turns += [_message({"role": "assistant"}, [*_spoken(past, thinks), *asked]), *past.results]
+def _restore_one_message(tree: Json, run: AnswerRun, stored: Sequence[StoredLeg]) -> list[Edit]:
+    """Restore an answer that comes back as one message: each leg gets its text and reasoning from the record."""
+    *inner, last = stored
+    messages: list[Block] = []
+    reasoning_key = _find_reasoning_key(run.blocks, stored)
+    for leg in inner:
+        own_calls = [block for block, _ in leg.own_calls]
+        messages += [
+            _build_message({"role": "assistant"}, [*_build_leg_blocks(leg, reasoning_key), *own_calls]),
+            *leg.results,
+        ]
     calls = [block for block in run.blocks if "function" in block]
-    for block, place in reversed(last.asks):
-        calls.insert(place.calls, block)
-    kept = [] if thinks else [block for block in run.blocks if isinstance(reads(block), Thought)]
-    whole = _message(mapping(at(tree, ITEMS, run.start)), [*kept, *_spoken(last, thinks), *calls])
-    first, *others = [*turns, whole]
-    return [Replace((ITEMS, run.start), first), *(Insert((ITEMS, run.end), each) for each in others)]
+    for block, position in reversed(last.own_calls):
+        calls.insert(position.calls, block)
+    kept = [] if reasoning_key else _list_reasoning(run.blocks)
+    old = as_object(get_at(tree, MESSAGES_KEY, run.start))
+    messages.append(_build_message(old, [*kept, *_build_leg_blocks(last, reasoning_key), *calls]))
+    first, *others = messages
+    return [Replace((MESSAGES_KEY, run.start), first), *(Insert((MESSAGES_KEY, run.end), each) for each in others)]
 
 
-def _apart(tree: Json, run: Run, pasts: Sequence[Past]) -> list[Edit] | None:
-    """Several messages, which stay apart: the words in one, say, and each call in another."""
-    thinks = _thinks(run.blocks, pasts)
-    pairs = [pair for pair in zip(run.blocks, run.owners, strict=True) if not isinstance(reads(pair[0]), Thought)]
-    spoke = replace(run, blocks=[block for block, _ in pairs], owners=[owner for _, owner in pairs])
-    legs = cut(spoke, [past.without(thoughts=True, others=True) for past in pasts], reads, _split)
+def _restore_several(tree: Json, run: AnswerRun, stored: Sequence[StoredLeg]) -> list[Edit] | None:
+    """Restore an answer that comes back as several messages, such as the text in one and each call in another."""
+    reasoning_key = _find_reasoning_key(run.blocks, stored)
+    pairs = [pair for pair in zip(run.blocks, run.owners, strict=True) if not _list_reasoning([pair[0]])]
+    answer_run = replace(run, blocks=[block for block, _ in pairs], owners=[owner for _, owner in pairs])
+    legs = restore_legs(
+        answer_run, [leg.without(reasoning=True, others=True) for leg in stored], classify_block, _split_text
+    )
     if legs is None:
         return None
 
-    def made(owner: int | None, said: list[Block], last: bool) -> Block:
+    def build_message(owner: int | None, blocks: list[Block], last: bool) -> Block:
         if owner is None or not last:
-            return _message({"role": "assistant"}, said)
-        kept = [] if thinks else [block for block in run.held(owner) if isinstance(reads(block), Thought)]
-        return _message(mapping(at(tree, ITEMS, owner)), [*kept, *said])
+            return _build_message({"role": "assistant"}, blocks)
+        kept = [] if reasoning_key else _list_reasoning(run.get_blocks(owner))
+        return _build_message(as_object(get_at(tree, MESSAGES_KEY, owner)), [*kept, *blocks])
 
-    for leg, past in zip(legs, pasts, strict=True):
-        leg[:0] = [(block, None) for block in _thought(past, thinks)]
-    return laid(ITEMS, run if thinks else spoke, legs, [past.results for past in pasts[:-1]], made)
-
-
-def _split(block: Block, letters: int) -> tuple[Block, Block]:
-    text = text_in(block, "content")
-    return {"content": text[:letters]}, {"content": text[letters:]}
+    for placed, leg in zip(legs, stored, strict=True):
+        placed[:0] = [(block, None) for block in _build_reasoning(leg, reasoning_key)]
+    between = [leg.results for leg in stored[:-1]]
+    return lay_out_legs(MESSAGES_KEY, run if reasoning_key else answer_run, legs, between, build_message)
 
 
-def _thinks(blocks: Sequence[Block], pasts: Sequence[Past]) -> str:
-    """The key of the thoughts, where they stand together as they came: then each leg gets its own again."""
-    said = next((block for block in blocks if isinstance(reads(block), Thought)), None)
-    if said is None:
+def _list_reasoning(blocks: Sequence[Block]) -> list[Block]:
+    return [block for block in blocks if isinstance(classify_block(block), ReasoningContent)]
+
+
+def _split_text(block: Block, length: int) -> tuple[Block, Block]:
+    text = get_text(block, "content")
+    return {"content": text[:length]}, {"content": text[length:]}
+
+
+def _find_reasoning_key(blocks: Sequence[Block], stored: Sequence[StoredLeg]) -> str:
+    """Return the key of the reasoning, if it came back unchanged and each leg can get its own; else an empty text."""
+    reasoning = _list_reasoning(blocks)
+    if not reasoning:
         return ""
-    ((key, whole),) = said.items()
-    return key if whole == "".join(past.thinking for past in pasts) else ""
+    ((key, text),) = reasoning[0].items()
+    return key if text == "".join(leg.reasoning_text for leg in stored) else ""
 
 
-def _spoken(past: Past, thinks: str) -> list[Block]:
-    return [*_thought(past, thinks), {"content": past.text}]
+def _build_leg_blocks(stored: StoredLeg, reasoning_key: str) -> list[Block]:
+    return [*_build_reasoning(stored, reasoning_key), {"content": stored.text}]
 
 
-def _thought(past: Past, thinks: str) -> list[Block]:
-    return [{thinks: past.thinking}] if thinks and past.thinking else []
+def _build_reasoning(stored: StoredLeg, reasoning_key: str) -> list[Block]:
+    return [{reasoning_key: stored.reasoning_text}] if reasoning_key and stored.reasoning_text else []
 
 
-class Listener(StreamListener):
-    reads = staticmethod(reads)
-    beginnings = ("tool_calls",)
+class ChatListener(StreamListener):
+    classify_block = staticmethod(classify_block)
+    call_keys = ("tool_calls",)
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self._head: Block = {}  # what every chunk of the first leg says alike
-        self._introduced = False  # it was said who speaks
-        super().__init__(names)
+    def __init__(self, tool_names: frozenset[str]) -> None:
+        self._head: Block = {}  # the fields that all chunks of the first leg share
+        self._role_sent = False  # a chunk with the role was sent
+        super().__init__(tool_names)
 
     def _begin_leg(self) -> None:
         super()._begin_leg()
-        self._texts: dict[str, list[str]] = {}  # the words and thoughts of this leg
-        self._others: Block = {}  # … and what else was said in it
-        self._given: dict[int, list[str]] = {}  # the arguments of its calls
-        self._at: dict[int, int] = {}  # by the number that the upstream gives it: the call that grows
-        self._unnamed: dict[int, Block] = {}  # calls whose names have not come yet
-        self._numbers: dict[int, int] = {}
-        self._counted = False  # the client is told what was used in a chunk of its own
+        self._text_pieces: dict[str, list[str]] = {}  # of the text and the reasoning of this leg
+        self._extras: Block = {}  # other fields of its message
+        self._argument_pieces: dict[int, list[str]] = {}  # of the arguments of its calls
+        self._call_by_index: dict[
+            int, int
+        ] = {}  # by the index that the upstream gives it: the call that is being written
+        self._unnamed: dict[int, Block] = {}  # calls whose names haven't come yet
+        self._client_indexes: dict[int, int] = {}
+        self._owes_usage = False  # the usage has still to be sent, in a chunk of its own
 
     @property
     def _stopped_for_calls(self) -> bool:
-        return self._stop not in _CUT
+        return self._stop not in _CUT_REASONS
 
     def finish(self) -> bytes:
-        told = super().finish()
-        if self._counted and not self.goes_on:  # some end without a word
-            self.ending += self._usage_told()
-        return told
+        out = super().finish()
+        if self._owes_usage and not self.continues:  # some upstreams end without [DONE]
+            self.ending += self._write_usage()
+        return out
 
     def _end_stream(self, raw: bytes) -> bytes:
-        return self._end_with(self._usage_told() + raw)
+        return self._end_or_hold(self._write_usage() + raw)
 
     def _read(self, value: Block, raw: bytes) -> bytes:
         if value.get("error"):
@@ -233,162 +267,171 @@ class Listener(StreamListener):
             return raw
         if not self._head:
             self._head = {key: value[key] for key in ("id", "created", "model") if key in value}
-        self._usage |= mapping(value.get("usage"))
-        choice = next((each for _, each in entries(value.get("choices"))), None)
+        self._usage |= as_object(value.get("usage"))
+        choice = next((each for _, each in enumerate_objects(value.get("choices"))), None)
         if choice is None:
-            return self._beside(value, raw)
-        delta, stop = mapping(choice.get("delta")), choice.get("finish_reason")
-        kept = self._grown(delta)
+            return self._read_usage(value, raw)
+        delta, stop = as_object(choice.get("delta")), choice.get("finish_reason")
+        kept = self._read_delta(delta)
         if stop:
             self._stop = str(stop)
-        if stop and self.goes_on:  # some say their last words together with the end
-            return self._told(value, {**choice, "finish_reason": None}, kept, b"")
-        told = self._told(value, choice, kept, raw if kept == delta else b"")
-        if value.get("usage") and not told:  # LiteLLM counts beside a choice that says nothing
-            self._counted = True
-        return self._end_with(told) if stop else told
+        if stop and self.continues:  # some upstreams send the last text together with the stop reason
+            return self._write_chunk(value, {**choice, "finish_reason": None}, kept, b"")
+        out = self._write_chunk(value, choice, kept, raw if kept == delta else b"")
+        if value.get("usage") and not out:  # LiteLLM sends the usage beside an empty choice
+            self._owes_usage = True
+        return self._end_or_hold(out) if stop else out
 
-    def _beside(self, value: Block, raw: bytes) -> bytes:
-        """A chunk without a choice: what was used, or nothing of weight."""
+    def _read_usage(self, value: Block, raw: bytes) -> bytes:
+        """Read a chunk without a choice: the usage, or nothing important."""
         if not value.get("usage"):
             return b"" if self.earlier_legs else raw
         if not self.earlier_legs and not self.calls_ours:
             return raw
-        self._counted = True  # told with the last of it
+        self._owes_usage = True  # sent with the end of the answer
         return b""
 
-    def _usage_told(self) -> bytes:
-        """All that the legs have used, where the client asked for it."""
-        if not self._counted:
+    def _write_usage(self) -> bytes:
+        """Return the chunk with the usage of all legs, if it has still to be sent."""
+        if not self._owes_usage:
             return b""
-        self._counted = False
-        chunk: Block = {"object": "chat.completion.chunk", "choices": [], "usage": _merged(self._usages)}
+        self._owes_usage = False
+        chunk: Block = {"object": "chat.completion.chunk", "choices": [], "usage": _add_usages(self._all_usages)}
         return write_event("", {**self._head, **chunk})
 
-    def _told(self, value: Block, choice: Block, kept: Block, raw: bytes) -> bytes:
-        """The chunk without what is ours; nothing, if that was all of it."""
+    def _write_chunk(self, value: Block, choice: Block, kept: Block, raw: bytes) -> bytes:
+        """Return the chunk without our calls; nothing, if that was all of it."""
         if raw and not self.earlier_legs and not self._our_calls:
-            self._introduced = self._introduced or "role" in kept
+            self._role_sent = self._role_sent or "role" in kept
             return raw
         stop = choice.get("finish_reason")
         kept = {key: each for key, each in kept.items() if key != "role"}
-        if not self._introduced:
+        if not self._role_sent:
             kept = {"role": "assistant", **kept}
         if not stop and not {key: each for key, each in kept.items() if key != "role" and each not in (None, "")}:
             return b""
-        self._introduced = True
-        usage: Block = {"usage": _merged(self._usages)} if value.get("usage") and stop else {}
+        self._role_sent = True
+        usage: Block = {"usage": _add_usages(self._all_usages)} if value.get("usage") and stop else {}
         return write_event("", {**value, **self._head, "choices": [{**choice, "delta": kept}], **usage})
 
-    def _grown(self, delta: Block) -> Block:
-        """What of a delta is for the client; all of it is part of the leg."""
+    def _read_delta(self, delta: Block) -> Block:
+        """Add a delta to the leg; return what of it goes to the client."""
         for key, more in delta.items():
-            if key in ("content", *_THOUGHTS):
-                self._texts.setdefault(key, []).append(more if isinstance(more, str) else "")
-            elif key not in _KEPT and more is not None:
-                old = self._others.get(key)
-                self._others[key] = [*old, *more] if isinstance(old, list) and isinstance(more, list) else more
-        made = entries(delta.get("tool_calls"))
-        if not made:
+            if key in ("content", *_REASONING_KEYS):
+                self._text_pieces.setdefault(key, []).append(more if isinstance(more, str) else "")
+            elif key not in _KNOWN_KEYS and more is not None:
+                old = self._extras.get(key)
+                self._extras[key] = [*old, *more] if isinstance(old, list) and isinstance(more, list) else more
+        pieces = enumerate_objects(delta.get("tool_calls"))
+        if not pieces:
             return delta
-        theirs: list[Json] = [kept for _, call in made if (kept := self._call(call)) is not None]
+        kept_calls: list[Json] = [kept for _, call in pieces if (kept := self._read_call(call)) is not None]
         rest = {key: each for key, each in delta.items() if key != "tool_calls"}
-        return {**rest, "tool_calls": theirs} if theirs else rest
+        return {**rest, "tool_calls": kept_calls} if kept_calls else rest
 
-    def _call(self, call: Block) -> Block | None:
-        """A piece of a call, with the number that the client knows it by; None: it is ours, or nobody knows yet."""
-        number = self._number(call)
-        self._given.setdefault(number, []).append(text_in(call.get("function"), "arguments"))
-        made = self._blocks_by_number.setdefault(number, {"id": "", "type": "function"})
-        function = {**mapping(made.get("function")), **_named(mapping(call.get("function")))}
-        made |= {key: each for key, each in call.items() if key not in ("index", "function") and each}
-        made["function"] = function
-        if number not in self._numbers and number not in self._our_calls:
-            call = _joined(self._unnamed.pop(number, {}), call)
+    def _read_call(self, call: Block) -> Block | None:
+        """Add a piece of a call; return it with the client's index. None: it is ours, or that isn't known yet."""
+        number = self._number_call(call)
+        self._argument_pieces.setdefault(number, []).append(get_text(call.get("function"), "arguments"))
+        block = self._blocks_by_number.setdefault(number, {"id": "", "type": "function"})
+        function = {**as_object(block.get("function")), **_drop_arguments(as_object(call.get("function")))}
+        block |= {key: each for key, each in call.items() if key not in ("index", "function") and each}
+        block["function"] = function
+        if number not in self._client_indexes and number not in self._our_calls:
+            call = _join_pieces(self._unnamed.pop(number, {}), call)
             if not function.get("name"):
                 self._unnamed[number] = call
                 return None
-            self._decided(number, text_in(function, "name"))
-        return None if number in self._our_calls else {**call, "index": self._numbers[number]}
+            self._assign_call(number, get_text(function, "name"))
+        return None if number in self._our_calls else {**call, "index": self._client_indexes[number]}
 
-    def _number(self, call: Block) -> int:
-        """Of all calls of this leg; one with another id is another one, whatever its own number says."""
+    def _number_call(self, call: Block) -> int:
+        """Return the number of a call in this leg. One with another id is another call, even at the same index."""
         index = call.get("index")
         index = index if isinstance(index, int) else len(self._blocks_by_number)
-        at = self._at.get(index)
-        name = text_in(call, "id")
-        if at is None or (name and text_in(self._blocks_by_number.get(at), "id") not in ("", name)):
-            at = self._at[index] = len(self._blocks_by_number)
+        at = self._call_by_index.get(index)
+        name = get_text(call, "id")
+        if at is None or (name and get_text(self._blocks_by_number.get(at), "id") not in ("", name)):
+            at = self._call_by_index[index] = len(self._blocks_by_number)
         return at
 
-    def _decided(self, number: int, name: str) -> None:
-        """Note whose call it is, ours or the client's, now that its name is known."""
-        if name in self.names:
+    def _assign_call(self, number: int, name: str) -> None:
+        """Note whether a call is ours or the client's, now that its name is known."""
+        if name in self.tool_names:
             self._our_calls.add(number)
         else:
             self._calls_client = True
-            self._numbers[number] = len(self._numbers)
+            self._client_indexes[number] = len(self._client_indexes)
 
-    def _blocks(self) -> list[Block]:
-        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
-        thoughts: list[Block] = [{key: texts[key]} for key in _THOUGHTS if texts.get(key)]
+    def _build_blocks(self) -> list[Block]:
+        texts = {key: "".join(pieces) for key, pieces in self._text_pieces.items()}
+        thoughts: list[Block] = [{key: texts[key]} for key in _REASONING_KEYS if texts.get(key)]
         words: list[Block] = [{"content": texts["content"]}] if texts.get("content") else []
-        more: list[Block] = [{_MORE: self._others}] if self._others else []
-        return [*more, *thoughts[:1], *words, *(self._whole(number) for number in sorted(self._blocks_by_number))]
+        more: list[Block] = [{_EXTRA: self._extras}] if self._extras else []
+        return [
+            *more,
+            *thoughts[:1],
+            *words,
+            *(self._complete_call(number) for number in sorted(self._blocks_by_number)),
+        ]
 
-    def whole(self, before: Block) -> Block:
-        message = _message({"role": "assistant"}, self._blocks())
+    def build_body(self, before: Block) -> Block:
+        message = _build_message({"role": "assistant"}, self._build_blocks())
         choice: Block = {"index": 0, "message": message, "finish_reason": self._stop or "stop"}
         return {**before, "choices": [choice], "usage": self._usage}
 
-    def _whole(self, number: int) -> Block:
+    def _complete_call(self, number: int) -> Block:
         call = self._blocks_by_number[number]
-        given = "".join(self._given.get(number, ()))
-        return {**call, "function": {**mapping(call.get("function")), "arguments": given}}
+        given = "".join(self._argument_pieces.get(number, ()))
+        return {**call, "function": {**as_object(call.get("function")), "arguments": given}}
 
 
-def _named(function: Block) -> Block:
-    """What a piece says of a function beside its arguments; a name that comes again is the same one."""
+def _drop_arguments(function: Block) -> Block:
+    """Return the fields of a piece without arguments: the name isn't appended, some upstreams repeat it."""
     return {key: each for key, each in function.items() if key != "arguments" and each}
 
 
-def _joined(before: Block, call: Block) -> Block:
-    """Two pieces of one streamed call as one."""
+def _join_pieces(before: Block, call: Block) -> Block:
+    """Return two pieces of one streamed call as one."""
     if not before:
         return call
-    first, then = mapping(before.get("function")), mapping(call.get("function"))
-    given = text_in(first, "arguments") + text_in(then, "arguments")
-    return {**before, **_named(call), "function": {**first, **_named(then), "arguments": given}}
+    first, then = as_object(before.get("function")), as_object(call.get("function"))
+    given = get_text(first, "arguments") + get_text(then, "arguments")
+    return {**before, **_drop_arguments(call), "function": {**first, **_drop_arguments(then), "arguments": given}}
 
 
-def said(answer: Json) -> list[Block]:
-    message = at(answer, "choices", 0, "message")
-    return [*_more(message), *_parts(message)] if isinstance(message, dict) else []
+def build_listener(tool_names: frozenset[str]) -> ChatListener:
+    return ChatListener(tool_names)
 
 
-def calls(answer: Json) -> bool:
-    return at(answer, "choices", 0, "finish_reason") not in _CUT
+def list_blocks(answer: Json) -> list[Block]:
+    message = get_at(answer, "choices", 0, "message")
+    return [*_list_extras(message), *_split_message(message)] if isinstance(message, dict) else []
 
 
-def whole(answers: Sequence[Block], names: frozenset[str]) -> Block:
-    """All legs as one answer, without our calls."""
-    kept = [block for answer in answers for block in said(answer) if not _is_ours(block, names)]
-    message, choice = at(answers[-1], "choices", 0, "message"), mapping(at(answers[-1], "choices", 0))
-    thinking = "".join(atom.text for block in kept if isinstance(atom := reads(block), Thought))
-    key = next((key for block in kept for key in _THOUGHTS if key in block), "")
-    shown = [block for block in kept if not isinstance(reads(block), Thought)]
+def stopped_for_calls(answer: Json) -> bool:
+    return get_at(answer, "choices", 0, "finish_reason") not in _CUT_REASONS
+
+
+def join_answers(answers: Sequence[Block], tool_names: frozenset[str]) -> Block:
+    """Return all legs as one answer, without our calls."""
+    kept = [block for answer in answers for block in list_blocks(answer) if not _is_own_call(block, tool_names)]
+    message, choice = get_at(answers[-1], "choices", 0, "message"), as_object(get_at(answers[-1], "choices", 0))
+    thinking = "".join(content.text for block in kept if isinstance(content := classify_block(block), ReasoningContent))
+    key = next((key for block in kept for key in _REASONING_KEYS if key in block), "")
+    shown = [block for block in kept if not isinstance(classify_block(block), ReasoningContent)]
     thoughts: list[Block] = [{key: thinking}] if key else []
-    visible = _message(mapping(message), [*thoughts, *shown])
+    visible = _build_message(as_object(message), [*thoughts, *shown])
     head: Block = {each: answers[0][each] for each in ("id", "created") if each in answers[0]}
     usage: Block = {}
     if any("usage" in answer for answer in answers):
-        usage = {"usage": _merged([mapping(answer.get("usage")) for answer in answers])}
+        usage = {"usage": _add_usages([as_object(answer.get("usage")) for answer in answers])}
     return {**answers[-1], **head, "choices": [{**choice, "message": visible}], **usage}
 
 
-def _is_ours(block: Block, names: frozenset[str]) -> bool:
-    return text_in(block.get("function"), "name") in names
+def _is_own_call(block: Block, tool_names: frozenset[str]) -> bool:
+    return get_text(block.get("function"), "name") in tool_names
 
 
-def _merged(usages: Sequence[Block]) -> Block:
-    return summed(usages, _OUTPUT, "total_tokens", "prompt_tokens")
+def _add_usages(usages: Sequence[Block]) -> Block:
+    return add_usages(usages, _OUTPUT_KEYS, "total_tokens", "prompt_tokens")

@@ -1,21 +1,21 @@
-"""The tool loop: calls of Sightline's own tools, answered inside a conversation that the client doesn't see them in.
+"""The tool loop: calls of Sightline's own tools, run inside a response without the client seeing them.
 
-The theory. A model behind the proxy is offered a tool (`analyze_image`) beside the client's own. It answers in *legs*:
-it speaks until it calls our tool, the proxy runs the call and sends the request again with call and result behind it,
-and the model goes on. The client gets one response. What a wire says about calls, results and streams is pure and in
-`wire/tool_loop`; here is what sends, runs, waits and remembers, under these rules:
+**Theory.** A model behind the proxy is offered a tool (`analyze_image`) beside the client's own. It answers in *legs*:
+it writes until it calls our tool; the proxy runs the call and sends the request again with call and result appended;
+and the model continues. The client gets one response. How a wire writes calls, results and streams is pure and in
+`wire/tool_loop`. This package sends, runs, waits and stores, by these rules:
 
-1. The upstream sees what a client would send that ran the tools itself. What a client sends back of a response with
-   calls of ours in it is first restored: the calls and results go back to where they stood (`ToolCalls.restore`).
-2. Tools are offered only where they can't change what is asked: there is room in the list, the client leaves the
-   choice to the model, and the upstream has not rejected them lately (`ToolCalls.offer`). What was called before
-   stays in the list, so that the list is what it was.
-3. A leg that calls only our tools is followed by another, at most `MOST_LEGS` in all. The last one is asked for
-   without a choice of tools, so that the model must come to an end.
-4. A leg that calls the client's tools as well ends the response. Our calls run meanwhile, and their results are
-   restored when the client returns (`ToolCalls.keep`).
+1. The upstream sees what a client that ran the tools itself would send. When a client sends back a response that had
+   calls of our tools, the calls and results are first restored to their places (`ToolCalls.restore`).
+2. Tools are offered only if they can't change what the client asked for: there is room in the list, the client leaves
+   the choice to the model, and the upstream has not rejected them recently (`ToolCalls.offer`). Tools that were called
+   before stay in the list, so that the list does not change.
+3. A leg that calls only our tools is followed by another, up to `MAX_LEGS` in total. The last one is requested without
+   a choice of tools, so that the model must finish.
+4. A leg that also calls the client's tools ends the response. Our calls run meanwhile, and their results are restored
+   when the client sends its next request (`ToolCalls.keep`).
 5. Fail open: an upstream that rejects restored calls or tools gets the request without them, and a request that can't
-   be given tools goes on without.
+   be given tools is sent without.
 """
 
 from __future__ import annotations
@@ -31,33 +31,38 @@ from sightline.dial import Exchange
 from sightline.engine import Engine, Reading
 from sightline.model.ports import ConversationStore
 from sightline.model.profile import WireName
-from sightline.model.receipt import Receipt
+from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
-from sightline.surfaces.proxy.bodies import BodyReader, BufferedBody
-from sightline.surfaces.proxy.context import RequestContext
-from sightline.surfaces.proxy.response import is_event_stream, is_json, read_whole, run_in_thread_if_long
+from sightline.surfaces.proxy.request_bodies import BodyReader, BufferedBody
+from sightline.surfaces.proxy.request_context import RequestContext, is_event_stream
 from sightline.surfaces.proxy.tool_loop.calls import (
-    MOST_CALLS,
-    MOST_LEGS,
+    MAX_CALLS,
+    MAX_LEGS,
     NOT_RESTORED,
-    LoopedAnswer,
+    AnswerState,
+    OwnTools,
     RestoredCalls,
     ToolCalls,
-    Tools,
 )
-from sightline.surfaces.proxy.upstream import UpstreamClient
-from sightline.wire.jsonsize import parse_bounded
+from sightline.surfaces.proxy.upstream_client import (
+    UpstreamClient,
+    is_json,
+    read_whole,
+    relay_response,
+    run_in_thread_if_long,
+)
+from sightline.wire.answer_writer import convert_to_stream
+from sightline.wire.json_tree import Block, parse_bounded_json
 from sightline.wire.tool_loop import Leg
-from sightline.wire.tool_loop.leg import Block, leg, mapping, no_choice
-from sightline.wire.unrolled import unrolled
+from sightline.wire.tool_loop.leg import as_object, build_leg, forbid_calls
 
-__all__ = ["MOST_CALLS", "MOST_LEGS", "NOT_RESTORED", "Sent", "ToolLoop", "Tools"]
+__all__ = ["MAX_CALLS", "MAX_LEGS", "NOT_RESTORED", "OwnTools", "SendResult", "ToolLoop"]
 
 log = logging.getLogger("sightline")
 
-_TOO_MANY_LEGS = f"Sightline: the model asked for images in {MOST_LEGS} answers in a row and came to no end."
-_NO_NEXT_LEG = Refusal("unavailable", "the next part of the answer could not be asked for", "ask again")
-_CONTENT: Mapping[WireName, str] = {
+_TOO_MANY_LEGS = f"Sightline: the model called image tools {MAX_LEGS} times in a row without finishing; ask again."
+_NO_NEXT_LEG = Refusal("unavailable", "the next part of the answer could not be requested", "ask again")
+_CONTENT_KEYS: Mapping[WireName, str] = {
     "anthropic": "content",
     "openai_chat": "choices",
     "openai_responses": "output",
@@ -66,11 +71,11 @@ _CONTENT: Mapping[WireName, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What became of a request that was sent."""
+class SendResult:
+    """The response to a request, or why there is none."""
 
     outcome: Exchange | Refusal
-    answer: LoopedAnswer | None = None  # None: no tools were offered, so the response can be relayed as it is
+    answer: AnswerState | None = None  # None: no tools were offered, so the response can be relayed as it is
 
     def close(self) -> None:
         if isinstance(self.outcome, Exchange):
@@ -82,7 +87,7 @@ class ToolLoop:
         self,
         engine: Engine,
         conversations: ConversationStore,
-        tools: Tools,
+        tools: OwnTools,
         upstream: UpstreamClient,
         reader: BodyReader,
     ) -> None:
@@ -94,15 +99,15 @@ class ToolLoop:
     async def close(self) -> None:
         await self.calls.close()
 
-    async def send(self, context: RequestContext, body: BufferedBody, reading: Reading) -> Sent:
-        """Send a request with our tools, and with earlier calls of them where they stood."""
-        restored = await self._restore(context, reading)
+    async def send(self, context: RequestContext, body: BufferedBody, reading: Reading) -> SendResult:
+        """Send a request with our tools, and with earlier calls of them restored."""
+        restored = await self._try_restore(context, reading)
         more, with_more, answer = await self._offload(reading, self._add_tools, context, body, reading, restored)
         outcome = await self.upstream.send(context, more, with_more)
         if more is body or not _is_rejected(outcome):
-            return Sent(outcome, answer)
+            return SendResult(outcome, answer)
         self.upstream.release(outcome, context)  # perhaps it rejects our earlier calls
-        again = replace(body, repeated=True)
+        again = replace(body, is_retry=True)
         nothing = RestoredCalls()
         more, with_more, answer = await self._offload(reading, self._add_tools, context, again, reading, nothing)
         outcome = await self.upstream.send(context, more, with_more)
@@ -111,29 +116,29 @@ class ToolLoop:
             self.upstream.report(
                 context, Receipt(context.route.upstream.name, reading.scene.model, notes=(NOT_RESTORED,))
             )
-        return Sent(outcome, answer)
+        return SendResult(outcome, answer)
 
-    async def relay(self, context: RequestContext, answer: LoopedAnswer, exchange: Exchange) -> None:
+    async def relay(self, context: RequestContext, answer: AnswerState, exchange: Exchange) -> None:
         """Send the client one response, however many legs it takes."""
         relay = _LegRelay(self, context, answer)
-        streams = context.streams or is_event_stream(exchange)
+        streams = context.wants_stream or is_event_stream(exchange)
         usages = await (relay.relay_stream(exchange) if streams else relay.relay_whole(exchange))
         if usages is not None and (answer.legs or len(usages) > 1):
             notes = answer.describe_legs(usages)
             self.upstream.report(context, Receipt(context.route.upstream.name, answer.model, notes=notes))
 
-    async def _restore(self, context: RequestContext, reading: Reading) -> RestoredCalls:
+    async def _try_restore(self, context: RequestContext, reading: Reading) -> RestoredCalls:
         try:
             return await self.calls.restore(reading, context.route, context.caller)
         except Exception:  # fail open
-            log.exception("what was looked up could not be put back; a request goes on without")
+            log.exception("tool calls could not be restored; the request is sent without them")
             return RestoredCalls()
 
     def _add_tools(
         self, context: RequestContext, body: BufferedBody, reading: Reading, restored: RestoredCalls
-    ) -> tuple[BufferedBody, Reading, LoopedAnswer | None]:
-        """Return a request with restored calls and our tools, and what its response is relayed with if it has tools."""
-        route, caller, asked = context.route, context.caller, reading
+    ) -> tuple[BufferedBody, Reading, AnswerState | None]:
+        """Return a request with restored calls and our tools, and the state for its response if it has our tools."""
+        route, caller, original = context.route, context.caller, reading
         try:
             again = None if restored.body is None else self._reader.read(route, restored.body)
             if restored.body is not None and again is not None:
@@ -141,27 +146,27 @@ class ToolLoop:
             reading = replace(reading, notes=restored.notes) if restored.notes else reading
             if route.streams_json_list and reading.scene.stream:  # which can't be listened to
                 return body, reading, None
-            reading, names = self.calls.offer(reading, route, caller, known=restored.body is not None)
+            reading, names = self.calls.offer(reading, route, caller, in_use=restored.body is not None)
         except Exception:  # fail open
-            log.exception("a request could not be given tools; it goes on without")
+            log.exception("tools could not be offered; the request is sent without them")
             return body, reading, None
-        if not names or route.endpoint.counts:
+        if not names or route.endpoint.counts_tokens:
             return body, reading, None
-        return body, reading, LoopedAnswer(route.api, names, reading, asked, caller, asked.scene.model)
+        return body, reading, AnswerState(route.api, names, reading, original, caller, original.scene.model)
 
-    async def send_next(self, context: RequestContext, answer: LoopedAnswer, asked: Leg) -> Exchange | Refusal:
+    async def send_next(self, context: RequestContext, answer: AnswerState, leg: Leg) -> Exchange | Refusal:
         """Run the calls of a leg, and ask for the next one."""
-        data = await self.calls.run(answer, asked)
+        data = await self.calls.run(answer, leg)
         reading = await self._offload(answer.reading, self._reader.read, context.route, data)
         if reading is None:
             return _NO_NEXT_LEG
-        more, _ = self.calls.offer(reading, context.route, answer.caller, known=True)
-        body = BufferedBody(data, rewritten=True, repeated=True)
-        if not answer.is_last or not more.added:
+        more, _ = self.calls.offer(reading, context.route, answer.caller, in_use=True)
+        body = BufferedBody(data, rewritten=True, is_retry=True)
+        if not answer.is_last or not more.extra_edits:
             return await self.upstream.send(context, body, more)
-        if not answer.loop.is_free(reading.tree):  # now the model must call one of the client's tools
+        if not answer.loop.has_free_choice(reading.tree):  # now the model must call one of the client's tools
             return await self.upstream.send(context, body, reading)
-        text_only = replace(more, added=(*more.added, no_choice(context.route.api, more.tree)))
+        text_only = replace(more, extra_edits=(*more.extra_edits, forbid_calls(context.route.api, more.tree)))
         found = await self.upstream.send(context, body, text_only)
         if not _is_rejected(found):
             return found
@@ -170,21 +175,21 @@ class ToolLoop:
 
 
 def _is_rejected(outcome: Exchange | Refusal) -> TypeGuard[Exchange]:
-    """Return whether an upstream objects to the request itself."""
+    """Return whether an upstream rejects the request itself."""
     return isinstance(outcome, Exchange) and outcome.status in (400, 422)
 
 
 @dataclass(frozen=True, slots=True)
 class _LegRelay:
-    """Relays the legs of one answer: what each used is returned; None: it was an answer like any other."""
+    """Relays the legs of one answer. Both methods return the usage of each leg, or None without calls of our tools."""
 
     loop: ToolLoop
     context: RequestContext
-    answer: LoopedAnswer
+    answer: AnswerState
 
     async def relay_stream(self, exchange: Exchange) -> list[Block] | None:
         answer, response = self.answer, self.context.response
-        listener = answer.loop.listener(answer.names)
+        listener = answer.loop.build_listener(answer.tool_names)
         while True:
             try:
                 streams = is_event_stream(exchange)
@@ -194,18 +199,18 @@ class _LegRelay:
                 elif listener.earlier_legs or streams:
                     await response.relay(exchange, listener)
                 else:
-                    await self.context.relay(exchange)
+                    await relay_response(self.context, exchange)
                     return None
             finally:
                 self.loop.upstream.release(exchange, self.context)
             if response.ended:
                 return listener.usages if listener.earlier_legs else None
-            if not listener.goes_on:
+            if not listener.continues:
                 if not listener.failed:
-                    await self.loop.calls.keep(answer, listener.leg(), beside=listener.calls_ours)
+                    await self.loop.calls.keep(answer, listener.build_leg(), calls_ours=listener.calls_ours)
                 await response.finish(listener.ending)
                 return listener.usages
-            following = await self._ask_for_next(listener.leg())
+            following = await self._request_next(listener.build_leg())
             if following is None:
                 return listener.usages
             listener.begin_next_leg()
@@ -217,76 +222,76 @@ class _LegRelay:
             try:
                 found = await self._read_answer(exchange, answers[-1] if answers else None)
                 if found is None:
-                    await self.context.relay(exchange)
+                    await relay_response(self.context, exchange)
                     return None
                 answers.append(found)
-                said = leg(loop.said(found), loop.reads, self.answer.names)
-                asks = bool(said.asks) and loop.calls(found)
-                if not asks or said.calls:
-                    await self.loop.calls.keep(self.answer, said, beside=asks)
-                    await self._send_joined(exchange, answers)
-                    return [mapping(each.get("usage", each.get("usageMetadata"))) for each in answers]
+                leg = build_leg(loop.list_blocks(found), loop.classify_block, self.answer.tool_names)
+                asks = bool(leg.own_calls) and loop.stopped_for_calls(found)
+                if not asks or leg.client_calls:
+                    await self.loop.calls.keep(self.answer, leg, calls_ours=asks)
+                    await self._send_merged_answer(exchange, answers)
+                    return [as_object(each.get("usage", each.get("usageMetadata"))) for each in answers]
             finally:
                 self.loop.upstream.release(exchange, self.context)
-            following = await self._ask_for_next(said)
+            following = await self._request_next(leg)
             if following is None:
                 return None
             exchange = following
 
-    async def _ask_for_next(self, asked: Leg) -> Exchange | None:
-        """Return the next leg; None: there is none, and the client has been told why."""
+    async def _request_next(self, leg: Leg) -> Exchange | None:
+        """Return the next leg; None if there is none, and the client has got an error."""
         response = self.context.response
         if self.answer.is_last:
             await response.send_error(400, _TOO_MANY_LEGS)
             return None
-        response.start_waiting()
-        found = await self.context.keep_alive(self.loop.send_next(self.context, self.answer, asked))
+        response.wait_for_next_leg()
+        found = await self.context.keep_alive(self.loop.send_next(self.context, self.answer, leg))
         if isinstance(found, Refusal):
             await response.refuse(found)
             return None
         return found
 
     async def _read_events(self, exchange: Exchange, *, first: bool) -> bytes | None:
-        """Return the events of a leg that came whole, though a stream was asked for; None: it is relayed as it is."""
+        """Return the events of a leg that came as JSON instead of a stream; None if it is to be relayed unchanged."""
         data = await self.context.keep_alive(read_whole(exchange)) if is_json(exchange) else None
         if data is None or (first and not self._names_our_tools(data)):
             return None
-        return await run_in_thread_if_long(data, _convert_answer, self.answer.wire, data)
+        return await run_in_thread_if_long(data, _convert_answer_to_events, self.answer.wire, data)
 
     async def _read_answer(self, exchange: Exchange, before: Block | None) -> Block | None:
-        """Return a whole answer in which something is ours, or that follows one; None: it is relayed as it is."""
+        """Return an answer that calls our tools or follows one that does; None if it is to be relayed unchanged."""
         data = await self.context.keep_alive(read_whole(exchange)) if exchange.status == 200 else None
         if data is None or (before is None and not self._names_our_tools(data)):
             return None
         if before is None or not is_event_stream(exchange):
             return await run_in_thread_if_long(data, _parse_answer, self.answer.wire, data)
-        listener = self.answer.loop.listener(self.answer.names)
+        listener = self.answer.loop.build_listener(self.answer.tool_names)
         listener.begin_next_leg()
         listener.feed(bytes(data))
         listener.finish()
-        return None if listener.failed else listener.whole(before)
+        return None if listener.failed else listener.build_body(before)
 
     def _names_our_tools(self, data: bytes | bytearray) -> bool:
-        return any(f'"{name}"'.encode() in data for name in self.answer.names)
+        return any(f'"{name}"'.encode() in data for name in self.answer.tool_names)
 
-    async def _send_joined(self, exchange: Exchange, answers: Sequence[Block]) -> None:
+    async def _send_merged_answer(self, exchange: Exchange, answers: Sequence[Block]) -> None:
         try:
-            body = orjson.dumps(self.answer.loop.whole(answers, self.answer.names))
+            body = orjson.dumps(self.answer.loop.join_answers(answers, self.answer.tool_names))
         except TypeError:  # nested so deeply that it can be read, but not written
             await self.context.response.relay(exchange)
             return
         await self.context.response.replace_body(exchange, [(b"content-type", b"application/json")], body)
 
 
-def _convert_answer(wire: WireName, data: bytes | bytearray) -> bytes | None:
-    """Return the events of a whole answer of a wire; None: it is none, or an error."""
-    return None if _parse_answer(wire, data) is None else unrolled(wire, data)
+def _convert_answer_to_events(wire: WireName, data: bytes | bytearray) -> bytes | None:
+    """Return the events of a JSON answer of a wire; None if it is an error or something else."""
+    return None if _parse_answer(wire, data) is None else convert_to_stream(wire, data)
 
 
 def _parse_answer(wire: WireName, data: bytes | bytearray) -> Block | None:
-    """Return a whole answer of a wire; None: it is none, or an error."""
+    """Return a JSON answer of a wire; None if it is an error or something else."""
     try:
-        answer = parse_bounded(data)
+        answer = parse_bounded_json(data)
     except orjson.JSONDecodeError:
         return None
-    return answer if isinstance(answer, dict) and isinstance(answer.get(_CONTENT[wire]), list) else None
+    return answer if isinstance(answer, dict) and isinstance(answer.get(_CONTENT_KEYS[wire]), list) else None

@@ -1,7 +1,7 @@
-"""Calls of our own tools: restored to where they stood in a conversation, offered, run and kept.
+"""Calls of our own tools: restored to their places in a conversation, offered, run and stored.
 
-What a client sends back of a response with our calls in it becomes again what the model said, before anything else is
-done to the request: from there on it is a conversation like any other.
+When a client sends back a response that had calls of our tools, the request is first changed back to what the model
+wrote. From there on it is handled like any other conversation.
 """
 
 from __future__ import annotations
@@ -10,91 +10,89 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 
 from sightline.engine import Engine, Reading
-from sightline.model.edit import Edit
 from sightline.model.ports import ConversationStore
-from sightline.model.profile import WireName
-from sightline.model.records import Answered
-from sightline.model.scene import Json
-from sightline.model.upstream import Visitor
-from sightline.passes.tools import called
+from sightline.model.profile import RequestOrigin, WireName
+from sightline.model.records import LoopAnswer
+from sightline.model.scene import Edit, Json
 from sightline.surfaces.proxy.routes import Route
-from sightline.vision.fairness import FairSemaphore
-from sightline.vision.lru_cache import LruCache
-from sightline.wire.jsontext import Document
-from sightline.wire.shape import value_in
-from sightline.wire.tool_loop import LOOPS, Leg, Loop, Offer, Past, Result, Run
-from sightline.wire.tool_loop.leg import Block, Called, Sign, known_by, seen
+from sightline.vision.concurrency import FairSemaphore, LruCache
+from sightline.wire.json_document import JsonDocument
+from sightline.wire.json_tree import Block, get_value
+from sightline.wire.tool_loop import LOOPS, AnswerRun, Leg, OwnResult, OwnTool, StoredLeg, WireLoop
+from sightline.wire.tool_loop.leg import CallContent, Fingerprint, fingerprint_blocks, fingerprint_legs
 
 log = logging.getLogger("sightline")
 
 _PENDING_SECONDS = 30.0  # after which a call that has not finished counts as interrupted
 _POLL_SECONDS = 0.1
-_INTERRUPTED = Result("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
-_CHANGED = "an answer was sent back changed: what was looked up inside of it stays out"
-NOT_RESTORED = "the upstream would not have what was looked up put back: it stays out of this conversation"
-_MOST_UNRESTORED = 4096  # answers of which it is remembered that an upstream rejects our part of them
-MOST_LEGS = 8
-MOST_CALLS = 8  # that are answered in a leg
-_THREADS = 16  # calls that run at a time, in threads that no other request waits for
-_TOO_MANY = Result(
-    f"Error (too_large): {MOST_CALLS} looks at a time are answered and this is one more; ask again for it.", failed=True
+_INTERRUPTED = OwnResult("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
+_ANSWER_CHANGED = "the client has changed an earlier answer, so the tool calls inside it were not restored"
+NOT_RESTORED = "the upstream rejected restored tool calls, so this conversation goes on without them"
+_MAX_UNRESTORED = 4096  # answers whose restored calls an upstream has rejected
+MAX_LEGS = 8
+MAX_CALLS = 8  # in a leg
+_THREADS = 16  # for calls only, so that other requests do not wait for a thread
+_TOO_MANY_CALLS = OwnResult(
+    f"Error (too_large): {MAX_CALLS} looks at a time are answered and this is one more; ask again for it.", failed=True
 )
 _LAST_CALL = "\n(This was the last look of this answer: answer now with what is known.)"
 
-Calls = Callable[[str, Json, Visitor, str, str], Result]
-"""Runs a call: the tool, its arguments, who asks, for which model, in which turn."""
+RunCall = Callable[[str, Json, RequestOrigin, str, str], OwnResult]
+"""Runs a call: takes the tool, its arguments, the caller, the model, and the name of the turn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
-    offers: Callable[[bool], Sequence[Offer]]  # to a model that sees, or not
-    call: Calls
+class OwnTools:
+    list_offers: Callable[[bool], Sequence[OwnTool]]  # for a model that can see, or not
+    call: RunCall
 
 
-_Place = tuple[str, str, str, str, str, str]
-"""Who asks, where and for which model, and the answer that is restored."""
+_AnswerKey = tuple[str, str, str, str, str, str]
+"""Identifies a restored answer: scope, upstream and model, and the answer's own key, visible hash and conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredCalls:
-    """A request with our calls and results where they stood."""
+    """A request with our calls and results restored."""
 
     body: bytes | None = None  # None: there are none
     notes: tuple[str, ...] = ()  # for its receipt
-    places: tuple[_Place, ...] = ()
+    keys: tuple[_AnswerKey, ...] = ()
 
 
 @dataclass(slots=True)
-class LoopedAnswer:
-    """One answer, and our calls inside of it."""
+class AnswerState:
+    """The state of one answer with calls of our tools."""
 
     wire: WireName
-    names: frozenset[str]
+    tool_names: frozenset[str]
     reading: Reading  # of the request with restored calls and tools
-    asked: Reading  # … as the client sent it
-    caller: Visitor
+    original: Reading  # … as the client sent it
+    caller: RequestOrigin
     model: str
-    pasts: list[Past] = field(default_factory=list)
+    pasts: list[StoredLeg] = field(default_factory=list)
     legs: list[tuple[Leg, Sequence[Block]]] = field(default_factory=list)
 
     @property
-    def loop(self) -> Loop:
+    def loop(self) -> WireLoop:
         return LOOPS[self.wire]
 
     @property
     def is_last(self) -> bool:
-        """Whether the next leg is the last one that there may be."""
-        return len(self.legs) + 1 >= MOST_LEGS
+        """Whether the next leg must be the last one."""
+        return len(self.legs) + 1 >= MAX_LEGS
 
     def describe_legs(self, usages: Sequence[Block]) -> tuple[str, ...]:
-        """Return a line for the receipt on each leg."""
+        """Return a line for the receipt about each leg."""
         lines = []
         for number, usage in enumerate(usages):
-            asks = self.legs[number][0].asks if number < len(self.legs) else ()
+            asks = self.legs[number][0].own_calls if number < len(self.legs) else ()
             figures = ", ".join(f"{key} {each}" for key, each in usage.items() if isinstance(each, int) and each)
             called = f", asked {', '.join(ask.call.name for ask in asks)}" if asks else ""
             lines.append(f"leg {number + 1}: {figures or 'usage unknown'}{called}")
@@ -106,149 +104,163 @@ class ToolCalls:
         self,
         engine: Engine,
         conversations: ConversationStore,
-        tools: Tools,
-        rejects_tools: Callable[[Visitor, str], bool],
+        tools: OwnTools,
+        rejects_tools: Callable[[RequestOrigin, str], bool],
     ) -> None:
-        """`rejects_tools` returns whether an upstream rejects our tools for a model."""
+        """`rejects_tools` tells whether an upstream rejects our tools for a model."""
         self._engine = engine
         self._rejects_tools = rejects_tools
         self._conversations = conversations
         self._tools = tools
         self._threads = ThreadPoolExecutor(_THREADS, "sightline-look")
-        self._turns = FairSemaphore(_THREADS)
-        self._unrestored: LruCache[None] = LruCache(_MOST_UNRESTORED)
+        self._semaphore = FairSemaphore(_THREADS)
+        self._unrestored: LruCache[None] = LruCache(_MAX_UNRESTORED)
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
 
     # Requests.
 
-    async def restore(self, reading: Reading, route: Route, caller: Visitor) -> RestoredCalls:
-        """Return a request with our calls and results where they stood."""
-        if not self._conversations.has_answers(caller.scope) or not isinstance(reading.texts, Document):
+    async def restore(self, reading: Reading, route: Route, caller: RequestOrigin) -> RestoredCalls:
+        """Return a request with our earlier calls and results restored to their places."""
+        if not self._conversations.has_answers(caller.scope) or not isinstance(reading.texts, JsonDocument):
             return RestoredCalls()
-        if not value_in(reading.tree, "tools"):  # without any, some upstreams take no calls either
+        if not get_value(reading.tree, "tools"):  # some upstreams reject calls in a request without tools
             return RestoredCalls()
         loop = LOOPS[route.api]
         runs = await self._engine.offload(reading, _find_answers, loop, reading.tree)
-        found: dict[str, list[Answered]] = {}
-        keys = list({_build_key(route.api, sign) for _, sign in runs})
-        for each in await asyncio.to_thread(self._conversations.read_answers, caller.scope, keys):
-            found.setdefault(each.key, []).append(each)
-        names = await self._engine.offload(reading, self._engine.names, reading) if found else ()
+        stored = await self._read_answers(caller.scope, {_build_key(route.api, sign) for _, sign in runs})
+        names = await self._engine.offload(reading, self._engine.name_messages, reading) if stored else ()
         edits: list[Edit] = []
-        places: list[_Place] = []
+        keys: list[_AnswerKey] = []
         changed: dict[str, bool] = {}
-        end = 0  # of the last answer that is known again
+        end = 0  # of the last answer that was recognized
         for run, sign in runs:
             key = _build_key(route.api, sign)
-            if key not in found or run.start < end:
+            if key not in stored or run.start < end:
                 continue
-            before = names[run.start] if run.start < len(names) else ""
-            match = _match(loop, reading.tree, run, [each for each in found[key] if each.before in ("", before)])
+            conversation = names[run.start] if run.start < len(names) else ""
+            candidates = [each for each in stored[key] if each.conversation in ("", conversation)]
+            match = _match_answer(loop, reading.tree, run, candidates)
             if match is None:
-                changed.setdefault(key, sign.alone)
+                changed.setdefault(key, sign.is_unique)
                 continue
-            whole, kept = match
-            place = (caller.scope, caller.upstream.name, reading.scene.model, kept.key, kept.visible, kept.before)
-            changed[key], end = False, whole.end
-            if place in self._unrestored:
+            matched_run, answer = match
+            changed[key], end = False, matched_run.end
+            answer_key = _identify(caller, reading.scene.model, answer)
+            if answer_key in self._unrestored:
                 continue
-            pasts = [Past.read(leg) for leg in kept.legs]
-            more = loop.woven(reading.tree, whole, pasts, await self._wait_for_results(loop, caller.scope, kept))
+            legs = [StoredLeg.parse(leg) for leg in answer.legs]
+            results = await self._wait_for_results(loop, caller.scope, answer)
+            more = loop.restore_answer(reading.tree, matched_run, legs, results)
             if more is None:
-                changed[key] = sign.alone
+                changed[key] = sign.is_unique
                 continue
             edits += more
-            places.append(place)
-        notes = (_CHANGED,) if any(changed.values()) else ()
+            keys.append(answer_key)
+        notes = (_ANSWER_CHANGED,) if any(changed.values()) else ()
         body = await self._engine.offload(reading, _splice, reading.texts, edits) if edits else None
-        return RestoredCalls(body, notes, tuple(places))
+        return RestoredCalls(body, notes, tuple(keys))
+
+    async def _read_answers(self, scope: str, keys: AbstractSet[str]) -> dict[str, list[LoopAnswer]]:
+        """Return the stored answers with these keys."""
+        stored: dict[str, list[LoopAnswer]] = {}
+        for each in await asyncio.to_thread(self._conversations.read_answers, scope, list(keys)):
+            stored.setdefault(each.key, []).append(each)
+        return stored
 
     def stop_restoring(self, restored: RestoredCalls) -> None:
-        """Leave out from now on what an upstream has rejected."""
-        for place in restored.places:
-            self._unrestored.put(place, None)
+        """Restore these calls no more: the upstream has rejected them."""
+        for key in restored.keys:
+            self._unrestored.put(key, None)
 
     def offer(
-        self, reading: Reading, route: Route, caller: Visitor, *, known: bool = False
+        self, reading: Reading, route: Route, caller: RequestOrigin, *, in_use: bool = False
     ) -> tuple[Reading, frozenset[str]]:
-        """Return a request with our tools, and their names, where they can't change what is asked.
+        """Return a request with our tools, and their names, if they can't change what the client asked for.
 
-        `known`: the conversation has calls of them, so they stay in the list also where the client forces a choice.
-        A model that must call some tool may then call ours first, and must call one of the client's afterwards.
+        `in_use`: the conversation has calls of our tools, so they stay in the list even if the client forces a choice.
+        A model that must call a tool may then call ours first, and must call one of the client's afterwards.
         """
         loop, scene = LOOPS[route.api], reading.scene
-        if scene.partial or not loop.has_room(reading.tree) or self._rejects_tools(caller, scene.model):
+        if scene.is_partial or not loop.can_offer_tools(reading.tree) or self._rejects_tools(caller, scene.model):
             return reading, frozenset()
-        if not known and not loop.is_free(reading.tree):
+        if not in_use and not loop.has_free_choice(reading.tree):
             return reading, frozenset()
-        if not caller.upstream.stateless and loop.is_kept(reading.tree):
+        if not caller.upstream.stateless and loop.is_stored(reading.tree):
             return reading, frozenset()
-        sees = self._engine.sees(caller, scene.model)
-        ours = self._tools.offers(sees) or self._tools.offers(sees and not known)
-        offers = [each for each in ours if each.name not in scene.tools and called(scene, each.name) is None]
+        sees = self._engine.can_see(caller, scene.model)
+        own_tools = self._tools.list_offers(sees) or self._tools.list_offers(sees and not in_use)
+        offers = [each for each in own_tools if each.name not in scene.tools and scene.find_own_tool(each.name) is None]
         if not offers:
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
-        edits = (*reading.added, *loop.offer(reading.tree, offers))
-        return reading.with_more(edits, scene.with_ours(names)), names
+        edits = (*reading.extra_edits, *loop.add_tools(reading.tree, offers))
+        return reading.with_additions(edits, scene.with_own_tools(names)), names
 
-    async def _wait_for_results(self, loop: Loop, scope: str, kept: Answered) -> Sequence[Block]:
-        """Return the results of the calls of its last leg, which may still be running, here or in another process."""
-        task = self._running.get((scope, kept.key, kept.visible, kept.before))
+    async def _wait_for_results(self, loop: WireLoop, scope: str, kept: LoopAnswer) -> Sequence[Block]:
+        """Return the results of the last leg's calls, which may still be running, here or in another process."""
+        task = self._running.get((scope, kept.key, kept.visible_hash, kept.conversation))
         if task is not None:
             return await asyncio.shield(task)
-        while kept.results is None and 0 <= time.time() - kept.made < _PENDING_SECONDS:  # the clock may be put back
+        while (
+            kept.results is None and 0 <= time.time() - kept.created_at < _PENDING_SECONDS
+        ):  # the clock may be put back
             await asyncio.sleep(_POLL_SECONDS)
-            kept = await asyncio.to_thread(self._read_again, scope, kept)
+            kept = await asyncio.to_thread(self._reload_answer, scope, kept)
         if kept.results is not None:
             return [result for result in kept.results if isinstance(result, dict)]
-        calls = [loop.reads(ask) for ask, *_ in Past.read(kept.legs[-1]).asks]
-        results = [loop.result(call, _INTERRUPTED) for call in calls if isinstance(call, Called)]
+        calls = [loop.classify_block(ask) for ask, *_ in StoredLeg.parse(kept.legs[-1]).own_calls]
+        results = [loop.build_result(call, _INTERRUPTED) for call in calls if isinstance(call, CallContent)]
         await asyncio.to_thread(self._conversations.keep_results, scope, kept, results)  # if the disk takes it
         return results
 
-    def _read_again(self, scope: str, kept: Answered) -> Answered:
-        same = (kept.visible, kept.before)
+    def _reload_answer(self, scope: str, kept: LoopAnswer) -> LoopAnswer:
+        same = (kept.visible_hash, kept.conversation)
         found = self._conversations.read_answers(scope, [kept.key])
-        return next((each for each in found if (each.visible, each.before) == same), replace(kept, results=()))
+        return next(
+            (each for each in found if (each.visible_hash, each.conversation) == same), replace(kept, results=())
+        )
 
     # Answers.
 
-    async def run(self, answer: LoopedAnswer, leg: Leg) -> bytes:
+    async def run(self, answer: AnswerState, leg: Leg) -> bytes:
         """Run the calls of a leg, and return the body of the request for the next one."""
-        results = await self._run_all(answer, leg, last=len(answer.legs) + 2 >= MOST_LEGS)
+        results = await self._run_all(answer, leg, last=len(answer.legs) + 2 >= MAX_LEGS)
         answer.legs.append((leg, results))
-        answer.pasts.append(Past.of(leg, results))
+        answer.pasts.append(StoredLeg.from_leg(leg, results))
         document = answer.reading.texts
-        assert isinstance(document, Document)
-        edits = answer.loop.grown(answer.reading.tree, answer.legs)
+        assert isinstance(document, JsonDocument)
+        edits = answer.loop.append_legs(answer.reading.tree, answer.legs)
         return await self._engine.offload(answer.reading, _splice, document, edits)
 
-    async def keep(self, answer: LoopedAnswer, leg: Leg, *, beside: bool) -> None:
-        """Keep an answer with its last leg, to be restored later; `beside`: this has calls of ours as well."""
-        if not answer.pasts and not beside:
+    async def keep(self, answer: AnswerState, leg: Leg, *, calls_ours: bool) -> None:
+        """Store an answer to be restored later; `calls_ours`: its last leg calls our tools beside the client's."""
+        if not answer.pasts and not calls_ours:
             return
-        last = Past.of(leg)  # a call that was cut short is not answered: it was never made
-        pasts = [*answer.pasts, last if beside else replace(last, asks=())]
-        sign = known_by(pasts)
-        names = () if sign.alone else await self._engine.offload(answer.asked, self._engine.names, answer.asked)
+        last = StoredLeg.from_leg(leg)  # without results: an incomplete call is dropped
+        pasts = [*answer.pasts, last if calls_ours else replace(last, own_calls=())]
+        sign = fingerprint_legs(pasts)
+        names = (
+            ()
+            if sign.is_unique
+            else await self._engine.offload(answer.original, self._engine.name_messages, answer.original)
+        )
         before = names[-1] if names else ""
         legs = [past.as_json() for past in pasts]
-        answered = Answered(
-            _build_key(answer.wire, sign), sign.visible, before, legs, None if beside else (), time.time()
+        answered = LoopAnswer(
+            _build_key(answer.wire, sign), sign.visible, before, legs, None if calls_ours else (), time.time()
         )
         scope = answer.caller.scope
         keeping = asyncio.ensure_future(asyncio.to_thread(self._conversations.keep_answer, scope, answered))
-        if beside:
-            key = (scope, answered.key, answered.visible, answered.before)
-            task = self._running[key] = asyncio.ensure_future(self._run_and_settle(answer, leg, answered, keeping))
+        if calls_ours:
+            key = (scope, answered.key, answered.visible_hash, answered.conversation)
+            task = self._running[key] = asyncio.ensure_future(self._run_and_store(answer, leg, answered, keeping))
             task.add_done_callback(lambda _: self._running.pop(key, None))
         await asyncio.shield(keeping)
 
-    async def _run_and_settle(
-        self, answer: LoopedAnswer, leg: Leg, answered: Answered, keeping: asyncio.Future[None]
+    async def _run_and_store(
+        self, answer: AnswerState, leg: Leg, answered: LoopAnswer, keeping: asyncio.Future[None]
     ) -> Sequence[Block]:
-        results = [answer.loop.result(ask.call, _INTERRUPTED) for ask in leg.asks]
+        results = [answer.loop.build_result(ask.call, _INTERRUPTED) for ask in leg.own_calls]
         try:
             results = await self._run_all(answer, leg, last=False)
         finally:  # also when we end first, so that no other process waits for them
@@ -263,54 +275,60 @@ class ToolCalls:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run_all(self, answer: LoopedAnswer, leg: Leg, *, last: bool) -> list[Block]:
-        """Run the calls of a leg side by side, as many as have room in the next request."""
-        turn = await self._engine.offload(answer.asked, self._name_turn, answer.asked)
+    async def _run_all(self, answer: AnswerState, leg: Leg, *, last: bool) -> list[Block]:
+        """Run the calls of a leg concurrently, at most `MAX_CALLS` of them."""
+        turn = await self._engine.offload(answer.original, self._get_turn_name, answer.original)
         loop = asyncio.get_running_loop()
 
-        async def one(call: Called) -> Result:
-            async with self._turns.turn(answer.caller.scope):
-                return await loop.run_in_executor(self._threads, self._run_one, answer, call, turn)
+        async def one(call: CallContent) -> OwnResult:
+            async with self._semaphore.take_turn(answer.caller.scope):
+                return await loop.run_in_executor(self._threads, copy_context().run, self._run_one, answer, call, turn)
 
-        work = [one(ask.call) for ask in leg.asks[:MOST_CALLS]]
-        results = [*await asyncio.gather(*work), *[_TOO_MANY] * (len(leg.asks) - len(work))]
+        work = [one(ask.call) for ask in leg.own_calls[:MAX_CALLS]]
+        results = [*await asyncio.gather(*work), *[_TOO_MANY_CALLS] * (len(leg.own_calls) - len(work))]
         if last and results:
             results[-1] = replace(results[-1], text=results[-1].text + _LAST_CALL)
-        return [answer.loop.result(ask.call, result) for ask, result in zip(leg.asks, results, strict=True)]
+        return [answer.loop.build_result(ask.call, result) for ask, result in zip(leg.own_calls, results, strict=True)]
 
-    def _run_one(self, answer: LoopedAnswer, call: Called, turn: str) -> Result:
+    def _run_one(self, answer: AnswerState, call: CallContent, turn: str) -> OwnResult:
         try:
-            return self._tools.call(call.name, call.given, answer.caller, answer.model, turn)
+            return self._tools.call(call.name, call.parsed_arguments, answer.caller, answer.model, turn)
         except Exception:
             log.exception("a call of %s could not be answered", call.name)
-            return Result("Error (unavailable): something went wrong inside Sightline.", failed=True)
+            return OwnResult("Error (unavailable): something went wrong inside Sightline.", failed=True)
 
-    def _name_turn(self, asked: Reading) -> str:
-        """Return the name of the turn: that of the message that opened it."""
-        names = self._engine.names(asked)
-        opened = max((index for index, message in enumerate(asked.scene.messages) if message.opens), default=-1)
+    def _get_turn_name(self, original: Reading) -> str:
+        """Return the name of the turn, which is that of the message that started it."""
+        names = self._engine.name_messages(original)
+        opened = max((index for index, message in enumerate(original.scene.messages) if message.opens_turn), default=-1)
         return names[opened + 1] if opened + 1 < len(names) else ""
 
 
-def _find_answers(loop: Loop, tree: Json) -> list[tuple[Run, Sign]]:
-    """Return the answers in a body, and by what each is known again."""
-    return [(run, seen(run.blocks, loop.reads)) for run in loop.runs(tree)]
+def _find_answers(loop: WireLoop, tree: Json) -> list[tuple[AnswerRun, Fingerprint]]:
+    """Return the answers in a body, each with the signature by which it is recognized."""
+    return [(run, fingerprint_blocks(run.blocks, loop.classify_block)) for run in loop.find_answers(tree)]
 
 
-def _splice(document: Document, edits: Sequence[Edit]) -> bytes:
+def _splice(document: JsonDocument, edits: Sequence[Edit]) -> bytes:
     return b"".join(document.splice(edits))
 
 
-def _match(loop: Loop, tree: Json, run: Run, known: Sequence[Answered]) -> tuple[Run, Answered] | None:
-    """Return the answer that a client sends back here, and all that it sends back of it."""
+def _match_answer(
+    loop: WireLoop, tree: Json, run: AnswerRun, known: Sequence[LoopAnswer]
+) -> tuple[AnswerRun, LoopAnswer] | None:
+    """Return the stored answer that a client sends back here, and the part of the body that it takes up."""
     for one in known:
-        wide = loop.wider(tree, run, [Past.read(leg) for leg in one.legs])
+        wide = loop.widen_answer(tree, run, [StoredLeg.parse(leg) for leg in one.legs])
         for each in (run, wide):
-            if each is not None and seen(each.blocks, loop.reads).visible == one.visible:
+            if each is not None and fingerprint_blocks(each.blocks, loop.classify_block).visible == one.visible_hash:
                 return each, one
     return None
 
 
-def _build_key(wire: WireName, sign: Sign) -> str:
-    """Return the key of an answer, which differs between wires."""
+def _identify(caller: RequestOrigin, model: str, answer: LoopAnswer) -> _AnswerKey:
+    return (caller.scope, caller.upstream.name, model, answer.key, answer.visible_hash, answer.conversation)
+
+
+def _build_key(wire: WireName, sign: Fingerprint) -> str:
+    """Return the key of an answer, which is different on each wire."""
     return f"{wire} {sign.key}"

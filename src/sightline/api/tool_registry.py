@@ -1,0 +1,459 @@
+"""The tools that models are offered: their names, descriptions and JSON schemas, and how a model's call is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sightline.api import analysis
+from sightline.api import ask as ask_file
+from sightline.api.session import UNNAMED_TURN, ToolContext
+from sightline.api.text_files import edit_file, read_file
+from sightline.api.tool_results import (
+    IMAGE_ANSWER_CHARACTERS,
+    INTERNAL_ERROR,
+    VIDEO_ANSWER_CHARACTERS,
+    Analysis,
+    Failure,
+    FileAnswer,
+    FileEdit,
+    FileText,
+    ImageList,
+    View,
+    Wire,
+    check_wire,
+    never_raise,
+)
+from sightline.api.views import list_images, view
+from sightline.model.geometry import CROP_SIDES, REGIONS
+from sightline.model.refusal import Refusal
+from sightline.model.scene import TOOLSET_NAME, Json
+
+ANALYZE_DESCRIPTION = """\
+Use `analyze_image` when (a) the cached description of an image lacks a detail you need, (b) you need to compare or \
+cross-reference multiple images, or (c) you need to focus on a specific region.
+
+**Cropping.** Three forms, in order of preference:
+
+- **`region`** — coarse cut by name. Use when you don't have exact dimensions: \
+`{ image_index: 0, region: "bottom-right" }`.
+- **`normalized`** — fractional coordinates 0.0–1.0. Default choice for precise crops without knowing image \
+dimensions: `{ image_index: 0, normalized: { x: 0.5, y: 0.5, width: 0.4, height: 0.4 } }`.
+- **`pixels`** — absolute pixels. Use only when you have authoritative coordinates from a prior \
+`<vision_proxy_description>` or `<vision_proxy_analysis>` (which carry `width` and `height` attributes) or from a \
+previous grounded response. Example: `{ image_index: 0, pixels: { x: 1840, y: 120, width: 840, height: 360 } }`.
+
+Image dimensions and filenames are available in the `width`, `height`, and `filename` attributes of \
+`<vision_proxy_description>`, `<vision_proxy_analysis>`, and `<vision_proxy_joint_description>` blocks in your context.
+
+When a crop is applied, the response fence carries a `crop_origin` attribute (e.g. `crop_origin="1840,120"`). Add the \
+origin's x to any returned x-coordinate and the origin's y to any returned y-coordinate to map coordinates back to the \
+original full image.
+
+The tool result is authoritative for the specific question asked; the cached generic description remains the default \
+for everything else.
+
+When a fence ends with `sent` (e.g. `sent="1316x728"`), pixel coordinates in its body are in an image of that size: \
+scale them to `width` and `height` first, or take those of the `<vision_proxy_boxes>` block behind it, which are x1, \
+y1, x2, y2 in pixels of the original image already."""
+
+
+def build_analysis_properties(rectangle: Json, fractions: Json) -> dict[str, Json]:
+    crop: Json = {
+        "type": "object",
+        "properties": {
+            "image_index": {"type": "integer", "minimum": 0, "description": "Which of `images`, from 0."},
+            "region": {"type": "string", "enum": list(REGIONS), "description": "A part by its name."},
+            "normalized": fractions,
+            "pixels": rectangle,
+        },
+        "required": ["image_index"],
+        "additionalProperties": False,
+    }
+    return {
+        "images": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": 20,
+            "description": "Each the path of an image, or sha256: and its hex digits, as a fence has it.",
+        },
+        "question": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "What you want to know."},
+        "model": {"type": "string", "description": "Another model that shall look, as provider/model-id."},
+        "crop": {"type": "array", "items": crop, "description": "The part of an image to look at, one entry an image."},
+        "reason": {"type": "string", "description": "Why you ask; it is only noted."},
+    }
+
+
+IMAGE_DESCRIPTION = (
+    "Ask one question about one image (PNG, JPEG, GIF or WebP) or one PDF, and get one answer in words, with the tokens"
+    " and dollars that it cost. Exactly one of file_path, file_url and file_base64 is given. An error begins with a"
+    " word like FILE_NOT_FOUND."
+)
+VIDEO_DESCRIPTION = (
+    "Ask one question about one video, and get one answer in words, with the tokens and dollars that it cost. Exactly"
+    " one of file_url and file_path is given. An error begins with a word like VIDEO_NOT_SUPPORTED."
+)
+_PATH: Json = {"type": "string", "description": "The absolute path of the file."}
+_URL: Json = {"type": "string", "description": "The public https address of the file, of at most 32 MiB."}
+_MODEL: Json = {"type": "string", "description": "Who is asked instead of the usual one, as PROVIDER/MODEL."}
+_SCHEMA: Json = {
+    "type": "object",
+    "description": "A JSON Schema whose top level is an object.",
+    "properties": {"type": {"type": "string", "enum": ["object"]}},
+    "required": ["type"],
+}
+_FORMAT: Json = {
+    "type": "object",
+    "description": "Ask for an answer in JSON, which then stands in `parsed`.",
+    "properties": {"type": {"type": "string", "enum": ["json_schema"]}, "schema": _SCHEMA},
+    "required": ["type", "schema"],
+    "additionalProperties": False,
+}
+
+IMAGE_PROPERTIES: Mapping[str, Json] = {
+    "file_path": _PATH,
+    "file_url": _URL,
+    "file_base64": {"type": "string", "description": "The bytes of the file in base64, or as a data: address."},
+    "prompt": {"type": "string", "description": "What you want to know."},
+    "model": _MODEL,
+    "format": _FORMAT,
+    "fit": {
+        "type": "string",
+        "enum": ["auto", "never"],
+        "description": "auto makes an image fit that is too large; never refuses it. As the user has set if left out.",
+    },
+}
+VIDEO_PROPERTIES: Mapping[str, Json] = {
+    "file_url": _URL,
+    "file_path": _PATH,
+    "prompt": {"type": "string", "description": "What you want to know; a description in detail if left out."},
+    "model": _MODEL,
+    "method": {
+        "type": "string",
+        "enum": ["auto", "native", "frames"],
+        "description": "native sends the video itself, frames stills of it; auto, if left out, what the model takes.",
+    },
+}
+
+
+ToolResult = View | FileText | FileEdit | ImageList | Analysis | FileAnswer | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: what a model reads about it, and the function that runs its calls."""
+
+    name: str
+    description: str
+    properties: Mapping[str, Json]
+    required: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    max_characters: int  # of the text of a result; pixels come beside it
+    run: Callable[..., ToolResult]
+    network_description: str = (
+        ""  # added to the description where the host grants the network; empty: the tool has no use for it
+    )
+    main_argument: str = "path"  # the argument that the capabilities are about
+    other_capabilities: Mapping[str, str] = field(default_factory=dict)  # each with the argument that it is about
+    refuse: Callable[[Refusal], ToolResult] = Failure  # reports wrong arguments and bugs
+    # For a tool that asks a model: returns the provider that needs only the user's consent to answer.
+    find_missing_consent: Callable[..., str] | None = None
+    is_always_offered: bool = False  # even where the settings let no model ask about images
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether calls are answered by another model, which the user's settings have to permit."""
+        return self.find_missing_consent is not None
+
+    def as_dict(self, *, network: bool) -> dict[str, Json]:
+        schema: dict[str, Json] = {
+            "type": "object",
+            "properties": dict(self.properties),
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
+        more = self.network_description if network else ""
+        capabilities = (*self.capabilities, "network") if more else self.capabilities
+        return {
+            "name": self.name,
+            "description": self.description + more,
+            "parameters": schema,
+            "capabilities": {
+                capability: {"argument": argument}
+                for capability, argument in {
+                    **dict.fromkeys(capabilities, self.main_argument),
+                    **self.other_capabilities,
+                }.items()
+            },
+            "toolset": TOOLSET_NAME,
+            "maxResultChars": self.max_characters,
+            "outputIsUntrusted": True,
+        }
+
+
+def _text_property(words: str) -> Json:
+    return {"type": "string", "description": words}
+
+
+def _count_property(words: str) -> Json:
+    return {"type": "integer", "minimum": 1, "description": words}
+
+
+def _rectangle_property(words: str, **bounds: Json) -> Json:
+    sides: dict[str, Json] = {side: {"type": "number", **bounds} for side in CROP_SIDES}
+    return {
+        "type": "object",
+        "description": words,
+        "properties": sides,
+        "required": list(CROP_SIDES),
+        "additionalProperties": False,
+    }
+
+
+def _analyze(context: ToolContext, **given: object) -> Analysis | Failure:
+    asking = (
+        context if context.turn is not None else replace(context, turn=UNNAMED_TURN)
+    )  # calls of a model are counted
+    return analysis.analyze(asking, given.pop("images"), given.pop("question"), **given)
+
+
+def _find_analysis_consent(context: ToolContext, **given: object) -> str:
+    asking = analysis.check_tool_call(context, given.pop("images"), given.pop("question"), **given)
+    return analysis.find_missing_consent(context, asking)
+
+
+def _refuse_analysis(refusal: Refusal) -> Failure:
+    return Failure(refusal, "analyze")
+
+
+def _refuse_question(refusal: Refusal) -> Failure:
+    return Failure(refusal, "ask")
+
+
+def _build_file_tool(
+    name: str,
+    words: str,
+    properties: Mapping[str, Json],
+    required: tuple[str, ...],
+    max_characters: int,
+    run: Callable[..., ToolResult],
+    check: Callable[..., ask_file.FileQuestion | Refusal],
+) -> Tool:
+    """Return a tool for one question about one file, which may be at a web address."""
+
+    def find_consent(context: ToolContext, **given: object) -> str:
+        return ask_file.find_missing_consent(check(context, **given))
+
+    tool = Tool(
+        name,
+        words,
+        properties,
+        required,
+        ("read",),
+        max_characters,
+        run,
+        main_argument="file_path",
+        is_always_offered=True,
+    )
+    return replace(
+        tool, other_capabilities={"network": "file_url"}, refuse=_refuse_question, find_missing_consent=find_consent
+    )
+
+
+_CROP: Json = {
+    "type": "object",
+    "description": "The part of the image to see, in exactly one of these forms.",
+    "properties": {
+        "region": {"type": "string", "enum": list(REGIONS), "description": "A part by its name."},
+        "normalized": _rectangle_property("Fractions of the image, from 0 to 1.", minimum=0, maximum=1),
+        "pixels": _rectangle_property("Pixels of the image."),
+    },
+    "additionalProperties": False,
+}
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        "view_image",
+        "See an image file as pixels. Answers with what it is and the image itself, never with text of the file: call"
+        " read_file for that. An image that was seen before is seen again by the `sha256:…` that its result gave.",
+        {
+            "path": _text_property(
+                "The path of an image, or sha256: and at least 12 hex digits of one that was seen before."
+            ),
+            "crop": _CROP,
+            "page": _count_property("The page of a document."),
+            "at": {"type": "number", "minimum": 0, "description": "The second of a video."},
+        },
+        ("path",),
+        ("read",),
+        8_000,
+        view,
+        " The image at a public https address is seen by that address.",
+    ),
+    Tool(
+        "read_file",
+        "Read a text file. Answers with its lines and a token that edit_file asks for. An image is not read: call"
+        " view_image to see it.",
+        {
+            "path": _text_property("The path of a text file."),
+            "first": _count_property("The line to begin with; 1 if left out."),
+            "lines": _count_property("How many lines to read; 2000 if left out."),
+            "character": _count_property(
+                "The character of that line to begin with, where a result named one to go on with."
+            ),
+        },
+        ("path",),
+        ("read",),
+        30_000,
+        read_file,
+    ),
+    Tool(
+        "edit_file",
+        "Replace a text that stands exactly once in a file. It needs the token that read_file gave, and a file that"
+        " has changed since has to be read again.",
+        {
+            "path": _text_property("The path of the file that was read."),
+            "old": _text_property("The text to replace, exactly as it stands there."),
+            "new": _text_property("What it becomes."),
+            "token": _text_property("The token of the last read_file of this path."),
+        },
+        ("path", "old", "new", "token"),
+        ("read", "write"),
+        8_000,
+        edit_file,
+    ),
+    Tool(
+        "analyze_image",
+        ANALYZE_DESCRIPTION,
+        build_analysis_properties(
+            _rectangle_property("Pixels of the image."),
+            _rectangle_property("Fractions of the image, from 0 to 1.", minimum=0, maximum=1),
+        ),
+        ("images", "question"),
+        ("read",),
+        30_000,
+        _analyze,
+        main_argument="images",
+        refuse=_refuse_analysis,
+        find_missing_consent=_find_analysis_consent,
+    ),
+    Tool(
+        "list_images",
+        "List images that were seen before and can be seen again, the newest first, each with the `sha256:…` that"
+        " view_image and analyze_image take. Only those that were found in the working folder are listed, unless the"
+        " user lets all be.",
+        {},
+        (),
+        (),
+        8_000,
+        list_images,
+    ),
+    _build_file_tool(
+        "vision_analyze",
+        IMAGE_DESCRIPTION,
+        IMAGE_PROPERTIES,
+        ("prompt",),
+        IMAGE_ANSWER_CHARACTERS,
+        ask_file.vision_analyze,
+        ask_file.check_image_call,
+    ),
+    _build_file_tool(
+        "video_analyze",
+        VIDEO_DESCRIPTION,
+        VIDEO_PROPERTIES,
+        (),
+        VIDEO_ANSWER_CHARACTERS,
+        ask_file.video_analyze,
+        ask_file.check_video_call,
+    ),
+)
+
+
+def list_tools(context: ToolContext) -> list[dict[str, Json]]:
+    """Return the tools that the setting `toolset` offers, by their own names or by that of the whole set."""
+    return [tool.as_dict(network=context.network is not None) for tool in _list_offered(context).values()]
+
+
+# How each API takes a tool.
+_FORMATS: Mapping[Wire, Callable[[dict[str, Json]], dict[str, Json]]] = {
+    "anthropic": lambda tool: {**_describe(tool), "input_schema": tool["parameters"]},
+    "gemini": lambda tool: {**_describe(tool), "parametersJsonSchema": tool["parameters"]},
+    "mcp": lambda tool: {
+        **_describe(tool),
+        "inputSchema": tool["parameters"],
+        "annotations": {"readOnlyHint": tool["name"] != "edit_file"},
+    },
+    **dict.fromkeys(
+        ("openai", "openai_chat"),
+        lambda tool: {"type": "function", "function": {**_describe(tool), "parameters": tool["parameters"]}},
+    ),
+    "openai_responses": lambda tool: {
+        "type": "function",
+        **_describe(tool),
+        "parameters": tool["parameters"],
+        "strict": False,
+    },
+}
+
+
+def _describe(tool: dict[str, Json]) -> dict[str, Json]:
+    return {"name": tool["name"], "description": tool["description"]}
+
+
+def format_tools(tools: list[dict[str, Json]], wire: Wire) -> list[dict[str, Json]]:
+    """Return tools in the shape that an API takes. For Gemini, that is one tool that declares all the functions."""
+    written = [_FORMATS[check_wire(wire)](tool) for tool in tools]
+    return [{"functionDeclarations": [*written]}] if wire == "gemini" else written
+
+
+@never_raise(Failure(INTERNAL_ERROR))
+def call_tool(context: ToolContext, name: object, arguments: object) -> ToolResult:
+    """Run a model's call. Only a tool that is offered can be called."""
+    tool = _list_offered(context).get(name) if isinstance(name, str) else None
+    if tool is None:
+        return Failure(
+            Refusal("not_permitted", f"there is no tool {name!r:.60}", "call one of the tools that are offered")
+        )
+    given = _check_arguments(tool, arguments)
+    if isinstance(given, Refusal):
+        return tool.refuse(given)
+    return never_raise(tool.refuse(INTERNAL_ERROR))(tool.run)(context, **given)
+
+
+def find_missing_consent(context: ToolContext, name: str, arguments: object) -> str:
+    """Return the provider that needs only the user's consent to answer; empty: none does, or the call fails anyway."""
+    tool = _list_offered(context).get(name)
+    given = None if tool is None else _check_arguments(tool, arguments)
+    if tool is None or tool.find_missing_consent is None or not isinstance(given, dict):
+        return ""
+    return never_raise("")(tool.find_missing_consent)(context, **given)
+
+
+def _check_arguments(tool: Tool, arguments: object) -> dict[str, object] | Refusal:
+    if not isinstance(arguments, Mapping):
+        return Refusal("invalid_input", "the arguments must be an object", "follow the schema of the tool")
+    given = {str(argument): value for argument, value in arguments.items() if value is not None}
+    remedy = "follow the schema of the tool"
+    if unknown := given.keys() - tool.properties.keys():
+        return Refusal("invalid_input", f"{tool.name} has no argument {min(unknown)!r:.60}", remedy)
+    if missing := set(tool.required) - given.keys():
+        return Refusal("invalid_input", f"the argument {min(missing)!r} of {tool.name} is missing", remedy)
+    return given
+
+
+def _list_offered(context: ToolContext) -> dict[str, Tool]:
+    named = (
+        tool
+        for tool in TOOLS
+        if context.toolset & {TOOLSET_NAME, tool.name} and (context.can_edit or "write" not in tool.capabilities)
+    )
+    return {tool.name: tool for tool in named if not tool.asks_model or _may_ask(context, tool)}
+
+
+def _may_ask(context: ToolContext, tool: Tool) -> bool:
+    """Return whether the user lets models ask about images."""
+    settings = context.settings
+    if settings is None or tool.is_always_offered:
+        return settings is not None
+    return settings.mode != "off" and settings.tool != "off"

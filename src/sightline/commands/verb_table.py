@@ -1,0 +1,141 @@
+"""The verbs of `/vision-proxy …` and their arguments: the one table for chats, shells and MCP prompts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sightline.model.geometry import CROP_FORMS
+from sightline.settings.keys import FLAG, KEYS, Setting
+
+NAME = "/vision-proxy"
+ANSWER_PREFIX = "[Vision Proxy]"
+"""Leads every line of an answer to the command, on every surface (S4 FR-3.5)."""
+
+_KEYS = {key.name: key for key in KEYS}
+SETTINGS: Mapping[str, Setting] = {
+    "mode": _KEYS["mode"],
+    "context": _KEYS["includeContext"],
+    "tool": _KEYS["tool"],
+    "max-images-per-call": _KEYS["maxImagesPerCall"],
+    "max-batch": _KEYS["maxBatch"],
+    "cache-size": _KEYS["cacheSize"],
+}
+"""The verbs that change a setting, and which setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a verb: a word is found by its position, an option by its name; a flag has no value."""
+
+    name: str
+    help: str
+    kind: Literal["word", "option", "flag"] = "option"
+    form: str = ""  # how its value is written in a usage line
+    metavar: str | None = None  # its value in the help of a shell command
+    required: bool = False
+    repeatable: bool = False
+    choices: tuple[str, ...] | None = None  # for argparse; the grammar has a message of its own
+
+    @property
+    def usage(self) -> str:
+        form = self.form if self.kind == "word" else f"[--{self.name} {self.form}".rstrip() + "]"
+        return f"{form}..." if self.repeatable else form
+
+
+@dataclass(frozen=True, slots=True)
+class CommandVerb:
+    summary: str
+    arguments: tuple[Argument, ...] = ()
+    forms: str = ""  # of the usage line, if it is not just one argument after the other
+    note: str = ""  # after the usage
+
+    @property
+    def usage(self) -> str:
+        return (self.forms or " ".join(argument.usage for argument in self.arguments)) + self.note
+
+
+_MODEL = Argument(
+    "model",
+    "the vision model, as provider/model-id, or local; default: the one in the settings",
+    form="<provider/model-id>",
+    metavar="PROVIDER/MODEL",
+)
+
+
+def _build_setting_verb(verb: str, key: Setting) -> CommandVerb:
+    allowed = "on|off" if key.kind is FLAG else key.kind.allowed.replace(", ", "|")
+    return CommandVerb(f"Change the setting {verb}", (Argument("value", allowed, "word", allowed, required=True),))
+
+
+VERBS: Mapping[str, CommandVerb] = {
+    "describe": CommandVerb(
+        "Describe images, or answer a question about them",
+        (
+            Argument(
+                "images",
+                "a path, or sha256:DIGITS[#crop:X,Y,W,H], with at least 12 digits, of an image seen before",
+                "word",
+                "<path-or-hash>",
+                "REF",
+                required=True,
+                repeatable=True,
+            ),
+            Argument("question", "what you want to know; default: a description", form='"<text>"', metavar="TEXT"),
+            Argument(
+                "crop",
+                f"look only at a part of image I, counted from 0, written I:FORM; FORM is {CROP_FORMS}",
+                form="<i>:<form>",
+                metavar="[I:]FORM",
+                repeatable=True,
+            ),
+            _MODEL,
+            Argument("save", "keep the answer as the description of the image", "flag"),
+        ),
+        note=", <form> being r=<region>, n=<x>,<y>,<w>,<h> or p=<x>,<y>,<w>,<h>",
+    ),
+    "redescribe": CommandVerb(
+        "Describe an image again, and keep the new description",
+        (
+            Argument(
+                "image",
+                "a path, or sha256:DIGITS, with at least 12 digits, of an image seen before",
+                "word",
+                "<path-or-hash>",
+                "REF",
+                required=True,
+            ),
+            _MODEL,
+        ),
+    ),
+    "consent": CommandVerb(
+        "List or change the providers that images may be sent to",
+        (
+            Argument("answer", "list, yes or no; default: list", "word", choices=("list", "yes", "no")),
+            Argument("provider", "a provider; default: the one in the settings", "word", metavar="PROVIDER"),
+        ),
+        forms="[list | yes [<provider>] | no [<provider>]]",
+    ),
+    "model": CommandVerb(
+        "Choose the vision model",
+        (Argument("model", "provider/model-id, or local", "word", "<provider/model-id> | local", required=True),),
+    ),
+    **{verb: _build_setting_verb(verb, key) for verb, key in SETTINGS.items()},
+    "grounding-models": CommandVerb(
+        "List or change how models write coordinates",
+        (
+            Argument("action", "add, remove, list or reset", "word", required=True),
+            Argument("model", "provider/model-id", "word"),
+            Argument("format", "how it writes coordinates"),
+            Argument("yes", "add it without asking", "flag"),
+        ),
+        forms="add <provider/model-id> [--format <fmt>] [--yes] | remove <provider/model-id> | list | reset",
+    ),
+    "list": CommandVerb("List the images that can be viewed again"),
+    "status": CommandVerb("Show the vision model, its consent, and the settings"),
+}
+
+
+def format_usage(verb: str) -> str:
+    return f"{NAME} {verb} {VERBS[verb].usage}".strip()

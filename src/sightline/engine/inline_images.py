@@ -1,0 +1,230 @@
+"""Images in request bodies, as base64: recognized when they come again, checked, refitted and kept in the record."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import TypeVar
+
+import pybase64
+
+from sightline.model.base64_text import compute_decoded_size, decode_base64, decode_head
+from sightline.model.facts import KeptImage, Refit
+from sightline.model.fence import to_one_line
+from sightline.model.image import Image, ImageInfo, ImageTarget
+from sightline.model.ports import ImageStore
+from sightline.model.profile import RequestOrigin
+from sightline.model.refusal import Refusal
+from sightline.model.scene import InlineSource, LinkSource, Sight
+from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels.image_headers import is_animated
+from sightline.pixels.probe import probe
+from sightline.pixels.similarity import compare_replies
+from sightline.pixels.workers import WorkerPool
+from sightline.sources import web
+from sightline.vision.concurrency import FairThreads, LruCache
+
+T = TypeVar("T")
+
+_TEXT_BYTES = 32 * 1024 * 1024  # of base64 that is kept to compare new images with
+_SAMPLE_BYTES = 32
+_KEYS_KEPT = 4096
+_HEAD_LENGTHS = (2048, 64 * 1024)  # characters of base64: enough for nearly all images; for those with a thumbnail
+_ANIMATED_TYPES = ("image/gif", "image/webp")
+_TRUNCATED = Refusal("corrupt", "the image is truncated or damaged", "send a complete one")
+_LONG_TO_DECODE = 4 * 1024 * 1024  # characters of base64 that take more than a millisecond to decode
+_CHECKS_KEPT = 4096
+_REFITTED_BYTES = 128 * 1024 * 1024
+_TEMPORARY_CODES = frozenset({"unavailable", "too_large"})  # a busy machine may be the cause: not cached
+_DIGESTS_KEPT = 4096
+_FEW = 32
+_LONG_TO_HASH = 512 * 1024  # characters of base64 that take more than a millisecond to decode and hash
+_NOT_STORED = Refusal("unavailable", "the image could not be stored", "check the disk that holds the record")
+
+
+class ResentImages:
+    """Recognizes images that were sent before, which is cheaper than hashing them: agents resend the whole history."""
+
+    def __init__(self) -> None:
+        self._texts: LruCache[tuple[bytes, str]] = LruCache(_TEXT_BYTES)
+        self._seen_once: LruCache[str] = LruCache(_KEYS_KEPT)
+
+    def find_key(self, image: InlineSource) -> str:
+        """Return the key of an image. Its text is kept from the second time on: most images never come again."""
+        if image.has_key:
+            return image.key
+        text, sample = image.text, _take_sample(image)
+        known = self._texts.get(sample)
+        if known is not None and len(known[0]) == len(text) and known[0].startswith(text):
+            image.set_key(known[1])
+        elif image.key in self._seen_once:
+            self._texts.put(sample, (bytes(text), image.key), len(text))
+        else:
+            self._seen_once.put(image.key, image.key)
+        return image.key
+
+
+def _take_sample(image: InlineSource) -> tuple[int, bytes]:
+    """Return the length of an image, and some bytes of it where similar screenshots usually differ."""
+    text, length = image.text, len(image.text)
+    places = (length // 4, length // 2, length - _SAMPLE_BYTES)
+    return length, b"".join([bytes(text[at : at + _SAMPLE_BYTES]) for at in places if at >= 0])
+
+
+class ImageChecker:
+    """Checks, refits and compares images in workers, and caches the results."""
+
+    def __init__(self, workers: WorkerPool) -> None:
+        self._workers = workers
+        self._checked: LruCache[ImageInfo | Refusal] = LruCache(_CHECKS_KEPT)
+        self._refitted: LruCache[Image | Refusal] = LruCache(_REFITTED_BYTES)
+
+    async def check(self, image: InlineSource) -> ImageInfo | Refusal:
+        """Return what the header says, if every pixel can be decoded."""
+        known = self._checked.get(image.key)
+        if known is not None:
+            return known
+        data = await _decode(image.text)
+        found = data if isinstance(data, Refusal) else await self._workers.run("check", data)
+        picture = found if isinstance(found, Refusal) else probe_inline(image)
+        return picture if _is_temporary(picture) else self._checked.put(image.key, picture)
+
+    async def refit(self, need: Refit) -> Image | Refusal:
+        key = (need.image.key, need.target)
+        known = self._refitted.get(key)
+        if known is not None:
+            return known
+        data = await _decode(need.image.text)
+        fitted = data if isinstance(data, Refusal) else await self._fit(data, need.target)
+        weight = len(fitted.data) if isinstance(fitted, Image) else 1
+        return fitted if _is_temporary(fitted) else self._refitted.put(key, fitted, weight)
+
+    async def measure_likeness(self, images: Sequence[Image]) -> list[list[float]]:
+        """Return how similar each two images look."""
+        return compare_replies([await self._workers.run("hash", image.data) for image in images])
+
+    async def _fit(self, data: bytes, goal: ImageTarget) -> Image | Refusal:
+        """Make one image fit, without trimming or moving anything: the conversation may mention coordinates."""
+        fitted = await self._workers.run("fit", data, pack_target(replace(goal, images=1, keeps_geometry=True)))
+        return fitted if isinstance(fitted, Refusal) else unpack_fit_result(fitted.facts, fitted.data).parts[0].image
+
+
+async def _decode(text: bytes | bytearray | memoryview) -> bytes | Refusal:
+    """Decode base64; a long text in a thread."""
+    return decode_base64(text) if len(text) <= _LONG_TO_DECODE else await asyncio.to_thread(decode_base64, text)
+
+
+def probe_inline(image: InlineSource) -> ImageInfo | Refusal:
+    """Return what an image's header says. It is nearly always in the first kilobytes, so this needs no cache."""
+    size = compute_decoded_size(image.text)
+    for length in _HEAD_LENGTHS:
+        if picture := probe(decode_head(image.text, length), size):
+            return _check_animation(picture, image)
+    data = decode_base64(image.text)
+    picture = data if isinstance(data, Refusal) else probe(data, len(data))
+    return _check_animation(picture, image) if picture else _TRUNCATED
+
+
+def _check_animation(picture: ImageInfo | Refusal, image: InlineSource) -> ImageInfo | Refusal:
+    """Add whether the image is animated, which takes all of its bytes to tell."""
+    if isinstance(picture, Refusal) or picture.mime not in _ANIMATED_TYPES:
+        return picture
+    data = decode_base64(image.text)
+    return replace(picture, is_animated=True) if isinstance(data, bytes) and is_animated(data) else picture
+
+
+def _is_temporary(answer: object) -> bool:
+    return isinstance(answer, Refusal) and answer.code in _TEMPORARY_CODES
+
+
+async def fetch_image(link: LinkSource, grant: web.WebGrant | None) -> InlineSource | Refusal:
+    """Fetch an image from its address."""
+    page = await web.fetch_web_file(link.url, grant)
+    return page if isinstance(page, Refusal) else InlineSource("", pybase64.b64encode(page.data))
+
+
+class InlineImages:
+    """Decodes and hashes images, and keeps them in the record."""
+
+    def __init__(self, store: ImageStore) -> None:
+        self._store = store
+        self._resent = ResentImages()
+        self._threads = FairThreads()
+        self._digests: LruCache[str] = LruCache(_DIGESTS_KEPT)  # of images that are resent, which are not decoded again
+
+    async def find_digest(self, inline: InlineSource) -> str | Refusal:
+        """Return the sha256 of an image; a long one is decoded in a thread."""
+        return await _in_thread_if_long(inline, self.compute_digest)
+
+    async def open(self, inline: InlineSource) -> Image | Refusal:
+        """Decode an image; a long one in a thread."""
+        return await _in_thread_if_long(inline, self.decode)
+
+    def compute_digest(self, inline: InlineSource) -> str | Refusal:
+        """Return the sha256 of an image, which is decoded only if it was not seen lately."""
+        if known := self._digests.get(self._resent.find_key(inline)):
+            return known
+        image = self.decode(inline)
+        return image if isinstance(image, Refusal) else image.sha256
+
+    def decode(self, inline: InlineSource) -> Image | Refusal:
+        """Return the image with its bytes and its sha256."""
+        picture = probe_inline(inline)
+        if isinstance(picture, Refusal):
+            return picture
+        data = decode_base64(inline.text)
+        if isinstance(data, Refusal):
+            return data
+        digest = self._digests.put(inline.key, sha256(data).hexdigest())
+        return Image(digest, picture.mime, picture.size, data, picture.is_rotated)
+
+    def list_references(self, sights: Iterable[Sight], origin: RequestOrigin) -> list[str]:
+        """Return the images that are kept for this client, each as its reference and its file name."""
+        found: dict[str, str] = {}
+        for sight in sights:
+            digest = self.compute_digest(sight.source) if isinstance(sight.source, InlineSource) else None
+            if isinstance(digest, str) and self._store.read(origin.scope, digest) is not None:
+                found.setdefault(digest, f"sha256:{digest} {to_one_line(sight.filename or '')}".strip())
+        return list(found.values())
+
+    async def keep(self, inline: InlineSource, origin: RequestOrigin) -> KeptImage | Refusal:
+        """Keep an image in the record, so that references to it can be resolved."""
+        return await self._threads.run(origin.scope, self._keep, inline, origin)
+
+    def _keep(self, inline: InlineSource, origin: RequestOrigin) -> KeptImage | Refusal:
+        image = self.decode(inline)
+        if isinstance(image, Refusal):
+            return image
+        picture = probe_inline(inline)
+        if not self._store.keep(origin.scope, image) or isinstance(picture, Refusal):
+            return _NOT_STORED
+        return KeptImage(image.sha256, picture)
+
+    def find_kept_images(self, images: Iterable[InlineSource], origin: RequestOrigin) -> dict[InlineSource, KeptImage]:
+        """Return the images that are kept already, without decoding them."""
+        digests = self._find_kept_digests(images, origin)
+        found = ((inline, digest, probe_inline(inline)) for inline, digest in digests.items())
+        return {
+            inline: KeptImage(digest, picture) for inline, digest, picture in found if not isinstance(picture, Refusal)
+        }
+
+    async def keep_missing(self, images: Collection[InlineSource], origin: RequestOrigin) -> None:
+        """Keep the images that aren't kept: their descriptions contain references, which must be resolvable."""
+        if len(images) <= _FEW:
+            kept = self._find_kept_digests(images, origin)
+        else:
+            kept = await asyncio.to_thread(self._find_kept_digests, images, origin)
+        for inline in images:
+            if inline not in kept:
+                await self.keep(inline, origin)
+
+    def _find_kept_digests(self, images: Iterable[InlineSource], origin: RequestOrigin) -> dict[InlineSource, str]:
+        known = {inline: digest for inline in images if (digest := self._digests.get(self._resent.find_key(inline)))}
+        kept = self._store.find_kept_images(origin.scope, set(known.values())) if known else frozenset()
+        return {inline: digest for inline, digest in known.items() if digest in kept}
+
+
+async def _in_thread_if_long(inline: InlineSource, work: Callable[[InlineSource], T]) -> T:
+    return work(inline) if len(inline.text) <= _LONG_TO_HASH else await asyncio.to_thread(work, inline)

@@ -1,0 +1,261 @@
+"""Resolve the needs of the passes: all needs of a request concurrently, and equal needs of all requests once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from hashlib import sha256
+from typing import ParamSpec, Protocol, TypeVar, assert_never
+
+from sightline.engine.describer import PENDING, Describer
+from sightline.engine.inline_images import ImageChecker, InlineImages, fetch_image, probe_inline
+from sightline.engine.requests import ConversationPlace, EngineOptions, Reading
+from sightline.model.facts import (
+    Check,
+    ConversationHistory,
+    DescribeImage,
+    DescribeTogether,
+    Description,
+    Fact,
+    Facts,
+    Fetch,
+    FindFile,
+    Keep,
+    Need,
+    Needs,
+    Probe,
+    RecallHistory,
+    Refit,
+    Rules,
+)
+from sightline.model.ports import ConversationStore, DescriptionStore
+from sightline.model.profile import RequestOrigin
+from sightline.model.records import PinnedDescription
+from sightline.model.refusal import Refusal
+from sightline.model.scene import InlineSource, Scene
+from sightline.passes.permit import permit
+from sightline.sources.files import is_readable_file
+from sightline.vision.concurrency import LruCache, SingleFlight
+from sightline.wire.hash_chain import HashChain
+
+log = logging.getLogger("sightline")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MAX_CONCURRENT = 8  # images of one request that are processed concurrently
+_STARTED_AT_ONCE = 16  # descriptions
+_FILES_KEPT = 4096  # for which this process knows whether they existed
+_TOO_DEEP = Refusal("unavailable", "the conversation is nested too deeply to be recognized again", "start a new one")
+_BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "try again")
+
+
+class RunOnReading(Protocol):
+    """Calls a function with these arguments, in a thread if the reading is heavy, and returns its result."""
+
+    async def __call__(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+
+class NeedResolver:
+    def __init__(
+        self,
+        descriptions: DescriptionStore,
+        conversations: ConversationStore,
+        checker: ImageChecker,
+        images: InlineImages,
+        describer: Describer,
+        options: EngineOptions,
+        offload: RunOnReading,
+    ) -> None:
+        self._descriptions = descriptions
+        self._conversations = conversations
+        self._offload = offload
+        self._checker = checker
+        self._images = images
+        self._describer = describer
+        self._patience = options.patience
+        self._network_grant = options.network_grant
+        self._find_file_policy = options.find_file_policy
+        self._flights: SingleFlight[Fact] = SingleFlight()
+        self._files_present: LruCache[bool] = LruCache(_FILES_KEPT)
+
+    def answer_cheap_needs(self, scene: Scene, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
+        """Return answers that nearly every image needs and that take microseconds, to save a round of the passes."""
+        answers: dict[Need, Fact] = {}
+        permitted = permit(scene, Facts(), rules)
+        if rules.is_blind or rules.check_all_images or isinstance(permitted, Needs):
+            return answers
+        undecided = [(sight.role, sight.source) for sight in permitted.sights if sight.fate is None]
+        images = [(role, source) for role, source in undecided if isinstance(source, InlineSource)]
+        answers |= {Probe(source): probe_inline(source) for _, source in images}
+        if rules.add_references:
+            kept = self._images.find_kept_images([source for role, source in images if role == "user"], origin)
+            answers |= {Keep(source): found for source, found in kept.items()}
+        return answers
+
+    async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
+        """Resolve all needs concurrently. Slow descriptions are pending: they continue after the request."""
+        names, find_place, answers, open_needs = await self._offload(reading, self._split_needs, needs, reading, origin)
+        paths: list[FindFile] = []
+        pixels: list[Need] = []
+        flights: dict[Need, asyncio.Task[Fact]] = {}
+        with ExitStack() as waiting:
+            for need in open_needs:
+                if isinstance(need, FindFile):
+                    paths.append(need)
+                elif isinstance(need, RecallHistory):
+                    answers[need] = await self._recall(names, reading.scene, origin, rules) if names else _TOO_DEEP
+                elif isinstance(need, DescribeImage | DescribeTogether):
+                    place = find_place(need.message)
+                    flights[need] = waiting.enter_context(self._join_flight(need, place, origin, rules))
+                    if len(flights) % _STARTED_AT_ONCE == 0:
+                        await asyncio.sleep(0)  # let the tasks start, and other requests run
+                else:
+                    pixels.append(need)
+            if paths:  # of every image that was ever retired: one thread for all
+                answers |= await asyncio.to_thread(self._check_files, paths, names, origin)
+            answers |= await self._answer_image_needs(pixels, origin, rules)
+            if flights:
+                patience = self._patience if any(isinstance(need, DescribeImage) for need in flights) else None
+                await asyncio.wait(set(flights.values()), timeout=patience)
+            for need, flight in flights.items():
+                late = not flight.done()
+                if late and isinstance(need, DescribeTogether):
+                    answers[need] = await self._describer.skip_comparison(need, find_place(need.message), origin)
+                else:
+                    answers[need] = PENDING if late else flight.result()
+        await self._images.keep_missing(_find_described_images(answers), origin)
+        return answers
+
+    def _split_needs(
+        self, needs: Needs, reading: Reading, origin: RequestOrigin
+    ) -> tuple[HashChain | None, Callable[[int], ConversationPlace], dict[Need, Fact], list[Need]]:
+        """Return the names and places of the messages, the answers that take microseconds, and the other needs."""
+        names = None
+        if any(isinstance(need, DescribeImage | DescribeTogether | RecallHistory | FindFile) for need in needs.needs):
+            names = reading.name_messages()
+        find_place = reading.find_places(names) if names else _find_no_place
+        answers = self._answer_known_needs(needs, origin)
+        return names, find_place, answers, sorted(needs.needs - answers.keys(), key=_get_sort_key)
+
+    def _answer_known_needs(self, needs: Needs, origin: RequestOrigin) -> dict[Need, Fact]:
+        kept = self._images.find_kept_images((need.image for need in needs.needs if isinstance(need, Keep)), origin)
+        answers: dict[Need, Fact] = {Keep(image): found for image, found in kept.items()}
+        return answers | {need: probe_inline(need.image) for need in needs.needs if isinstance(need, Probe)}
+
+    async def _answer_image_needs(self, needs: Sequence[Need], origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
+        """Return the answers that need workers, threads or the disk: a few at a time, as others need these too."""
+        answers: dict[Need, Fact] = {}
+        remaining = iter(needs)
+
+        async def answer_in_turn() -> None:
+            for need in remaining:
+                with self._join_flight(need, None, origin, rules) as flight:
+                    await asyncio.wait({flight})
+                    answers[need] = flight.result()
+
+        if len(needs) == 1:
+            await answer_in_turn()
+        elif needs:
+            await asyncio.gather(*(answer_in_turn() for _ in range(min(len(needs), _MAX_CONCURRENT))))
+        return answers
+
+    def _check_files(
+        self, paths: Sequence[FindFile], chain: HashChain | None, origin: RequestOrigin
+    ) -> dict[Need, Fact]:
+        """Return whether files existed. Each is checked once per place: a later change must not undo a retirement."""
+        policy = self._find_file_policy()
+        names = chain.names if chain else ()
+        answers: dict[Need, Fact] = {}
+        for need in paths:
+            name = names[need.message] if need.message < len(names) else ""
+            key = origin.scope, name, (f"file {sha256(need.path.encode('utf-8', 'replace')).hexdigest()}",)
+            found = self._files_present.get(key) if name else is_readable_file(need.path, policy)
+            if found is None:
+                pinned = self._descriptions.read_pin(*key) or self._pin_file(key, is_readable_file(need.path, policy))
+                found = self._files_present.put(key, pinned.result.get("there") is True)
+            answers[need] = found
+        return answers
+
+    def _pin_file(self, key: tuple[str, str, tuple[str, ...]], found: bool) -> PinnedDescription:
+        scope, name, about = key
+        return self._descriptions.pin(scope, PinnedDescription(name, about, {"there": found}))
+
+    def _join_flight(
+        self, need: Need, place: ConversationPlace | None, origin: RequestOrigin, rules: Rules
+    ) -> AbstractContextManager[asyncio.Task[Fact]]:
+        """Join the task that answers a need: one for all requests that have the need at the same time."""
+        key: Hashable = need
+        if isinstance(need, Keep):
+            key = (need, origin.scope)
+        if place is not None:  # side requests of an agent use other models, but the same seers
+            seers = (origin.upstream.name, origin.wire, rules.profile.sibling)
+            key = (need, place.turn, place.current_turn, origin.scope, seers)
+        return self._flights.join(key, lambda: self._answer_safely(need, place, origin, rules))
+
+    async def _answer_safely(
+        self, need: Need, place: ConversationPlace | None, origin: RequestOrigin, rules: Rules
+    ) -> Fact:
+        try:
+            return await self._answer(need, place or ConversationPlace(), origin, rules)
+        except Exception:
+            log.exception("a need could not be answered: %s", type(need).__name__)
+            return _BROKEN
+
+    async def _answer(self, need: Need, place: ConversationPlace, origin: RequestOrigin, rules: Rules) -> Fact:
+        answer: Fact
+        match need:
+            case Probe(image=image):
+                answer = probe_inline(image)
+            case Check(image=image):
+                answer = await self._checker.check(image)
+            case Refit():
+                answer = await self._checker.refit(need)
+            case DescribeImage():
+                answer = await self._describer.describe(need, place, origin, rules.profile)
+            case DescribeTogether():
+                answer = await self._describer.compare(need, place, origin, rules.profile)
+            case Keep(image=image):
+                answer = await self._images.keep(image, origin)
+            case Fetch(link=link):
+                answer = await fetch_image(link, self._network_grant)
+            case FindFile() | RecallHistory():
+                raise AssertionError("these are answered for one conversation, not shared")
+            case _:
+                assert_never(need)
+        return answer
+
+    async def _recall(self, names: HashChain, scene: Scene, origin: RequestOrigin, rules: Rules) -> ConversationHistory:
+        """Return what is known about this conversation, and note that it was seen now."""
+        return await asyncio.to_thread(self._visit, names, scene, origin, rules)
+
+    def _visit(self, chain: HashChain, scene: Scene, origin: RequestOrigin, rules: Rules) -> ConversationHistory:
+        ends = [end for end in scene.request_ends if end < len(chain.names)]
+        life = rules.profile.cache.seconds
+        # Each model has a cache of its own. They share the head: if only that is known, the user has switched models.
+        names = [f"{name} {origin.upstream.name}/{scene.model}" for name in chain.names]
+        met = self._conversations.visit(origin.scope, chain.head_name, names, ends, life, rules.may_pay)
+        cold = frozenset(index for index, name in enumerate(names) if name in met)
+        return ConversationHistory(chain.tokens, cold, chain.head_tokens)
+
+
+def _find_no_place(message: int) -> ConversationPlace:
+    """Return an unnamed place, for a conversation that can't be named."""
+    return ConversationPlace()
+
+
+def _find_described_images(answers: Mapping[Need, Fact]) -> set[InlineSource]:
+    """Return the images that were described."""
+    looks = (
+        need.image
+        for need, each in answers.items()
+        if isinstance(need, DescribeImage) and isinstance(each, Description)
+    )
+    return {image for image in looks if isinstance(image, InlineSource)}
+
+
+def _get_sort_key(need: Need) -> int:
+    """Return a key that puts the newest images first: if there are too many, those are described."""
+    return -need.message if isinstance(need, DescribeImage) else 0

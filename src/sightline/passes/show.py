@@ -1,0 +1,190 @@
+"""The passes for images that stay images: fit them into the model's limits, and label those that need a label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sightline.model.facts import Check, Facts, Keep, KeptImage, Need, Needs, Probe, Refit, Rules
+from sightline.model.image import Image, ImageInfo, ImageTarget
+from sightline.model.labels import build_label, build_reference
+from sightline.model.profile import ImageLimits
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Fate, InlineSource, Refitted, Refused, Scene, Shown, Sight
+from sightline.passes.frontier import NEWEST_KEPT
+from sightline.passes.wording import write_absence
+
+_NeedTuple = tuple[Need, ...]
+_AS_SENT = Shown()
+_UNREADABLE = Refusal("corrupt", "the provider could not read it", "ask for the image again in another format")
+_USER_ROLES = ("user", "tool")  # on some wires a user's text shares a message with tool results
+
+
+def build_target(limits: ImageLimits, images: int = 1, encoded: int = 0) -> ImageTarget:
+    """Return the limits for each of several images; `encoded` is the total length of their base64 texts."""
+    max_encoded = limits.encoded_bytes
+    # A tenth of the request is reserved for text. The share of an image is halved when the number of images doubles:
+    # a share that changed with every new image would change all images sent before, and invalidate the prompt cache.
+    budget = limits.request_bytes * 9 // 10 if limits.request_bytes is not None else None
+    if budget is not None and encoded > budget:
+        max_encoded = min(max_encoded or budget, budget >> (images - 1).bit_length())
+    return ImageTarget(limits.formats, max_encoded, limits.get_max_edge(images), still=limits.still)
+
+
+def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+    """Make every image meet the limits of the model. The whole history counts: a new image can tighten a limit."""
+    if rules.is_blind:
+        return scene
+    live = [sight for sight in scene.sights if sight.fate is None]
+    encoded = sum(len(s.source.text) for s in live if isinstance(s.source, InlineSource))
+    target = build_target(rules.profile.limits, len(live), encoded)
+    max_count = rules.profile.limits.count
+    dropped = _find_over_count(live, max_count)
+    needs: list[Need] = []
+    sights: list[Sight] = []
+    for sight in scene.sights:
+        if sight.fate is not None:
+            sights.append(sight)
+            continue
+        if id(sight) in dropped:
+            outcome = _refuse_over_count(sight, max_count, facts)
+        else:
+            outcome = _choose_fate(sight, target, facts, rules)
+        if isinstance(outcome, tuple):
+            needs += outcome
+        elif not needs:
+            sights.append(sight.with_fate(outcome))
+    return Needs(frozenset(needs)) if needs else scene.with_sights(tuple(sights))
+
+
+def _find_over_count(live: Sequence[Sight], limit: int | None) -> set[int]:
+    """Return the identities of the sights to drop where a provider limits the number of images.
+
+    Several are dropped at once, so that it happens rarely. This is a fold over the sights in order, so dropped ones
+    stay dropped. The oldest from tools go first, then pasted ones, and last those that only the provider
+    can open. The newest are never dropped, since the model is about to look at them.
+    """
+    if limit is None or len(live) <= limit:
+        return set()
+    batch, newest = max(1, limit // 4), max(1, min(NEWEST_KEPT, limit - 1))
+    dropped: set[int] = set()
+    kept: list[Sight] = []
+    for sight in live:
+        kept.append(sight)
+        if len(kept) > limit:
+            old = [each for each in kept[:-newest] if not each.pixels_only]
+            order = sorted(old, key=lambda each: (not isinstance(each.source, InlineSource), each.role != "tool"))
+            dropped |= set(map(id, order[:batch]))
+            kept = [each for each in kept if id(each) not in dropped]
+    return dropped
+
+
+def _refuse_over_count(sight: Sight, limit: int | None, facts: Facts) -> Fate | _NeedTuple:
+    what = f"the provider takes at most {limit} images in a request and others were kept"
+    if isinstance(sight.source, InlineSource):
+        kept = facts.get(Keep(sight.source), KeptImage)
+        if kept is None:
+            return (Keep(sight.source),)
+        what += f"; it is remembered as sha256:{kept.sha256}" if isinstance(kept, KeptImage) else ""
+    refusal = Refusal("too_large", what, "ask for the image again to see it")
+    return Refused(write_absence(refusal, sight.filename), refusal)
+
+
+def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules) -> Fate | _NeedTuple:
+    source = sight.source
+    if not isinstance(source, InlineSource):
+        return _AS_SENT
+    if rules.unreadable_keys and source.key in rules.unreadable_keys:
+        return Refused(write_absence(_UNREADABLE, sight.filename), _UNREADABLE)
+    # If the provider could not read one image and did not say which, every image is decoded completely.
+    need = Check(source) if rules.check_all_images else Probe(source)
+    info = facts.get(need, ImageInfo)
+    match info:
+        case None:
+            return (need,)
+        case Refusal():
+            return Refused(write_absence(info, sight.filename), info)
+        case ImageInfo() if target.accepts(info, len(source.text)) and not rules.reencode:
+            return _AS_SENT if info.mime == source.declared_mime else Shown(info.mime)
+        case ImageInfo():
+            # An image that must be encoded anew is made in the size that the provider does not resize again.
+            own_target = replace(_shrink_target(target, info, source, rules), sizing=rules.profile.sizing)
+            return _refit(sight, source, own_target, _explain_refit(info, len(source.text), target), facts)
+
+
+def _shrink_target(target: ImageTarget, info: ImageInfo, source: InlineSource, rules: Rules) -> ImageTarget:
+    """Return the target for an image over a limit: a setting may ask for less than the limit."""
+    wanted = rules.profile.limits.refit_bytes
+    too_wide = target.edge is not None and info.size.edge > target.edge
+    too_heavy = target.encoded_bytes is not None and len(source.text) > target.encoded_bytes
+    if wanted is None or not (too_wide or too_heavy):
+        return target
+    return replace(target, encoded_bytes=min(wanted, target.encoded_bytes or wanted))
+
+
+def _refit(sight: Sight, source: InlineSource, target: ImageTarget, why: str, facts: Facts) -> Fate | _NeedTuple:
+    need = Refit(source, target)
+    match facts.get(need, Image):
+        case None:
+            return need, Keep(source)  # the original can still be viewed later
+        case Refusal() as refusal:
+            return Refused(write_absence(refusal, sight.filename), refusal)
+        case Image() as image:
+            return Refitted(image, why)
+
+
+def _explain_refit(info: ImageInfo, encoded: int, target: ImageTarget) -> str:
+    if info.mime not in target.formats:
+        return f"{info.mime} is not accepted"
+    if target.still and info.is_animated:
+        return "animations are not accepted"
+    if target.edge is not None and info.size.edge > target.edge:
+        return f"{info.size} is over {target.edge} px"
+    if target.encoded_bytes is not None and encoded > target.encoded_bytes:
+        return _explain_size(info.bytes, encoded, target.encoded_bytes)
+    return "the provider could not read it as it was"
+
+
+def _explain_size(size: int, encoded: int, limit: int) -> str:
+    """Explain the limit in bytes of the file, unless only line breaks in its base64 text exceed it."""
+    max_size = limit // 4 * 3
+    if size > max_size:
+        return f"{size:,} bytes are over {max_size:,}"
+    return f"its base64 text has {encoded:,} characters, and the limit is {limit:,}"
+
+
+def label(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+    """Label the images that move out of tool results with the calls that they came from."""
+    if rules.profile.tool_images == "native":
+        return scene
+    return scene.with_sights(tuple(map(_add_label, scene.sights)))
+
+
+def _add_label(sight: Sight) -> Sight:
+    moves = sight.is_in_tool_result and isinstance(sight.fate, (Shown, Refitted))
+    return sight.with_label_and_fate(build_label(sight.call), sight.fate) if moves and sight.call else sight
+
+
+def refer(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+    """Put the reference of each pasted image beside it, if the record could keep the image."""
+    if not rules.add_references:
+        return scene
+    pasted = ((sight.place, sight.source) for sight in scene.sights if _is_pasted(sight, scene))
+    kept = {place: Keep(source) for place, source in pasted if isinstance(source, InlineSource)}
+    if not kept:
+        return scene
+    needs: frozenset[Need] = frozenset(need for need in kept.values() if need not in facts)
+    if needs:
+        return Needs(needs)
+    return scene.with_sights(tuple(_add_reference(sight, kept.get(sight.place), facts) for sight in scene.sights))
+
+
+def _is_pasted(sight: Sight, scene: Scene) -> bool:
+    """Return whether a user pasted the image, and the model gets its pixels."""
+    by_user = sight.message >= len(scene.messages) or scene.messages[sight.message].role in _USER_ROLES
+    return sight.role == "user" and by_user and isinstance(sight.fate, Shown | Refitted)
+
+
+def _add_reference(sight: Sight, need: Keep | None, facts: Facts) -> Sight:
+    kept = facts.get(need, KeptImage) if need else None
+    return sight.with_label_and_fate(build_reference(kept.sha256), sight.fate) if isinstance(kept, KeptImage) else sight

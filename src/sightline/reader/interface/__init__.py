@@ -1,1 +1,0 @@
-"""Parts of an interface: buttons, fields, toggles, panels, and their labels."""

@@ -1,1 +1,0 @@
-"""Reading order, paragraphs, headings and tables."""

@@ -1,0 +1,305 @@
+"""Local files as a source: read whole and within bounds, and written back, only in the folders that a policy allows.
+
+A path is checked twice: when it is resolved, and again by where the opened file really is, because a link may have
+been created in between. A path outside the allowed folders is refused with the same message whether or not the file
+exists.
+
+A file is written back through a descriptor of its folder, which is checked once it is open. All later steps use names
+within that folder, so that a folder on the path can't be replaced by a link in the meantime.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sightline.model.image import MAX_FILE_BYTES
+from sightline.model.refusal import Refusal, RefusalCode
+
+_MAX_PATH_LENGTH = 4096
+_SEPARATORS = re.compile(r"[/\\]")
+_CHUNK = 1024 * 1024
+
+# Don't wait for the writer of a FIFO, don't make a terminal the controlling one, don't follow a link.
+_READ_FLAGS = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
+_FOLDER_FLAGS = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_DIRECTORY", "O_NOFOLLOW"))
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_BINARY"))
+_CAN_OPEN_FOLDERS = os.open in os.supports_dir_fd
+
+OUTSIDE_FOLDERS = Refusal(
+    "not_permitted", "the path is outside the folders that may be read", "copy the file into the working folder"
+)
+NO_FOLDERS = Refusal(
+    "not_permitted",
+    "no files may be read here",
+    "name an image by its sha256:…; the user can allow a folder with --root",
+)
+STALE_FILE = Refusal(
+    "not_permitted", "the file was never read, or has changed since", "call read_file, then edit with its token"
+)
+_IS_FOLDER = Refusal("invalid_input", "the path is a folder", "give the path of a file")
+_INVALID_PATH = Refusal("invalid_input", "that is not a valid path", "give the path of a file")
+_OS_ERRORS: tuple[tuple[type[OSError], RefusalCode, str], ...] = (
+    (FileNotFoundError, "not_found", "there is no such file"),
+    (NotADirectoryError, "not_found", "there is no such file"),
+    (PermissionError, "not_permitted", "the file may not be read"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    data: bytes = field(repr=False)
+    path: Path  # resolved
+    name: str  # the last part of the path as requested
+
+
+@dataclass(frozen=True, slots=True)
+class PathPolicy:
+    """The folders that may be read, as resolved paths. A relative path starts at the first of them."""
+
+    roots: tuple[Path, ...]
+    home: Path | None = None  # what `~` means, and also a root; None: not allowed
+    excluded: tuple[Path, ...] = ()  # files and folders that are never allowed
+    is_unlimited: bool = False  # for paths from a person or from code: anything that the process may read
+
+    def allows(self, path: Path) -> bool:
+        if self.is_unlimited:
+            return True
+        # Some file systems ignore case.
+        folded = Path(str(path).casefold())
+        is_excluded = any(folded.is_relative_to(str(each).casefold()) for each in self.excluded)
+        return not is_excluded and any(path.is_relative_to(root) for root in self.roots)
+
+
+def build_path_policy(
+    working: Path | None,
+    temporary: Path | None,
+    allowed: Sequence[Path],
+    home: Path | None,
+    excluded: Sequence[Path] = (),
+) -> PathPolicy:
+    """Build a policy that allows the working and temporary folders, those that the user allows, and perhaps home.
+
+    `excluded` are Sightline's own files: a tool that could write them could grant itself any permission.
+    """
+    folders = [working, temporary, *allowed, home]
+    roots = tuple(dict.fromkeys(_resolve_path(folder) for folder in folders if folder))
+    return PathPolicy(roots, home, tuple(_resolve_path(each) for each in excluded))
+
+
+def read_permitted_file(
+    path: str, policy: PathPolicy, max_bytes: int = MAX_FILE_BYTES, min_bytes: int = 1
+) -> SourceFile | Refusal:
+    """Read a whole file whose size is from `min_bytes` to `max_bytes`."""
+    parsed = _parse_path(path, policy)
+    if isinstance(parsed, Refusal):
+        return parsed
+    try:
+        resolved = _resolve_path(parsed)
+        if not policy.allows(resolved):
+            return OUTSIDE_FOLDERS
+        ends_as_folder = _SEPARATORS.split(path)[-1] in ("", ".")
+        refusal = _check_file_type(resolved.stat()) or (_IS_FOLDER if ends_as_folder else None)
+        return refusal or _open_and_read(resolved, parsed.name, policy, max_bytes, min_bytes)
+    except OSError as error:
+        return _refuse_os_error(error)
+    except ValueError:  # characters that the file system does not support
+        return _INVALID_PATH
+
+
+def is_outside(path: str, policy: PathPolicy) -> bool:
+    """Return whether a path is refused because of where it leads, and not because it is invalid or contains `..`."""
+    parsed = _parse_path(path, policy)
+    if isinstance(parsed, Refusal):
+        return parsed in (OUTSIDE_FOLDERS, NO_FOLDERS)
+    try:
+        return not policy.allows(_resolve_path(parsed))
+    except (OSError, ValueError):
+        return False
+
+
+def is_readable_file(path: str, policy: PathPolicy) -> bool:
+    """Return whether there is a regular file that may be read.
+
+    A relative path never counts: the caller who wrote it may work in another folder.
+    """
+    if not os.path.isabs(path):  # noqa: PTH117, Path() rejects some strings
+        return False
+    parsed = _parse_path(path, policy)
+    try:
+        resolved = None if isinstance(parsed, Refusal) else _resolve_path(parsed)
+        return resolved is not None and policy.allows(resolved) and stat.S_ISREG(resolved.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _parse_path(text: str, policy: PathPolicy) -> Path | Refusal:
+    """Return the path that a text means, without looking at the disk."""
+    if not text.strip() or "\0" in text or len(text) > _MAX_PATH_LENGTH:
+        return _INVALID_PATH
+    if policy.is_unlimited:
+        return Path(*policy.roots[:1], os.path.expanduser(text))  # noqa: PTH111, doesn't fail without a home
+    return _parse_limited_path(text, policy)
+
+
+def _parse_limited_path(text: str, policy: PathPolicy) -> Path | Refusal:
+    parts = _SEPARATORS.split(text)
+    if ".." in parts:
+        return Refusal("not_permitted", "paths that contain .. are not read", "give the path without ..")
+    if not policy.roots:
+        return NO_FOLDERS
+    if parts[0] == "~":
+        if policy.home is None:
+            return Refusal(
+                "not_permitted", "the home folder may not be read", "the user can allow it in the setting fsReach"
+            )
+        return policy.home.joinpath(*filter(None, parts[1:]))
+    return policy.roots[0] / text
+
+
+def _resolve_path(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _open_and_read(path: Path, name: str, policy: PathPolicy, max_bytes: int, min_bytes: int) -> SourceFile | Refusal:
+    descriptor = os.open(path, _READ_FLAGS)
+    try:
+        if not policy.allows(_locate_descriptor(descriptor, path)):
+            return OUTSIDE_FOLDERS
+        data = _read_descriptor(descriptor, max_bytes, min_bytes)
+    finally:
+        os.close(descriptor)
+    return data if isinstance(data, Refusal) else SourceFile(data, path, name)
+
+
+def _read_descriptor(descriptor: int, max_bytes: int, min_bytes: int) -> bytes | Refusal:
+    """Read all of an open file, if it is a regular file within the bounds that does not change while it is read."""
+    before = os.fstat(descriptor)
+    if refusal := _check_file_type(before):
+        return refusal
+    if before.st_size > max_bytes:
+        return Refusal("too_large", f"the file is larger than {_format_size(max_bytes)}", "give a smaller file")
+    if before.st_size < min_bytes:
+        return Refusal("corrupt", "the file is empty", "give a file that has content")
+    data = _read_bytes(descriptor, before.st_size)
+    if len(data) != before.st_size or _get_version(before) != _get_version(os.fstat(descriptor)):
+        return Refusal("corrupt", "the file changed while it was read", "try again when it is complete")
+    return data
+
+
+def _check_file_type(status: os.stat_result) -> Refusal | None:
+    if stat.S_ISREG(status.st_mode):
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        return _IS_FOLDER
+    return Refusal("not_permitted", "it is a device, a pipe or a socket", "give a regular file")
+
+
+def _locate_descriptor(descriptor: int, path: Path) -> Path:
+    """Return where an open file really is."""
+    try:
+        return Path(f"/proc/self/fd/{descriptor}").readlink()
+    except OSError:  # only Linux has this link; elsewhere the path must still lead to the same file
+        resolved = _resolve_path(path)
+        return resolved if os.path.samestat(resolved.stat(), os.fstat(descriptor)) else Path("(moved)")
+
+
+def _read_bytes(descriptor: int, size: int) -> bytes:
+    """Read `size` bytes, and one more if the file has grown."""
+    chunks: list[bytes] = []
+    remaining = size + 1
+    while remaining > 0 and (chunk := os.read(descriptor, min(remaining, _CHUNK))):
+        chunks.append(chunk)
+        remaining -= len(chunk)
+    return b"".join(chunks)
+
+
+def _get_version(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
+
+
+def _format_size(size: int) -> str:
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size} bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFolder:
+    path: Path
+    descriptor: int | None  # None where a folder cannot be opened (Windows): then whole paths are used
+
+    def __truediv__(self, name: str) -> str | Path:
+        return self.path / name if self.descriptor is None else name
+
+
+def write_back(file: SourceFile, data: bytes, policy: PathPolicy) -> Refusal | None:
+    """Replace a file atomically, unless it has changed since it was read."""
+    try:
+        with _open_folder(file.path.parent) as folder:
+            if folder.descriptor is not None and not policy.allows(_locate_descriptor(folder.descriptor, folder.path)):
+                return OUTSIDE_FOLDERS
+            return _replace_file(folder, file, data)
+    except OSError as error:
+        return Refusal(
+            "not_permitted",
+            f"the file cannot be written: {error.strerror}",
+            "check the permissions of the file and its folder",
+        )
+
+
+@contextmanager
+def _open_folder(path: Path) -> Iterator[_OpenFolder]:
+    if not _CAN_OPEN_FOLDERS:
+        yield _OpenFolder(path, None)
+        return
+    descriptor = os.open(path, _FOLDER_FLAGS)
+    try:
+        yield _OpenFolder(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace_file(folder: _OpenFolder, file: SourceFile, data: bytes) -> Refusal | None:
+    temporary, folder_fd = f".{file.path.name[:100]}.{secrets.token_hex(8)}", folder.descriptor
+    mode = stat.S_IMODE(os.stat(folder / file.path.name, dir_fd=folder_fd, follow_symlinks=False).st_mode)
+    handle = os.open(folder / temporary, _CREATE_FLAGS, 0o600, dir_fd=folder_fd)
+    try:
+        with os.fdopen(handle, "wb") as file_object:
+            file_object.write(data)
+            file_object.flush()
+            if hasattr(os, "fchmod"):
+                os.fchmod(handle, mode)
+            os.fsync(handle)
+        if _read_current(folder, file.path.name, len(file.data)) != file.data:
+            return STALE_FILE
+        os.replace(folder / temporary, folder / file.path.name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+    finally:
+        _delete_temporary(folder, temporary)
+    return None
+
+
+def _read_current(folder: _OpenFolder, name: str, max_bytes: int) -> bytes | Refusal:
+    descriptor = os.open(folder / name, _READ_FLAGS, dir_fd=folder.descriptor)
+    try:
+        return _read_descriptor(descriptor, max_bytes, min_bytes=0)
+    finally:
+        os.close(descriptor)
+
+
+def _delete_temporary(folder: _OpenFolder, temporary: str) -> None:
+    try:
+        os.unlink(folder / temporary, dir_fd=folder.descriptor)
+    except FileNotFoundError:
+        return  # it was renamed to the file
+
+
+def _refuse_os_error(error: OSError) -> Refusal:
+    for kind, code, what in _OS_ERRORS:
+        if isinstance(error, kind):
+            return Refusal(code, what, "check the path and the permissions of the file")
+    return Refusal("not_found", f"the file cannot be read: {error.strerror or 'unknown error'}", "check the path")

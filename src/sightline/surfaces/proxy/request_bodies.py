@@ -1,0 +1,223 @@
+"""Request bodies: buffered up to a bound, else streamed; decompressed and read for the engine.
+
+A body that can't be read, because it is too large or not JSON, is forwarded as it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+import zlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from io import BytesIO
+
+from sightline.engine import Engine, Reading
+from sightline.model.refusal import Refusal
+from sightline.server import DirectConnection, Receive
+from sightline.server.asgi import MemoryBudget, PartialBody, Reservation, read_body, receive_piece
+from sightline.surfaces.proxy.http_headers import ClientRequest
+from sightline.surfaces.proxy.routes import Route
+from sightline.wire import Wire
+
+log = logging.getLogger("sightline")
+
+MAX_BODY_BYTES = 128 * 1024 * 1024
+MAX_JSON_VALUES = 8_000_000  # of all large requests in progress; each value takes about 100 bytes
+_MAX_DECOMPRESSING = 2  # bodies that are decompressed at a time
+_MAX_COMPRESSION = 100  # a larger ratio is neither text nor images
+_ALWAYS_DECOMPRESSED = 16 * 1024 * 1024  # bytes that any decompressed body may have
+_REMEDY = "it is forwarded as it came"
+_TOO_LARGE = Refusal("too_large", f"it is larger than {MAX_BODY_BYTES >> 20} MB", _REMEDY)
+_NOT_DECOMPRESSED = Refusal("too_large", "it can't be decompressed, or is too large when decompressed", _REMEDY)
+_NO_MEMORY = Refusal("unavailable", "other large requests use all the memory for reading", _REMEDY)
+
+GetScope = Callable[[], str]
+"""Returns the scope of the record to which a request belongs; only large requests need it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferedBody:
+    """A whole body."""
+
+    data: bytes | bytearray
+    rewritten: bool = False  # it differs from what the client sent, and is not compressed
+    is_retry: bool = False  # the client's request was sent before in another form
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedBody:
+    """A body that is too large to be read."""
+
+    pieces: AsyncIterator[bytes]
+    complete: asyncio.Event  # set when its last piece has been received
+
+
+async def read_request_body(
+    receive: Receive,
+    length: int | None,
+    max_bytes: int,
+    direct: DirectConnection | None = None,
+    memory: Reservation | None = None,
+) -> BufferedBody | StreamedBody | Refusal:
+    """Return a body, of `length` bytes if the request announces them, or a refusal if there is no memory for it now."""
+    body = await read_body(receive, length, max_bytes, memory or MemoryBudget().start_reservation(), direct)
+    if isinstance(body, PartialBody):
+        complete = asyncio.Event()
+        return StreamedBody(_stream_pieces(receive, body.data, length is None, complete), complete)
+    return body if isinstance(body, Refusal) else BufferedBody(body)
+
+
+async def _stream_pieces(
+    receive: Receive, start: bytes, chunked: bool, complete: asyncio.Event
+) -> AsyncIterator[bytes]:
+    frame: Callable[[bytes], bytes] = _frame_chunk if chunked else bytes
+    if start:
+        yield frame(start)
+    more = True
+    while more:
+        message = await receive_piece(receive)
+        more = message.get("more_body", False)
+        if not more:
+            complete.set()
+        if message["body"]:
+            yield frame(message["body"])
+    if chunked:
+        yield b"0\r\n\r\n"
+
+
+def _frame_chunk(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+def decompress(data: bytes | bytearray, encoding: str, max_bytes: int = MAX_BODY_BYTES) -> bytes | bytearray | None:
+    """Return a decompressed body; None if its encoding is unknown, it is damaged, or it exceeds `most` bytes."""
+    decompress_with = _DECOMPRESS_BY_ENCODING.get(encoding.strip().lower())
+    if decompress_with is None:
+        return None
+    try:
+        return decompress_with(data, max_bytes)
+    except Exception:  # noqa: BLE001  three libraries raise different errors; a damaged body is forwarded as it came
+        return None
+
+
+class Decompressor:
+    """Decompression in threads, a few bodies at a time: a small body may become large."""
+
+    def __init__(self) -> None:
+        self._semaphore = asyncio.Semaphore(_MAX_DECOMPRESSING)
+
+    async def decompress(self, data: bytes | bytearray, encoding: str) -> bytes | bytearray | None:
+        if encoding.strip().lower() in _UNCOMPRESSED:
+            return data
+        async with self._semaphore:
+            max_bytes = min(MAX_BODY_BYTES, max(_ALWAYS_DECOMPRESSED, _MAX_COMPRESSION * len(data)))
+            return await asyncio.to_thread(decompress, data, encoding, max_bytes)
+
+
+def _decompress_deflate(data: bytes | bytearray, max_bytes: int) -> bytes | None:
+    machine = zlib.decompressobj()
+    out = machine.decompress(data, max_bytes)
+    return out if machine.eof and not machine.unconsumed_tail else None
+
+
+def _decompress_gzip(data: bytes | bytearray, max_bytes: int) -> bytes | None:
+    with gzip.open(BytesIO(data)) as file:
+        out = file.read(max_bytes + 1)
+    return out if len(out) <= max_bytes else None
+
+
+def _decompress_brotli(data: bytes | bytearray, max_bytes: int) -> bytes | None:
+    import brotli
+
+    machine = brotli.Decompressor()
+    out: bytes = machine.process(bytes(data), output_buffer_limit=max_bytes)
+    return out if machine.is_finished() else None
+
+
+def _decompress_zstd(data: bytes | bytearray, max_bytes: int) -> bytes | None:
+    import zstandard
+
+    with zstandard.ZstdDecompressor().stream_reader(BytesIO(data)) as reader:
+        out = reader.read(max_bytes + 1)
+    return out if len(out) <= max_bytes else None
+
+
+_UNCOMPRESSED = ("", "identity")
+_DECOMPRESS_BY_ENCODING: dict[str, Callable[[bytes | bytearray, int], bytes | bytearray | None]] = {
+    **dict.fromkeys(_UNCOMPRESSED, lambda data, max_bytes: data),
+    "gzip": _decompress_gzip,
+    "x-gzip": _decompress_gzip,
+    "deflate": _decompress_deflate,
+    "br": _decompress_brotli,
+    "zstd": _decompress_zstd,
+}
+
+
+class BodyReader:
+    """Reads request bodies for the engine. A body that it can't read is forwarded as it came."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._decompressor = Decompressor()
+        self._json_values = 0  # held by the requests under way
+
+    async def open(
+        self,
+        request: ClientRequest,
+        route: Route,
+        body: BufferedBody | StreamedBody,
+        memory: Reservation,
+        get_scope: GetScope,
+    ) -> Reading | Refusal | None:
+        """Read a body; None if it has no wire, is signed or not JSON; a refusal if it is too large.
+
+        Call `release` when the reading is no longer used.
+        """
+        signed = request.get_header(b"authorization").startswith("AWS4-HMAC-SHA256")
+        if route.wire is None or request.method != "POST" or signed:
+            return None
+        if isinstance(body, StreamedBody):
+            return _TOO_LARGE
+        if not (encoding := request.get_header(b"content-encoding")):
+            return await self._open(route, route.wire, body.data, get_scope)
+        data = await self._decompressor.decompress(body.data, encoding)
+        if data is None:
+            return _NOT_DECOMPRESSED
+        return await self._open(route, route.wire, data, get_scope) if memory.add(len(data)) else _NO_MEMORY
+
+    async def _open(
+        self, route: Route, wire: Wire, data: bytes | bytearray, get_scope: GetScope
+    ) -> Reading | Refusal | None:
+        try:
+            reading = await self._engine.open(data, wire, get_scope)
+        except Exception:  # fail open
+            log.exception("a request could not be read; it is forwarded unchanged")
+            return None
+        if not isinstance(reading, Reading):
+            return reading
+        if self._json_values + reading.value_count > MAX_JSON_VALUES:
+            return _NO_MEMORY
+        self._json_values += reading.value_count
+        return _apply_endpoint(route, reading)
+
+    def release(self, reading: Reading) -> None:
+        """Free the memory of a reading that is no longer used."""
+        self._json_values -= reading.value_count
+
+    def read(self, route: Route, data: bytes | bytearray) -> Reading | None:
+        """Read a body that the proxy has written."""
+        assert route.wire is not None
+        try:
+            reading = self._engine.read(data, route.wire)
+            return None if reading is None else _apply_endpoint(route, reading)
+        except Exception:  # fail open
+            log.exception("a request could not be read; it is forwarded unchanged")
+            return None
+
+
+def _apply_endpoint(route: Route, reading: Reading) -> Reading:
+    """Return a reading that includes what the path of its request says, such as the model."""
+    scene = route.endpoint.apply_to(reading.scene)
+    return reading if scene is reading.scene else replace(reading, scene=scene)

@@ -1,0 +1,327 @@
+"""Requests to the upstream: prepared, sent, and sent once more if the upstream says what it rejects.
+
+Two kinds of responses are read before the client gets them: rejections, and whole answers to requests for a stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import ParamSpec, TypeVar
+
+from sightline.dial import Body, Exchange, HttpClient
+from sightline.engine import Engine, PreparedRequest, Reading
+from sightline.model.profile import RequestOrigin, WireName
+from sightline.model.records import Receipt
+from sightline.model.refusal import Refusal
+from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges, build_upstream_headers
+from sightline.surfaces.proxy.request_bodies import BufferedBody, StreamedBody, decompress
+from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, STREAM_HEADERS, STREAM_TYPE, RequestContext
+from sightline.surfaces.proxy.telemetry import Metrics
+from sightline.vision.concurrency import LruCache
+from sightline.wire.answer_writer import convert_to_stream
+from sightline.wire.json_document import JsonDocument
+from sightline.wire.json_tree import MAX_ANSWER_VALUES, SMALL_BYTES, count_marks
+from sightline.wire.sse import Opening, StreamRejection, begins_stream, read_opening
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = logging.getLogger("sightline")
+
+_REJECTION_SECONDS = 3600.0  # for which an upstream that has rejected our tools is not offered them again
+_MAX_REJECTIONS = 256
+FAILED_UPSTREAM = "failed upstream: {}"
+_ERROR_SECONDS = 10.0
+_MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_STREAM_PREFIX_BYTES = 8  # enough to recognize a stream
+_BROKEN_OFF = Refusal("unavailable", "the upstream's response broke off", "try again")
+_NOT_A_STREAM = Refusal(
+    "invalid_input",
+    "the upstream's response to a request for a stream is not one",
+    "check that the upstream's address is right and serves this API",
+)
+
+
+class UpstreamClient:
+    def __init__(
+        self,
+        engine: Engine,
+        http_client: HttpClient,
+        metrics: Metrics,
+        report: Callable[[RequestContext, Receipt], None],
+    ) -> None:
+        """`report` gets the receipts of requests."""
+        self.engine = engine
+        self.report = report
+        self._http_client = http_client
+        self._metrics = metrics
+        self._rejected_tools: LruCache[float] = LruCache(_MAX_REJECTIONS)  # since when
+
+    def send(
+        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
+    ) -> Awaitable[Exchange | Refusal]:
+        """Send a request, prepared as its reading requires; without a reading, as it came."""
+        if isinstance(body, StreamedBody):
+            return self._forward(context, body.pieces)
+        if reading is None:
+            return self._send_as_is(context, body)
+        if reading.scene.sights:
+            return self._send_with_sights(context, body, reading)
+        if reading.notes:
+            self.report(context, Receipt(context.route.upstream.name, reading.scene.model, notes=reading.notes))
+        if reading.extra_edits:
+            return self._send_with_tools(context, body, reading)
+        return self._send_as_is(context, body, reads_response=reading.scene.stream)
+
+    def release(self, exchange: Exchange, context: RequestContext) -> None:
+        """Keep the connection of a finished exchange for the next request."""
+        self._http_client.release(exchange, context.route.url)
+
+    def rejects_tools(self, caller: RequestOrigin, model: str) -> bool:
+        """Return whether an upstream has recently rejected our tools for this model."""
+        since = self._rejected_tools.get((caller.scope, caller.upstream.name, model))
+        return since is not None and time.monotonic() - since < _REJECTION_SECONDS
+
+    def _note_tool_rejection(self, caller: RequestOrigin, model: str) -> None:
+        self._rejected_tools.put((caller.scope, caller.upstream.name, model), time.monotonic())
+
+    async def _send_with_tools(
+        self, context: RequestContext, body: BufferedBody, reading: Reading
+    ) -> Exchange | Refusal:
+        """Send a request without sights but with our tools; if the upstream rejects them, send it without."""
+        assert isinstance(reading.texts, JsonDocument)
+        changes = RequestChanges(decompressed=True, reads_response=True, is_retry=body.is_retry)
+        written = await self.engine.offload(reading, reading.texts.splice, reading.extra_edits)
+        exchange = await self._forward(context, written, changes)
+        if isinstance(exchange, Refusal) or exchange.status not in (400, 422):
+            return exchange
+        with _close_on_error(exchange):
+            rejected = await _find_rejection(exchange, context.keep_alive_after)
+        if rejected is None or not _names_our_tools(rejected, reading):
+            return exchange
+        self.release(exchange, context)
+        self._note_tool_rejection(context.caller, reading.scene.model)
+        return await self._send_as_is(context, body, reads_response=reading.scene.stream, is_retry=True)
+
+    async def _send_with_sights(
+        self, context: RequestContext, body: BufferedBody, reading: Reading
+    ) -> Exchange | Refusal:
+        """Send a request with sights, and repair it once if the upstream rejects it."""
+        caller, paid = context.caller, not context.route.endpoint.counts_tokens
+        prepared = await _try_prepare(self.engine.prepare(reading, caller, paid=paid))
+        if prepared is None:
+            return await self._send_as_is(context, body)
+        exchange, repaired = await self._send_and_check(
+            context, body, prepared, lambda rejection: self._repair(context, reading, prepared, rejection)
+        )
+        if repaired is None or not isinstance(exchange, Exchange):
+            return exchange
+        self.release(exchange, context)
+        return (await self._send_and_check(context, body, repaired))[0]
+
+    async def _repair(
+        self, context: RequestContext, reading: Reading, prepared: PreparedRequest, rejection: StreamRejection
+    ) -> PreparedRequest | None:
+        """Return the request without what the upstream rejects, or None if that is unknown."""
+        caller, paid = context.caller, not context.route.endpoint.counts_tokens
+        repaired = await _try_prepare(self.engine.repair(prepared, caller, rejection.status, rejection.words))
+        if repaired is None and reading.extra_edits and _names_our_tools(rejection, reading):
+            self._note_tool_rejection(caller, reading.scene.model)
+            repaired = await _try_prepare(self.engine.prepare(_remove_tools(reading), caller, paid=paid))
+        return repaired
+
+    async def _send_and_check(
+        self,
+        context: RequestContext,
+        body: BufferedBody,
+        prepared: PreparedRequest,
+        repair: Callable[[StreamRejection], Awaitable[PreparedRequest | None]] | None = None,
+    ) -> tuple[Exchange | Refusal, PreparedRequest | None]:
+        """Send a prepared request, and return the response with a repaired request if the upstream rejects this one.
+
+        The receipt is filed when the outcome is known, so that it can say that the request failed upstream.
+        """
+        parts: Body | None = [body.data]
+        if prepared.edits:
+            parts = await self.engine.offload(prepared.reading, _try_write, prepared)
+        if parts is None:
+            return await self._send_as_is(context, body), None
+        failure, repaired = "", None
+        try:
+            exchange = await self._forward_request(context, body, parts, prepared)
+            if isinstance(exchange, Refusal):
+                failure = exchange.what
+            else:
+                rejection = await self._read_rejection(exchange, context)
+                with _close_on_error(exchange):
+                    if rejection is not None and repair is not None:
+                        repaired = await repair(rejection)
+                    if rejection is not None and repaired is None:
+                        failure = f"status {rejection.status}"
+                    elif repair is None:
+                        await self.engine.confirm_repair(prepared, context.caller)
+            return exchange, repaired
+        finally:  # also when the client disconnects
+            self._file_receipt(context, prepared.receipt, failure)
+
+    def _forward_request(
+        self, context: RequestContext, body: BufferedBody, parts: Body, prepared: PreparedRequest
+    ) -> Awaitable[Exchange | Refusal]:
+        repairs = prepared.repair_lesson is not None
+        self._metrics.count_receipt(prepared.receipt, is_retry=repairs)
+        rewritten = bool(prepared.edits) or body.rewritten
+        changes = RequestChanges(rewritten, reads_response=True, is_retry=repairs or body.is_retry)
+        return self._forward(context, parts, changes, prepared.build_url(context.route.url))
+
+    def _file_receipt(self, context: RequestContext, receipt: Receipt, failure: str) -> None:
+        if failure:
+            receipt = replace(receipt, notes=(*receipt.notes, FAILED_UPSTREAM.format(failure)))
+        if receipt.sights or receipt.notes:
+            self.report(context, receipt)
+
+    async def _read_rejection(self, exchange: Exchange, context: RequestContext) -> StreamRejection | None:
+        """Return how a response rejects its request, or None; the client gets no head of a response until then."""
+        with _close_on_error(exchange), context.response.hold_head():
+            return await _find_rejection(exchange, context.keep_alive_after)
+
+    def _send_as_is(
+        self, context: RequestContext, body: BufferedBody, *, reads_response: bool = False, is_retry: bool = False
+    ) -> Awaitable[Exchange | Refusal]:
+        changes = RequestChanges(
+            decompressed=body.rewritten, reads_response=reads_response, is_retry=is_retry or body.is_retry
+        )
+        return self._forward(context, [body.data], changes)
+
+    def _forward(
+        self, context: RequestContext, body: Body, changes: RequestChanges = UNCHANGED, url: str | None = None
+    ) -> Awaitable[Exchange | Refusal]:
+        request, route = context.request, context.route
+        headers = build_upstream_headers(request, route, changes, framed=not isinstance(body, Sequence))
+        return self._http_client.send(request.method, url or route.url, headers, body)
+
+
+def _names_our_tools(rejected: StreamRejection, reading: Reading) -> bool:
+    return any(name in rejected.words for name in reading.scene.own_tools)
+
+
+def _remove_tools(reading: Reading) -> Reading:
+    """Return a reading as it was before our tools were offered."""
+    scene = reading.scene
+    return replace(
+        reading, extra_edits=(), scene=replace(scene, tools=scene.tools - scene.own_tools, own_tools=frozenset())
+    )
+
+
+async def _try_prepare(work: Awaitable[PreparedRequest | None]) -> PreparedRequest | None:
+    try:
+        return await work
+    except Exception:  # fail open
+        log.exception("a request could not be prepared; it is forwarded unchanged")
+        return None
+
+
+def _try_write(prepared: PreparedRequest) -> Body | None:
+    try:
+        return prepared.body
+    except Exception:  # fail open
+        log.exception("a request could not be written; it is forwarded unchanged")
+        return None
+
+
+@contextmanager
+def _close_on_error(exchange: Exchange) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        exchange.close()
+        raise
+
+
+async def _find_rejection(exchange: Exchange, seconds: float) -> StreamRejection | None:
+    """Return how an upstream rejects a request, by its status or at the beginning of a body with status 200."""
+    if exchange.status >= 400:
+        body = await exchange.peek(MAX_ERROR_BYTES, _ERROR_SECONDS)
+        return StreamRejection(exchange.status, body.decode("utf-8", "replace"))
+    if exchange.status != 200:
+        return None
+    found: Opening | None = None
+
+    def is_recognized(beginning: bytes) -> bool:
+        nonlocal found
+        found = read_opening(beginning)
+        return found is not None
+
+    await exchange.peek(MAX_ERROR_BYTES, seconds, is_recognized)
+    return found if isinstance(found, StreamRejection) else None
+
+
+async def relay_response(context: RequestContext, exchange: Exchange) -> None:
+    """Send the client an upstream's response.
+
+    A client that asked for a stream loops over events: it gets a whole answer as the events of its wire.
+    """
+    events: bytes | Refusal | None = None
+    if context.wants_stream and _lacks_events(exchange) and not context.route.streams_json_list:
+        events = await context.keep_alive(_convert_to_events(exchange, context.route.api))
+    if isinstance(events, Refusal):
+        await context.response.refuse(events)
+    elif events is not None:
+        await context.response.replace_body(exchange, STREAM_HEADERS, events)
+    else:
+        await context.response.relay(exchange)
+
+
+def _lacks_events(exchange: Exchange) -> bool:
+    """Return whether a successful response does not declare itself a stream."""
+    return exchange.status == 200 and not exchange.get_header(b"content-type").startswith(b"text/event-stream")
+
+
+def is_json(exchange: Exchange) -> bool:
+    """Return whether a response is one JSON answer."""
+    return exchange.status == 200 and exchange.get_header(b"content-type").startswith(b"application/json")
+
+
+async def _convert_to_events(exchange: Exchange, wire: WireName) -> bytes | Refusal | None:
+    """Return a JSON answer as events of its wire; None: it is a stream or too long to be read, and can be relayed."""
+    start = await exchange.peek(
+        MAX_ERROR_BYTES, None, is_enough=lambda seen: len(seen.lstrip()) >= _STREAM_PREFIX_BYTES
+    )
+    if begins_stream(start):
+        exchange.headers = [*(each for each in exchange.headers if each[0] != b"content-type"), STREAM_TYPE]
+        return None
+    data = await read_whole(exchange)
+    if not exchange.complete:
+        return _BROKEN_OFF if exchange.closed else None
+    if data is not None and begins_stream(data):
+        return None
+    if data is not None and await run_in_thread_if_long(data, _has_too_many_values, data):
+        return None
+    events = None if data is None else await run_in_thread_if_long(data, convert_to_stream, wire, data)
+    return _NOT_A_STREAM if events is None else events
+
+
+async def read_whole(exchange: Exchange) -> bytes | bytearray | None:
+    """Return a whole body, decompressed; None if it is too long or broken off. The exchange can still be relayed."""
+    body = await exchange.peek(_MAX_ANSWER_BYTES, None)
+    if not exchange.complete:  # too long, or broken off
+        return None
+    encoding = exchange.get_header(b"content-encoding").decode("latin-1")
+    if not encoding:
+        return body
+    return await asyncio.to_thread(decompress, body, encoding, _MAX_ANSWER_BYTES)
+
+
+async def run_in_thread_if_long(data: bytes | bytearray, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return the result of `work` on an answer; work on a long answer runs in a thread."""
+    if len(data) <= SMALL_BYTES:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
+def _has_too_many_values(data: bytes | bytearray) -> bool:
+    return len(data) > SMALL_BYTES and count_marks(data, MAX_ANSWER_VALUES) > MAX_ANSWER_VALUES

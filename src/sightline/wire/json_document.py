@@ -1,0 +1,254 @@
+"""A JSON body as text: lift its base64 out, parse the skeleton that is left, splice edits into the original.
+
+A body with images is nearly all base64. Lifting replaces each long base64 run with a placeholder (`TOKEN0;`, `TOKEN1;`
+…), so that only the small skeleton is ever parsed. A run is found without looking at every byte: one place every few
+kilobytes is probed, and from a hit the search jumps to the closing quote.
+
+Splicing rewrites exactly the values that an edit names. Every other byte of the result is a byte of the original, in
+its place: clients' fields are never lost, and prompt caches see the same prefix. Three ways give that result, from the
+fastest to the most general:
+
+1. `_find_append`: the edits append to a list of the body, as offering a tool does. Its end is found in the text.
+2. `_rewrite`: the skeleton is written just as orjson writes it. Then the edited tree is dumped again.
+3. `patch_text`: the values are located in the text and replaced there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from sightline.model.base64_text import BASE64_CHARACTERS, BASE64_RUN_TABLE
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Edit, Insert, Json, JsonPath
+from sightline.wire.json_edits import graft, patch_text
+from sightline.wire.json_tree import Buffer, count_values, measure_json
+
+STRIDE = 4096  # bytes between two probes: a run of twice this length is always found
+_PROBE_LENGTH = 64  # base64 characters in a row that make a run likely
+_SEARCH_STEP = 256 * 1024
+_BACKSLASH = 0x5C
+_MAX_ESCAPE = 5  # characters after a backslash at most, as in \u00e9
+_match_run = re.compile(rb"[%b]{%d}" % (re.escape(BASE64_CHARACTERS), _PROBE_LENGTH)).match
+_match_backslashes = re.compile(rb"\\*").match
+_find_huge_number = re.compile(rb"[:,\[\s]-?[0-9]{19}").search
+_AS_DIGITS = bytes(0x30 if 0x30 <= letter <= 0x39 else 0x20 for letter in range(256))
+_SAMPLE_STEP = 6  # of 19 digits in a row, every sixth character still gives three in a row
+_MAX_SLOW_VALUES = 150_000  # of a text that the slow standard library parses
+_FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDocument:
+    body: bytes | bytearray
+    tree: Json  # the parsed skeleton, with a placeholder for each lifted run
+    skeleton: bytes | bytearray = field(repr=False)
+    spans: tuple[memoryview, ...] = field(repr=False)
+    token: str
+
+    def expand_text(self, leaf: str) -> Buffer:
+        """Return the text of a string of the tree, with the runs that were lifted out of it."""
+        if leaf.startswith(self.token) and (alone := leaf[len(self.token) : -1]).isdecimal():
+            return self.spans[int(alone)]  # the whole string was lifted out
+        if self.token not in leaf:
+            return leaf.encode("utf-8", "surrogatepass")
+        parts = self._expand(leaf.encode("utf-8", "surrogatepass"))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def splice(self, edits: Sequence[Edit]) -> list[Buffer]:
+        """Return the body after `edits`, as a list of buffers; without an edit, the body itself."""
+        if not edits:
+            return [self.body]
+        if not self.spans and (found := self._find_append(edits)):
+            at, more = found
+            body = memoryview(self.body)
+            return [body[:at], more, body[at:]]
+        return self._expand(self._rewrite(edits) or patch_text(self.skeleton.decode("utf-8"), edits).encode())
+
+    def _find_append(self, edits: Sequence[Edit]) -> tuple[int, bytes] | None:
+        """Return where to insert, and what, if all edits append to the same list of the body's object; else None."""
+        place = edits[0].place
+        if len(place) != 2 or any(type(edit) is not Insert or edit.place != place for edit in edits):
+            return None
+        try:
+            return _find_list_end(
+                self.tree, self.skeleton, place, [edit.value for edit in edits if type(edit) is Insert]
+            )
+        except TypeError:  # orjson can't write a value
+            return None
+
+    def _rewrite(self, edits: Sequence[Edit]) -> bytes | None:
+        """Return the skeleton after `edits`, if it is written just as orjson writes, as by most clients; else None.
+
+        Then everything that no edit touches is written exactly as it was, and no value has to be located.
+        """
+        try:
+            return orjson.dumps(graft(self.tree, edits)) if orjson.dumps(self.tree) == self.skeleton else None
+        except TypeError:  # nested too deep for it, or a lone surrogate in an edit
+            return None
+
+    def _expand(self, text: bytes) -> list[Buffer]:
+        first, *others = text.split(self.token.encode())
+        parts: list[Buffer] = [first] if first else []
+        for other in others:
+            number, _, rest = other.partition(b";")
+            parts += [self.spans[int(number)], rest] if rest else [self.spans[int(number)]]
+        return parts
+
+
+def _find_list_end(
+    tree: Json, skeleton: bytes | bytearray, place: JsonPath, values: Sequence[Json]
+) -> tuple[int, bytes] | None:
+    """Return where the list at `place` ends in the skeleton, and the text that appends `values` to it.
+
+    The list is searched for as orjson writes it. To be sure that it is this list and not the same text elsewhere, the
+    shorter side of the skeleton, before or after it, must be just what the tree says. The other side, most of the body,
+    is neither read nor copied.
+    """
+    key, index = place
+    if not isinstance(tree, dict) or not isinstance(key, str):
+        return None
+    elements = tree.get(key)
+    if not isinstance(elements, list) or not elements or index != len(elements):
+        return None
+    written = orjson.dumps(key) + b":" + orjson.dumps(elements)
+    start = skeleton.find(written)
+    end = start + len(written)
+    if start < 0 or skeleton.find(written, end) >= 0:
+        return None
+    keys = [*tree]
+    at = keys.index(key)
+    if start < len(skeleton) - end:
+        before = orjson.dumps({each: tree[each] for each in keys[:at]})
+        is_same = skeleton[:start] == (before[:-1] + b"," if at else b"{")
+    else:
+        after = orjson.dumps({each: tree[each] for each in keys[at + 1 :]})
+        is_same = skeleton[end:] == (b"," + after[1:] if at + 1 < len(keys) else b"}")
+    return (end - 1, b"".join(b"," + orjson.dumps(value) for value in values)) if is_same else None
+
+
+def lift(body: bytes | bytearray, token: str) -> JsonDocument | None:
+    """Read a body; return None if it isn't JSON that can be read and written back, or is too large to be parsed.
+
+    `token` begins every placeholder. Neither the body nor the text of an edit may contain it, so callers draw it at
+    random.
+    """
+    lifted = lift_runs(body, token)
+    return None if isinstance(lifted.measure(), Refusal) else lifted.parse()
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedBody:
+    """A body whose base64 was lifted out, and that hasn't been parsed yet."""
+
+    body: bytes | bytearray
+    skeleton: bytes | bytearray = field(repr=False)
+    spans: tuple[memoryview, ...] = field(repr=False)
+    token: str
+
+    def measure(self) -> int | Refusal:
+        """Return about how many values have to be parsed, or why these are too many."""
+        return measure_json(self.skeleton)
+
+    def parse(self) -> JsonDocument | None:
+        """Return the document, or None if it isn't JSON that can be read and written back."""
+        tree = _parse(self.skeleton)
+        if tree is None or self.skeleton.count(self.token.encode()) != len(self.spans):
+            return None
+        return JsonDocument(self.body, tree, self.skeleton, self.spans, self.token)
+
+
+def lift_runs(body: bytes | bytearray, token: str) -> LiftedBody:
+    """Lift the long base64 runs out of a body, without parsing it."""
+    view = memoryview(body)
+    pieces: list[Buffer] = []
+    spans: list[memoryview] = []
+    at = 0
+    for start, end in _find_runs(body):
+        pieces += [view[at:start], f"{token}{len(spans)};".encode()]
+        spans.append(view[start:end])
+        at = end
+    skeleton = b"".join([*pieces, view[at:]]) if spans else body
+    return LiftedBody(body, skeleton, tuple(spans), token)
+
+
+def _find_runs(body: bytes | bytearray) -> Iterator[tuple[int, int]]:
+    """Yield the long base64 runs, each up to a quote (or to the backslashes that escape it)."""
+    at = STRIDE
+    floor = 0  # no run begins before the end of the last one
+    while at < len(body):
+        if not _match_run(body, at):
+            at += STRIDE
+            continue
+        end = _find_stop(body, at)
+        quote = body.find(b'"', end)
+        if quote < 0:
+            return
+        start = max(floor, at - STRIDE)
+        start = max(start, body.rfind(b'"', start, at) + 1)
+        start += body[start:at].translate(BASE64_RUN_TABLE).rfind(b" ") + 1
+        if body[start - 1] == _BACKSLASH:
+            start += _MAX_ESCAPE
+        # A run with an escape in it isn't the text that it represents: such a string is left to the parser.
+        # Backslashes just before the quote escape the quote and are fine.
+        if _match_run(body, end - _PROBE_LENGTH) and (end == quote or _has_only_escapes(body, end, quote)):
+            yield start, end
+            floor = end
+        at = max(quote + 1, at + STRIDE)
+
+
+def _has_only_escapes(body: bytes | bytearray, at: int, quote: int) -> bool:
+    found = _match_backslashes(body, at)
+    return found is not None and found.end() == quote
+
+
+def _find_stop(body: bytes | bytearray, at: int) -> int:
+    """Return where the next quote or backslash is; the end if there is none.
+
+    Both searches run over a step that fits into the processor's cache, so that the second one is nearly free.
+    """
+    while at < len(body):
+        quote = body.find(b'"', at, at + _SEARCH_STEP)
+        backslash = body.find(b"\\", at, at + _SEARCH_STEP if quote < 0 else quote)
+        if backslash >= 0 or quote >= 0:
+            return backslash if backslash >= 0 else quote
+        at += _SEARCH_STEP
+    return len(body)
+
+
+def _parse(skeleton: bytes | bytearray) -> Json:
+    """Return the object that a skeleton is, or None.
+
+    The standard library reads what orjson doesn't (lone surrogates, NaN), and keeps integers above 64 bits, of which
+    orjson makes floats. It takes up to ten times as long, in one call, so it doesn't get texts with the most values.
+    """
+    parsed: Json = None
+    try:
+        parsed = orjson.loads(skeleton)
+        if not _has_huge_number(skeleton):
+            return _object_or_none(parsed)
+    except orjson.JSONDecodeError:
+        pass
+    if count_values(skeleton, _MAX_SLOW_VALUES) > _MAX_SLOW_VALUES:
+        return None
+    try:
+        return _object_or_none(json.loads(skeleton.decode("utf-8")))
+    except (ValueError, RecursionError):
+        return _object_or_none(parsed)
+
+
+def _has_huge_number(skeleton: bytes | bytearray) -> bool:
+    """Return whether there may be an integer above 64 bits. The fast checks come first and are nearly always enough."""
+    return (
+        _FEW_DIGITS in skeleton[::_SAMPLE_STEP].translate(_AS_DIGITS)
+        and _MANY_DIGITS in skeleton.translate(_AS_DIGITS)
+        and bool(_find_huge_number(skeleton))
+    )
+
+
+def _object_or_none(value: Json) -> Json:
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,166 @@
+"""Collect the calls, messages and sights of a request into a scene; every wire's `read` uses this.
+
+A sight in a user message is either pasted by the person or was moved there out of a tool result, by Sightline or by
+another program between client and model. Its label, or the message around it, shows which (`read_user_message`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+from sightline.model import labels
+from sightline.model.scene import Json, JsonPath, Message, Role, Scene, Sight, Source, ToolCall
+from sightline.wire.base64_images import find_text_images
+from sightline.wire.json_tree import Block, Texts, find_file_path, get_at, get_name, get_text
+
+_FIRST_CHARACTERS = labels.FIRST_CHARACTERS | {
+    words[0] for words in labels.CLIENT_REMINDERS
+}  # few texts of a person begin like these
+# Built once, then shared.
+_MESSAGES = {role: (Message(role), Message(role, opens_turn=True)) for role in get_args(Role)}
+_IMAGE_EXTENSIONS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".ico")
+
+IndexedPart = tuple[int, Block]  # a part of a message, with its index
+FindSource = Callable[[Block, Texts], Source | None]
+"""Returns the image that a part shows, if it shows one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What the path of a request says about it."""
+
+    path: str  # as it is requested from the upstream
+    counts_tokens: bool = False  # the request only asks for a token count
+    model: str | None = None  # None: the body names it
+    stream: bool | None = None  # None: the body says so
+
+    def apply_to(self, scene: Scene) -> Scene:
+        """Return the scene of a body that was sent to this path."""
+        if self.model is None and self.stream is None:
+            return scene
+        model = scene.model if self.model is None else self.model
+        stream = scene.stream if self.stream is None else self.stream
+        return replace(scene, model=model, stream=stream)
+
+
+@dataclass(slots=True)
+class SceneReader:
+    """Collects a scene, message by message. Images that are added belong to the message that was begun last."""
+
+    texts: Texts
+    calls: dict[str, ToolCall] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+    file_calls: list[tuple[int, ToolCall]] = field(default_factory=list)  # calls that name a file, with their messages
+
+    def begin_message(self, role: Role, *, opens: bool = False) -> None:
+        self.messages.append(_MESSAGES[role][opens])
+
+    def add_call(self, call_id: str, name: str, arguments: Json) -> None:
+        """Add a call that the assistant made."""
+        path = find_file_path(arguments, self.texts)
+        call = self.calls[call_id] = ToolCall(call_id, name, path, arguments if isinstance(arguments, dict) else {})
+        if path is not None:
+            self.file_calls.append((self._message_index, call))
+
+    def find_call(self, result: Json, key: str) -> ToolCall:
+        """Return the call that a result answers; `key` is that of the call's id."""
+        call_id = get_name(result, key, self.texts)
+        return self.calls.get(call_id) or ToolCall(call_id)
+
+    def add_pasted_image(self, place: JsonPath, source: Source) -> None:
+        self.sights.append(Sight(place, source, "user", message=self._message_index))
+
+    def add_tool_image(
+        self, place: JsonPath, source: Source, call: ToolCall | None, *, hoisted: bool = False, fixed: bool = False
+    ) -> None:
+        """Add an image that is in a tool's result, or was moved out of one (`hoisted`)."""
+        self.sights.append(Sight(place, source, "tool", call, self._message_index, None, hoisted, fixed))
+
+    def add_user_image(self, place: JsonPath, source: Source, previous: Json, owner: ToolCall | None = None) -> None:
+        """Add an image of a user message. It is a tool's if the part before it is a label, or there is an `owner`."""
+        call_id = labels.find_call_id(get_text(previous, "text"))
+        call = owner if call_id is None else self.calls.get(call_id) or ToolCall(call_id)
+        if call is None:
+            self.add_pasted_image(place, source)
+        else:
+            self.add_tool_image(place, source, call, hoisted=True)
+
+    def read_user_message(
+        self,
+        place: JsonPath,
+        content: Json,
+        parts: Sequence[IndexedPart],
+        find_source: FindSource,
+        calls: list[ToolCall],
+        *,
+        announced: bool,
+    ) -> None:
+        """Add a user's message with its images: the user's own, or moved out of the results of `calls` just before.
+
+        `announced`: one of those results said that its images would follow in a message without text.
+        """
+        is_single = isinstance(content, dict)  # some clients write one part instead of a list of parts
+        message_texts = [content] if isinstance(content, str) else [get_text(part, "text") for _, part in parts]
+        if is_single and not parts:
+            message_texts = [get_text(content, "text")]
+        self.begin_message("user", opens=is_from_person(message_texts))
+        images = [(j, source) for j, part in parts if (source := find_source(part, self.texts)) is not None]
+        if not images:
+            return
+        hoisted = has_only_labels(message_texts) or (announced and not any(word.strip() for word in message_texts))
+        owners = assign_owners(len(images), calls) if hoisted else [None] * len(images)
+        for (j, source), owner in zip(images, owners, strict=True):
+            image_place = place if is_single else (*place, j)
+            self.add_user_image(image_place, source, get_at(content, j - 1), owner or ToolCall("") if hoisted else None)
+
+    def read_tool_text(self, place: JsonPath, leaf: str, call: ToolCall | None) -> None:
+        """Add the images that a library has written into a text of a tool's result."""
+        for within, source in find_text_images(leaf, self.texts):
+            self.sights.append(Sight(place, source, "tool", call, self._message_index, within))
+
+    @property
+    def _message_index(self) -> int:
+        return len(self.messages) - 1
+
+    def build_scene(self, model: str, *, stream: bool, tools: Iterable[str] = (), partial: bool = False) -> Scene:
+        sights, messages, file_calls = tuple(self.sights), tuple(self.messages), tuple(self.file_calls)
+        return Scene(model, sights, stream, messages, frozenset(tools), partial, file_calls)
+
+
+def is_from_person(texts: Iterable[str]) -> bool:
+    """Return whether any of these texts was written by a person, not by a client or another program in between."""
+    for text in texts:
+        bare = text.lstrip()
+        if bare and (bare[0] not in _FIRST_CHARACTERS or not _is_client_text(bare)):
+            return True
+    return False
+
+
+def _is_client_text(text: str) -> bool:
+    return text.startswith(labels.CLIENT_REMINDERS) or labels.is_label(text) or labels.is_reference(text)
+
+
+def has_only_labels(texts: Iterable[str]) -> bool:
+    """Return whether all text in a message is labels of images that were moved out of tool results."""
+    own_texts = [text for text in texts if text.strip() and not labels.is_reference(text)]
+    return bool(own_texts) and all(labels.is_label(text) for text in own_texts)
+
+
+def assign_owners(images: int, calls: list[ToolCall]) -> list[ToolCall | None]:
+    """Return the call of each of `images` images that another program moved out of results without naming the calls.
+
+    That is known if there is one call, one image per call, or one image per call of an image file.
+    """
+    if len(calls) == 1:
+        return [calls[0]] * images
+    for candidates in ([call for call in calls if _names_image_file(call)], calls):
+        if len(candidates) == images:
+            return [*candidates]
+    return [None] * images
+
+
+def _names_image_file(call: ToolCall) -> bool:
+    return (call.filename or "").lower().endswith(_IMAGE_EXTENSIONS)

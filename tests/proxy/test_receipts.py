@@ -1,0 +1,136 @@
+"""Receipts in the record, session labels, and clients that omit images."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from sightline.model.records import FiledReceipt
+from sightline.store import open_record
+from sightline.surfaces.proxy.upstream_client import FAILED_UPSTREAM
+from tests.golden.captures import captures
+from tests.proxy.clients import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline
+from tests.requirements import requirement
+from tests.scripted.faults import Fail
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider, deepseek, nobody_listens
+
+PICTURE = paint_quadrants(some_colours(77))
+WORDS = "What does the wombat hold?"
+
+
+def kept(home: Path) -> list[FiledReceipt]:
+    record = open_record(home / "record")
+    try:
+        return [*record.ledger.list_receipts(100)]
+    finally:
+        record.close()
+
+
+@requirement("record.decisions")
+def test_every_prepared_request_files_a_receipt_without_content(tmp_path: Path) -> None:
+    with deepseek() as blind, sightline(tmp_path, f"deepseek={blind.url}") as proxy:
+        ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE, words=WORDS))
+        ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", [{"role": "user", "content": WORDS}])
+        told = proxy.receipts
+    (filed,) = kept(tmp_path)
+    assert [filed.receipt] == told
+    assert (filed.wire, filed.receipt.upstream, filed.receipt.model) == ("openai_chat", "deepseek", "deepseek-v4-pro")
+    assert [line.fate for line in filed.receipt.sights] == ["told"]
+    rows = (tmp_path / "record" / "record.sqlite").read_bytes()
+    for secret in (KEY, WORDS, b64encode(PICTURE).decode()[:200]):
+        assert secret.encode() not in rows
+
+
+@requirement("record.decisions", "recover.receipt")
+def test_a_repaired_request_files_a_receipt_for_each_attempt(tmp_path: Path) -> None:
+    with Provider((("*", "ollama"),)) as blind, sightline(tmp_path, blind.url) as proxy:
+        ask_messages(proxy.url, "m", pasted_message(PICTURE))
+    again, first = kept(tmp_path)
+    assert (first.receipt.notes, first.receipt.sights[0].fate) == ((), "shown")
+    assert " 400" in again.receipt.notes[0]
+
+
+@requirement("receipts.failed")
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_receipt_of_a_request_that_failed_upstream_says_so(tmp_path: Path, stream: bool) -> None:
+    body = json.dumps({"model": "m", "stream": stream, "messages": pasted_chat(PICTURE)}).encode()
+    path = "/v1/chat/completions"
+    with Provider(faults=[Fail(status=529)]) as provider, sightline(tmp_path, provider.url) as proxy:
+        assert exchange(proxy.url, path, body).status == 529
+        assert exchange(proxy.url, path, body).status == 200
+    with nobody_listens() as address, sightline(tmp_path, address) as proxy:
+        assert exchange(proxy.url, path, body).status == 503
+    unreachable, done, failed = (each.receipt for each in kept(tmp_path))
+    assert [[line.fate for line in each.sights] for each in (failed, done, unreachable)] == [["shown"]] * 3
+    assert done.notes == ()
+    assert failed.notes == (FAILED_UPSTREAM.format("status 529"),)
+    (note,) = unreachable.notes
+    assert note.startswith(FAILED_UPSTREAM.format(address.removeprefix("http://")))
+
+
+@requirement("receipts.failed")
+def test_the_receipt_of_a_repair_that_failed_says_so(tmp_path: Path) -> None:
+    with (
+        Provider((("*", "ollama"),), faults=[None, Fail(status=500)]) as blind,
+        sightline(tmp_path, blind.url) as proxy,
+    ):
+        body = json.dumps({"model": "m", "messages": pasted_chat(PICTURE)}).encode()
+        assert exchange(proxy.url, "/v1/chat/completions", body).status == 500
+    again, first = (each.receipt for each in kept(tmp_path))
+    assert first.notes == (), "it was repaired"
+    assert again.notes[-1] == FAILED_UPSTREAM.format("status 500")
+
+
+SESSIONS = (
+    ("x-claude-code-session-id", "b4c2"),
+    ("session-id", "s-1"),
+    ("thread-id", "t\t1"),
+    ("x-session-affinity", "a" * 900),
+)
+
+
+@requirement("chain.headers")
+def test_session_headers_are_only_labels(tmp_path: Path) -> None:
+    body = json.dumps({"model": "deepseek-v4-pro", "messages": pasted_chat(PICTURE)}).encode()
+    with deepseek() as blind, sightline(tmp_path, f"deepseek={blind.url}") as proxy:
+        for session in (SESSIONS, [("session-id", "another")], []):
+            headers = [("authorization", f"Bearer {KEY}"), ("x-unknown-session", "no label"), *session]
+            exchange(proxy.url, "/u/deepseek/v1/chat/completions", body, headers=headers)
+        assert len(blind.asked("deepseek-flash")) == 1, "whatever it is called, it is one conversation"
+        sent = {one.body for one in blind.asked("deepseek-v4-pro")}
+        assert len(sent) == 1
+    none, other, first = kept(tmp_path)
+    assert (none.labels, other.labels) == ((), (("session-id", "another"),))
+    assert dict(first.labels) == {
+        "x-claude-code-session-id": "b4c2",
+        "session-id": "s-1",
+        "thread-id": "t?1",
+        "x-session-affinity": "a" * 200,
+    }
+
+
+LEFT_OUT = [
+    capture
+    for capture in captures()
+    if capture.name in ("codex/read.textonly-2", "codex/attach.textonly-1", "pi/read.textonly-2")
+]
+
+
+@requirement("omitted.noticed")
+@pytest.mark.parametrize("capture", LEFT_OUT, ids=lambda capture: capture.name)
+def test_a_client_that_omits_images_is_noted_with_its_model(tmp_path: Path, capture: object) -> None:
+    found = next(each for each in LEFT_OUT if each is capture)
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        assert exchange(proxy.url, found.path, found.raw).status == 200
+        assert [one.body for one in provider.exchanges] == [found.raw]
+    record = open_record(tmp_path / "record")
+    assert [(one.client, one.model) for one in record.conversations.list_omissions()] == [
+        (found.name.partition("/")[0], found.body["model"])
+    ]
+    record.close()

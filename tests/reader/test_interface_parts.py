@@ -1,0 +1,167 @@
+"""Buttons, fields, check boxes, bars, panels and pictures, by their shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from sightline.model.geometry import Box
+from sightline.reader.interface_parts import find_parts, find_toggles, remove_toggle_glyphs
+from sightline.reader.reading import InterfacePart, Pixels, TextLine
+from sightline.reader.regions import find_regions
+from tests.reader.sketch import Sketch
+
+LIGHT = {"ground": "#f3f3f3", "card": "#ffffff", "line": "#bbbbbb", "ink": "#202020"}
+DARK = {"ground": "#1e1e1e", "card": "#2b2b2b", "line": "#6a6a6a", "ink": "#dddddd"}
+
+
+def dialog(look: dict[str, str]) -> Sketch:
+    sketch = Sketch(ground=look["ground"], ink=look["ink"])
+    sketch.box((40, 40, 600, 440), look["card"], radius=8)
+    sketch.write(60, 70, "Sign in", 20)
+    sketch.write(60, 112, "Name")
+    sketch.box((60, 124, 400, 160), look["card"], look["line"], 5)
+    sketch.write(72, 142, "Ada Byron")
+    sketch.box((60, 184, 400, 220), look["card"], look["line"], 5)
+    for y, ticked in ((250, True), (280, False)):
+        sketch.box((60, y - 8, 76, y + 8), look["card"], look["line"])
+        if ticked:
+            sketch.pen.line([(63, y), (67, y + 4), (73, y - 5)], look["ink"], 2)
+        sketch.write(84, y, "Stay signed in" if ticked else "Send me news")
+    sketch.box((60, 330, 180, 364), "#0067c0", radius=5)
+    sketch.write(120, 347, "Go on", 14, "#ffffff", "mm")
+    sketch.box((200, 330, 320, 364), look["card"], look["line"], 17)
+    sketch.write(260, 347, "Cancel", 14, anchor="mm")
+    return sketch
+
+
+def of(found: tuple[InterfacePart, ...], kind: str) -> list[InterfacePart]:
+    return [part for part in found if part.kind == kind]
+
+
+@pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_parts_of_a_dialog_are_found_with_their_text(look: dict[str, str]) -> None:
+    sketch = dialog(look)
+    found = find_parts(sketch.pixels, sketch.lines)
+    texts = {kind: [[sketch.lines[place].text for place in part.lines] for part in of(found, kind)] for kind in KINDS}
+    assert texts["button"] == [["Go on"], ["Cancel"]]
+    assert texts["field"] == [["Ada Byron"], []]
+    assert texts["check"] == [["Stay signed in"], ["Send me news"]]
+    assert [part.checked for part in of(found, "check")] == [True, False]
+    assert [part.box for part in of(found, "panel")] == [Box(40, 40, 560, 400)]
+    assert of(found, "button")[0].box == Box(60, 330, 120, 34)
+    assert of(found, "button")[0].colour == (0, 103, 192)
+    assert of(found, "field")[0].box == Box(60, 124, 340, 36)
+
+
+def test_a_strip_with_labels_and_their_values_is_no_button() -> None:
+    sketch = Sketch()
+    for y, text in ((100, "exit code 3, trace 7f3a-c41e"), (180, "View log")):
+        sketch.box((60, y - 18, 560, y + 18), "#e4e7ec", radius=6)
+        sketch.write(310, y, text, 14, anchor="mm")
+    found = find_parts(sketch.pixels, sketch.lines)
+    assert [(part.kind, part.lines) for part in found] == [("panel", (0,)), ("button", (1,))]
+
+
+KINDS = ("button", "field", "check", "panel")
+
+
+@pytest.mark.parametrize(
+    ("fill", "outline", "height", "gap"),
+    [
+        ("#ffffff", "#888888", 30, 2),
+        ("#fdfdfd", "#adadad", 26, 2),
+        ("#0067c0", "", 48, 8),
+        ("#ffffff", "#888888", 48, 2),
+    ],
+)
+@pytest.mark.parametrize("down", [False, True])
+def test_equal_buttons_close_together_are_all_found(
+    fill: str, outline: str, height: int, gap: int, *, down: bool
+) -> None:
+    sketch = Sketch((500, 300))
+    boxes = []
+    for place in range(3):
+        x, y = (40, 40 + place * (height + gap)) if down else (40 + place * (90 + gap), 40)
+        sketch.box((x, y, x + 90, y + height), fill, outline, 4)
+        sketch.write(x + 45, y + height / 2, "Delete", anchor="mm")
+        boxes.append(Box(x, y, 90, height))
+    assert [part.box for part in of(find_parts(sketch.pixels, sketch.lines), "button")] == boxes
+
+
+def circle(sketch: Sketch, x: int, y: int, look: str) -> None:
+    """Draw circles of 16 pixels: empty, with a dot, a thick ring, a disc."""
+    big = Image.new("RGB", (128, 128), sketch.ground)
+    pen = ImageDraw.Draw(big)
+    pen.ellipse((0, 0, 127, 127), "#0067c0" if look in ("thick", "disc") else "#ffffff", "#666666", 10)
+    if look in ("dot", "thick"):
+        pen.ellipse((36, 36, 91, 91), "#0067c0" if look == "dot" else "#ffffff")
+    sketch.image.paste(big.resize((16, 16), Image.Resampling.LANCZOS), (x, y))
+
+
+@pytest.mark.parametrize(("look", "chosen"), [("empty", False), ("dot", True), ("thick", True), ("disc", None)])
+@pytest.mark.parametrize("ground", ["#f3f3f3", "#202020"])
+def test_a_circle_before_a_text_is_a_radio_button_and_no_letter(look: str, *, chosen: bool | None, ground: str) -> None:
+    sketch = Sketch((300, 80), ground, "#888888")
+    circle(sketch, 20, 30, look)
+    sketch.write(46, 38, "Manual")
+    read = [TextLine("O", Box(20, 30, 16, 16)), *sketch.lines]
+    (mark,) = find_toggles(sketch.pixels, read)
+    assert (mark.kind, mark.box, mark.checked) == ("radio", Box(20, 30, 16, 16), chosen)
+    assert remove_toggle_glyphs(read, [mark]) == sketch.lines
+    assert [part.kind for part in find_parts(sketch.pixels, sketch.lines)] == ["radio"]
+
+
+def test_a_letter_before_a_text_is_no_radio_button() -> None:
+    sketch = Sketch((300, 80))
+    sketch.write(20, 38, "O", 16)
+    sketch.write(46, 38, "Automatic", 16)
+    assert [part.kind for part in find_toggles(sketch.pixels, sketch.lines)] == []
+
+
+def test_a_strip_over_the_width_is_a_bar_and_so_is_one_on_top_of_a_panel() -> None:
+    sketch = Sketch(ground="#204060")
+    sketch.box((0, 0, 640, 40), "#ffffff")
+    sketch.write(20, 20, "File   Edit")
+    sketch.box((100, 120, 500, 150), "#ffffff")
+    sketch.write(112, 135, "Backup Manager")
+    sketch.box((100, 150, 500, 400), "#f0f0f0")
+    sketch.write(120, 200, "Backup could not be completed")
+    found = find_parts(sketch.pixels, sketch.lines)
+    assert [part.box for part in of(found, "bar")] == [Box(0, 0, 640, 40), Box(100, 120, 400, 30)]
+    assert [part.box for part in of(found, "panel")] == [Box(100, 150, 400, 250)]
+
+
+def test_the_inside_of_letters_and_swatches_are_no_parts() -> None:
+    sketch = Sketch()
+    sketch.write(40, 100, "OOD 80", 90)
+    sketch.box((40, 300, 54, 314), "#1f77b4")
+    sketch.write(62, 307, "Online")
+    assert find_parts(sketch.pixels, sketch.lines) == ()
+
+
+def test_a_picture_on_a_page_is_one() -> None:
+    sketch = Sketch()
+    pixels = sketch.pixels.copy()
+    pixels[100:260, 200:420] = np.random.default_rng(2).integers(0, 256, (160, 220, 3))
+    (picture,) = find_parts(pixels, ())
+    assert picture.kind == "picture"
+    assert abs(picture.box.x - 200) <= 2
+    assert abs(picture.box.bottom - 260) <= 2
+
+
+def test_a_border_separates_regions_and_a_slow_gradient_does_not() -> None:
+    pixels = np.full((60, 200, 3), 255, dtype=np.uint8)
+    pixels[:, 100] = 0
+    assert sorted((region.box for region in find_regions(pixels)), key=lambda box: box.x) == [
+        Box(0, 0, 100, 60),
+        Box(101, 0, 99, 60),
+    ]
+    slope: Pixels = np.repeat(np.linspace(60, 160, 200).astype(np.uint8)[None, :, None], 60, axis=0).repeat(3, axis=2)
+    (only,) = find_regions(np.ascontiguousarray(slope))
+    assert only.box == Box(0, 0, 200, 60)
+
+
+def test_a_pixel_has_no_parts() -> None:
+    assert find_parts(np.zeros((1, 1, 3), dtype=np.uint8), ()) == ()

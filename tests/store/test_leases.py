@@ -1,0 +1,83 @@
+"""Leases: one owner at a time, lost unless renewed; the answer is left for waiting processes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sightline.model.ports import Lease, Store
+from sightline.store import open_record
+from tests.requirements import requirement
+from tests.store.test_bounds import DAY, Clock
+
+MINE = Lease("scope", "look", "me")
+YOURS = replace(MINE, owner="you")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def timed(tmp_path: Path, clock: Clock) -> Store:
+    return open_record(tmp_path, now=clock)
+
+
+def passes(clock: Clock, seconds: float) -> None:
+    clock.days += seconds / DAY
+
+
+@requirement("record.flights")
+def test_the_first_owner_has_the_lease_until_it_finishes(timed: Store, clock: Clock) -> None:
+    since = clock()
+    assert timed.descriptions.claim_lease(MINE, since, 6) is None
+    assert timed.descriptions.claim_lease(YOURS, since, 6) == "me"
+    assert timed.descriptions.read_lease(MINE) == (True, None)
+    passes(clock, 1)
+    timed.descriptions.finish_lease(MINE, "words")
+    assert timed.descriptions.claim_lease(YOURS, since, 6) == "me", "it came while we were asking"
+    assert timed.descriptions.read_lease(MINE) == (True, "words")
+    assert timed.descriptions.claim_lease(YOURS, clock() + 1, 6) is None, "what was asked for later is another look"
+    assert timed.descriptions.read_lease(MINE) == (False, None)
+
+
+@requirement("record.flights")
+def test_leases_differ_by_scope_and_name(record: Store) -> None:
+    assert record.descriptions.claim_lease(MINE, 0, 6) is None
+    assert record.descriptions.claim_lease(replace(YOURS, scope="other"), 0, 6) is None
+    assert record.descriptions.claim_lease(replace(YOURS, name="other"), 0, 6) is None
+
+
+@requirement("record.flights")
+def test_a_lease_that_is_not_renewed_is_lost(timed: Store, clock: Clock) -> None:
+    assert timed.descriptions.claim_lease(MINE, 0, 6) is None
+    passes(clock, 5)
+    assert timed.descriptions.claim_lease(MINE, 0, 6) is None
+    passes(clock, 5)
+    assert timed.descriptions.claim_lease(YOURS, 0, 6) == "me"
+    passes(clock, 2)
+    assert timed.descriptions.read_lease(MINE) == (False, None)
+    assert timed.descriptions.claim_lease(YOURS, 0, 6) is None
+    timed.descriptions.finish_lease(MINE, "too late")
+    assert timed.descriptions.read_lease(YOURS) == (True, None)
+
+
+@requirement("record.flights")
+def test_a_failed_lease_leaves_no_answer(record: Store) -> None:
+    assert record.descriptions.claim_lease(MINE, 0, 6) is None
+    record.descriptions.finish_lease(MINE, None)
+    assert record.descriptions.claim_lease(YOURS, 0, 6) is None
+
+
+@requirement("record.flights", "record.forget")
+def test_answers_of_leases_are_forgotten_with_any_image(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    assert record.descriptions.claim_lease(MINE, 0, 6) is None
+    record.descriptions.finish_lease(MINE, "a secret word")
+    record.forget("ab" * 32)
+    assert record.descriptions.read_lease(MINE) == (False, None)
+    record.close()
+    assert b"secret word" not in b"".join(path.read_bytes() for path in tmp_path.glob("record.sqlite*"))

@@ -1,0 +1,296 @@
+"""Lifting base64 out of a body and splicing edits into it: nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import example, given, reject, settings
+from hypothesis import strategies as st
+
+from sightline.model.scene import Edit, Insert, Json, Remove, Replace
+from sightline.wire.json_document import STRIDE, JsonDocument, lift
+from sightline.wire.json_edits import graft, patch_text
+from tests.requirements import requirement
+from tests.wire.json_texts import (
+    Box,
+    any_values,
+    base64_like,
+    documents,
+    documents_and_edits,
+    edited,
+    marks,
+    written,
+)
+
+TOKEN = "sightline-0123456789abcdef-"
+
+
+def lifted(body: str | bytes) -> JsonDocument:
+    document = lift(body.encode() if isinstance(body, str) else body, TOKEN)
+    assert document is not None
+    return document
+
+
+def splice(document: JsonDocument, edits: list[Edit]) -> bytes:
+    return b"".join(document.splice(edits))
+
+
+def strings(tree: Json) -> Iterator[str]:
+    """Yield every string of a tree, keys too, in the order of writing."""
+    match tree:
+        case str():
+            yield tree
+        case list():
+            for item in tree:
+                yield from strings(item)
+        case dict():
+            for key, value in tree.items():
+                yield key
+                yield from strings(value)
+
+
+@requirement("law.1", "body.splice")
+@given(documents_and_edits(marks))
+def test_an_edit_changes_the_bytes_of_its_own_value_and_no_other(case: tuple[Box, list[Edit]]) -> None:
+    text, edits = case
+    body = written(text).encode()
+    assert splice(lifted(body), edits).decode() == written(edited(text, edits))
+
+
+@given(documents_and_edits(marks), st.data())
+def test_an_edit_inside_a_replaced_value_is_lost(case: tuple[Box, list[Edit]], data: st.DataObject) -> None:
+    text, edits = case
+    body = written(text)
+    above = {edit.place[:end] for edit in edits for end in range(1, len(edit.place))} - {edit.place for edit in edits}
+    if not above:
+        reject()
+    place = data.draw(st.sampled_from(sorted(above, key=str)))
+    mixed = [*edits]
+    mixed.insert(data.draw(st.integers(0, len(edits))), Replace(place, 7))
+    left = [edit for edit in mixed if edit.place == place or edit.place[: len(place)] != place]
+    assert patch_text(body, mixed) == patch_text(body, left)
+    tree: Json = json.loads(body)
+    assert graft(tree, mixed) == graft(tree, left) == json.loads(patch_text(body, mixed))
+
+
+def test_the_first_of_two_replacements_counts() -> None:
+    both: list[Edit] = [Insert(("a", 0), 0), Replace(("a", 0), 1), Replace(("a", 0), 2)]
+    assert patch_text('{"a": [7]}', both) == '{"a": [0,1]}'
+    assert graft({"a": [7]}, both) == {"a": [0, 1]}
+
+
+@requirement("body.splice")
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), min_size=1, max_size=6), st.data())
+def test_a_removal_removes_every_occurrence_of_its_key(pairs: list[tuple[str, int]], data: st.DataObject) -> None:
+    blank = data.draw(st.sampled_from(["", " ", "\n  "]))
+    body = f"{{{blank}" + f",{blank}".join(f'"{key}"{blank}:{value}' for key, value in pairs) + f"{blank}}}"
+    gone = data.draw(st.sets(st.sampled_from(sorted(dict(pairs)))))
+    edits: list[Edit] = [Remove((key,)) for key in sorted(gone)]
+    kept = [[key, value] for key, value in pairs if key not in gone]
+    after = patch_text(body, edits)
+    assert json.loads(after, object_pairs_hook=lambda found: [list(each) for each in found]) == kept
+    assert graft(dict(pairs), edits) == {key: value for key, value in pairs if key not in gone}
+
+
+@given(documents_and_edits(any_values))
+def test_any_value_is_written_so_that_it_is_read_back(case: tuple[Box, list[Edit]]) -> None:
+    text, edits = case
+    assert json.loads(splice(lifted(written(text)), edits)) == json.loads(written(edited(text, edits)))
+
+
+@requirement("law.1", "body.splice")
+@given(documents_and_edits(any_values))
+def test_a_body_without_blanks_is_spliced_as_any_other(case: tuple[Box, list[Edit]]) -> None:
+    text, edits = case
+    try:
+        body = orjson.dumps(orjson.loads(written(text)))
+    except orjson.JSONDecodeError:  # a lone surrogate: it is only ever written with an escape
+        reject()
+    assert splice(lifted(body), edits) == patch_text(body.decode(), edits).encode()
+
+
+@requirement("law.1", "body.same_object")
+@given(documents)
+def test_a_body_without_an_edit_is_the_very_same_object(text: Box) -> None:
+    body = written(text).encode()
+    (same,) = lifted(body).splice([])
+    assert same is body
+
+
+@given(documents)
+def test_every_string_can_be_expanded(text: Box) -> None:
+    body = written(text)
+    document = lifted(body)
+    found = [bytes(document.expand_text(each)) for each in strings(document.tree)]
+    assert found == [each.encode("utf-8", "surrogatepass") for each in strings(json.loads(body))]
+
+
+AROUND = [*range(STRIDE - 66, STRIDE + 67), *range(2 * STRIDE - 66, 2 * STRIDE + 67), 5 * STRIDE - 1, 40_000]
+
+
+@requirement("body.lift.whole")
+@pytest.mark.parametrize("before", [0, 1, STRIDE - 20, STRIDE - 12, STRIDE, 3 * STRIDE + 5])
+def test_base64_of_every_length_around_the_stride_comes_back_whole(before: int) -> None:
+    for length in AROUND:
+        payload = base64_like(length)
+        body = json.dumps({"a": "x " * (before // 2), "b": payload, "c": [payload[::-1], "é"]})
+        document = lifted(body)
+        tree = document.tree
+        assert isinstance(tree, dict)
+        assert isinstance(tree["b"], str)
+        assert bytes(document.expand_text(tree["b"])) == payload.encode()
+        assert splice(document, [Replace(("c", 1), "e")]).decode() == body.replace(r"\u00e9", "e")
+
+
+@requirement("body.lift")
+@pytest.mark.parametrize("length", [2 * STRIDE, 2 * STRIDE + 1, 3 * STRIDE, 100_000])
+def test_base64_of_twice_the_stride_never_reaches_the_parser(length: int) -> None:
+    for shift in range(0, STRIDE, 61):
+        document = lifted(json.dumps({"a": " " * shift, "b": base64_like(length)}))
+        assert len(document.skeleton) < STRIDE + 200
+        assert [len(span) for span in document.spans] == [length]
+
+
+def test_base64_that_a_library_stringified_is_lifted_out_of_the_string() -> None:
+    payload = base64_like(30_000)
+    inner = json.dumps([{"type": "text", "text": "read"}, {"type": "media", "data": payload, "mediaType": "image/png"}])
+    twice = json.dumps({"deeper": inner})
+    for content in (inner, twice, f"{payload}\n{payload}", f'"{payload}"', f"\\{payload}\\", f"data:,{payload}"):
+        body = json.dumps({"messages": [{"role": "tool", "content": content}, {"role": "user", "content": "é"}]})
+        document = lifted(body)
+        found = list(strings(document.tree))
+        assert bytes(document.expand_text(found[4])) == content.encode()
+        assert splice(document, [Replace(("messages", 1, "content"), "e")]).decode() == body.replace(r"\u00e9", "e")
+
+
+@requirement("body.lift.whole")
+@pytest.mark.parametrize("escape", [r"\n", r"\/", r"\u0041", r"\ud83d\ude00", r"\\", r"\"", r"\u003d"])
+@pytest.mark.parametrize("place", ["before", "inside", "after"])
+def test_an_escape_beside_base64_is_not_taken_for_base64(escape: str, place: str) -> None:
+    payload = base64_like(20_000)
+    raw = {
+        "before": escape + payload,
+        "inside": payload[:9_000] + escape + payload[9_000:],
+        "after": payload + escape,
+    }[place]
+    body = f'{{"model": "m", "content": "{raw}"}}'
+    document = lifted(body)
+    assert [bytes(document.expand_text(each)) for each in strings(document.tree)][3] == json.loads(body)[
+        "content"
+    ].encode()
+    assert splice(document, [Replace(("model",), "n")]).decode() == body.replace('"m"', '"n"')
+
+
+def test_spans_move_with_an_edit_that_carries_their_placeholders() -> None:
+    one, two = base64_like(9_000), base64_like(12_000, start=5)
+    document = lifted(json.dumps({"images": [one, f"data:image/png;base64,{two}"], "shown": []}))
+    tree = document.tree
+    assert isinstance(tree, dict)
+    match tree["images"]:
+        case [str(first), str(second)]:
+            edits: list[Edit] = [
+                Insert(("shown", 0), {"moved": second}),
+                Replace(("images", 0), [first, first]),
+                Replace(("images", 1), "gone"),
+            ]
+            after = json.loads(splice(document, edits))
+            assert after == {"images": [[one, one], "gone"], "shown": [{"moved": f"data:image/png;base64,{two}"}]}
+        case other:
+            raise AssertionError(other)
+
+
+def test_a_long_number_in_front_of_a_string_is_no_base64() -> None:
+    number = " " * (STRIDE - 100) + "1" * 300  # where the search looks first
+    body = f'{{"n": [{number}, "{base64_like(9_000)}"], "m": "é"}}'
+    assert splice(lifted(body), [Replace(("m",), "e")]).decode() == body.replace("é", "e")
+
+
+NESTED = 5_000
+
+
+@given(st.integers() | st.integers(-(10**40), 10**40))
+@example(2**64)
+@example(-(2**63) - 1)
+def test_large_integers_are_read_and_written_exactly(number: int) -> None:
+    for body in (f'{{"a":{number}}}', f'{{"a": [1.5,\n{number}]}}', f'{{"a":[{number},0]}}'):
+        document = lifted(body)
+        assert document.tree == json.loads(body)
+        assert json.loads(splice(document, [Replace(("a",), [document.tree])])) == {"a": [json.loads(body)]}
+
+
+def test_a_large_number_beside_deep_nesting_is_read() -> None:
+    deep = "[" * 1000 + "]" * 1000
+    assert lifted(f'{{"n": {10**20}, "deep": {deep}}}').tree is not None
+
+
+@requirement("body.unreadable")
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"hello", id="words"),
+        pytest.param(b"[]", id="a list"),
+        pytest.param(b'"text"', id="a string"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b'{"a": 1', id="a cut object"),
+        pytest.param(b'{"a": "' + base64_like(20_000).encode(), id="cut in base64"),
+        pytest.param(b'{"a": "' + base64_like(20_000).encode() + b'"', id="cut after base64"),
+        pytest.param(b'{"a": 1} {"b": 2}', id="two objects"),
+        pytest.param(b"{'a': 1}", id="wrong quotes"),
+        pytest.param(b'{"a": "\xff\xfe"}', id="no UTF-8"),
+        pytest.param(b'\xef\xbb\xbf{"a": 1}', id="a byte order mark"),
+        pytest.param('{"a": 1}'.encode("utf-16"), id="UTF-16"),
+        pytest.param(b'{"a": ' + b"[" * NESTED + b"]" * NESTED + b"}", id="nested too deep"),
+        pytest.param(b'{"a": "x\ny"}', id="a bare line end in a string"),
+        pytest.param(b'{"a": "%s0;"}' % TOKEN.encode(), id="the token itself"),
+    ],
+)
+def test_a_body_that_cannot_be_written_back_is_not_read(body: bytes) -> None:
+    assert lift(body, TOKEN) is None
+    assert lift(bytearray(body), TOKEN) is None
+
+
+@given(st.binary(max_size=200))
+@example(b'{"a":\x00}')
+def test_any_bytes_can_be_lifted(body: bytes) -> None:
+    document = lift(body, TOKEN)
+    assert document is None or isinstance(json.loads(body), dict)
+
+
+@settings(max_examples=30)
+@given(documents, st.integers(0, 10_000))
+def test_a_cut_body_is_never_read_as_another(text: Box, cut: int) -> None:
+    body = written(text).encode()
+    assert lift(body[: cut % len(body)], TOKEN) is None
+
+
+def test_nesting_that_is_read_can_be_written_back() -> None:
+    for depth in (10, 100, 400):
+        body = '{"deep": %s, "a": 1}' % ("[" * depth + "]" * depth)
+        assert splice(lifted(body), [Replace(("a",), 2)]).decode() == body.replace("1", "2")
+
+
+_LISTS = st.sampled_from([[1], [{"name": "a"}], [{"name": "a"}, {"name": "é"}]])
+_VALUES = _LISTS | st.builds(lambda tools: {"tools": tools}, _LISTS) | st.just("é")
+_BLANKS = st.sampled_from([(",", ":"), (", ", ": ")])
+_MEMBERS = st.tuples(st.sampled_from(["tools", "other", "x"]), _VALUES, _BLANKS)
+
+
+@given(st.lists(_MEMBERS, max_size=4), _LISTS, _BLANKS, st.integers(0, 4))
+def test_appending_to_a_list_changes_nothing_else(
+    members: list[tuple[str, Any, tuple[str, str]]], tools: list[Any], blanks: tuple[str, str], at: int
+) -> None:
+    """The same list may be elsewhere, too: in another member, or under the same key before it."""
+    before = [(key, value, blanks if key == "tools" else way) for key, value, way in members[:at]]
+    members = [*before, ("tools", tools, blanks), *(each for each in members[at:] if each[0] != "tools")]
+    pairs = [f'"{key}"{way[1]}{json.dumps(value, separators=way, ensure_ascii=False)}' for key, value, way in members]
+    body = f"{{{','.join(pairs)}}}".encode()
+    document = lift(body, TOKEN)
+    assert document is not None
+    made = b"".join(document.splice([Insert(("tools", len(tools)), {"new": number}) for number in (1, 2)]))
+    assert json.loads(made)["tools"] == [*tools, {"new": 1}, {"new": 2}]
+    assert made.replace(b',{"new":1},{"new":2}', b"") == body

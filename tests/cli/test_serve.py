@@ -9,6 +9,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -78,6 +79,29 @@ def test_it_stops_when_it_is_told_to(told: signal.Signals, code: int, workers: s
         process.send_signal(told)
         _, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (code, "")
+
+
+SIGNAL_ON_IMPORT = """
+import os, signal, sys
+from sightline.cli.main import main
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "uvloop":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Finder())
+sys.exit(main(["serve", "--port", "0"]))
+"""
+
+
+@requirement("serve.stops")
+def test_a_signal_before_the_event_loop_exists_stops_it_silently() -> None:
+    started = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SIGNAL_ON_IMPORT],
+        capture_output=True, text=True, timeout=60, check=False, env=environment(**ALONE),
+    )  # fmt: skip
+    assert (started.returncode, started.stdout, started.stderr) == (143, "", "")
 
 
 @requirement("serve.background")

@@ -134,11 +134,12 @@ def serve_until_stopped(
 ) -> None:
     """Serve in this process until a signal stops it."""
     signal.signal(signal.SIGTERM, _exit_on_signal)
-    work = _serve(runtime, listening, ready, options, signals=True)
     with _build_runner() as runner:
+        work = _serve(runtime, listening, ready, options, signals=True)
         try:
             runner.run(work)
         finally:
+            runner.close()
             work.close()  # a signal may have come before it was started
 
 

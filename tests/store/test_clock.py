@@ -233,6 +233,7 @@ def test_record_time_never_goes_back_and_never_jumps(steps: list[float]) -> None
         wall += step
         times.append(times[-1].advance(wall))
     for before, after in pairwise(times):
+        assert before.compute_time(after.wall) == pytest.approx(after.time, abs=1e-3)
         assert 0 <= after.steady - before.steady <= DAY
         assert 0 <= after.time - before.time <= 8 * DAY + 1e-3
         assert 0 <= after.owed <= 30 * DAY

@@ -29,7 +29,6 @@ _PREFIX = re.compile(rb"data:[^,]*;base64,", re.IGNORECASE)
 _MAX_PREFIX = 512
 _WHITESPACE = b" \t\r\n\f\v"
 _SAMPLE_LENGTH = 1024  # characters that show whether a text has line breaks or escapes
-_find_escape = re.compile(rb"[\\\s]").search
 
 
 def strip_data_prefix(text: BytesLike) -> BytesLike:
@@ -58,7 +57,8 @@ def compute_decoded_size(text: BytesLike) -> int:
     """Return how many bytes the text decodes to. Whitespace and escapes do not count."""
     text = strip_data_prefix(text)
     last = bytes(text[-4:])
-    if _find_escape(bytes(text[:_SAMPLE_LENGTH])) or _find_escape(last):
+    sample = bytes(text[:_SAMPLE_LENGTH]) + last
+    if len(sample.translate(None, _WHITESPACE + b"\\")) < len(sample):
         return len(normalize_base64(bytes(text)).rstrip(b"=")) * 3 // 4
     return (len(text) - len(last) + len(last.rstrip(b"="))) * 3 // 4
 

@@ -93,7 +93,7 @@ class FileBlobs:
             create_private_folder(folder)
 
     def has(self, sha256: str) -> bool:
-        return self._path(sha256).is_file()
+        return os.path.isfile(self._locate(sha256))  # noqa: PTH113  for every known image of every request
 
     def write(self, sha256: str, data: bytes) -> None:
         path = self._path(sha256)
@@ -140,9 +140,12 @@ class FileBlobs:
                 _delete_if_abandoned(path)
 
     def _path(self, sha256: str) -> Path:
+        return Path(self._locate(sha256))
+
+    def _locate(self, sha256: str) -> str:
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not a sha256")  # untrusted names must not become paths
-        return self._folder / sha256[:2] / sha256[2:4] / sha256
+        return f"{self._folder}{os.sep}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
 
 
 class MemoryBlobs:

@@ -103,6 +103,13 @@ class RecordTime:
     def time(self) -> float:
         return self.steady + self.added
 
+    def compute_time(self, wall: float) -> float:
+        """Return `advance(wall).time`, without a new object where the clock has only moved on."""
+        step = wall - self.wall
+        if 0.0 <= step <= _MAX_STEP and not (self.owed or self.ahead) and _is_possible_date(self.wall):
+            return self.steady + step + self.added
+        return self.advance(wall).time
+
     def advance(self, wall: float) -> RecordTime:
         """Return the record time at the time `wall` of the machine's clock."""
         step = wall - self.wall

@@ -157,7 +157,7 @@ class Transactions:
         wall, backend = self.wall_clock(), self.backend
         if self._last_time[0] is not backend or not 0 <= wall - self._last_time[1].wall < _TIME_SECONDS:
             self._last_time = backend, read_record_time(backend.database, wall)
-        return self._last_time[1].advance(wall).time
+        return self._last_time[1].compute_time(wall)
 
     def is_recent(self, used: Row | None) -> bool:
         """Return whether a row exists and was used so recently that it need not be written; `used` is what was read."""

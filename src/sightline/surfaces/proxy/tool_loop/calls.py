@@ -121,9 +121,9 @@ class ToolCalls:
 
     async def restore(self, reading: Reading, route: Route, caller: RequestOrigin) -> RestoredCalls:
         """Return a request with our earlier calls and results restored to their places."""
-        if not self._conversations.has_answers(caller.scope) or not isinstance(reading.texts, JsonDocument):
-            return RestoredCalls()
         if not get_value(reading.tree, "tools"):  # some upstreams reject calls in a request without tools
+            return RestoredCalls()
+        if not self._conversations.has_answers(caller.scope) or not isinstance(reading.texts, JsonDocument):
             return RestoredCalls()
         loop = LOOPS[route.api]
         runs = await self._engine.offload(reading, _find_answers, loop, reading.tree)

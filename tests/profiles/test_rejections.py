@@ -36,6 +36,7 @@ REJECTIONS: list[tuple[int, str, RejectionKind, ImageLimits]] = [
     ),
     (400, "Image size 5.2MB exceeds the limit of 4MB per image", "bytes", ImageLimits(encoded_bytes=4 * MIB)),
     (400, "The image is too large", "bytes", ImageLimits()),
+    (400, "Unexpected role 'user' after role 'tool'", "tool_order", ImageLimits()),
     (
         400,
         "At least one of the image dimensions exceed max allowed size: 8000 pixels",
@@ -221,7 +222,6 @@ ORDINARY = [
     (400, "URL images are not supported"),
     (400, "images are not supported in tool results"),
     (400, "The request holds an invalid API parameter: temperature"),
-    (400, "Unexpected role 'user' after role 'tool'"),
     (404, "The model `image-reader` does not exist"),
     (400, "messages: text content blocks must be non-empty"),
     (400, "tool_choice: value must be a string"),

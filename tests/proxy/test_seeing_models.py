@@ -101,7 +101,8 @@ def test_nothing_is_learned_from_a_repair_that_failed(tmp_path: Path) -> None:
         body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
         assert exchange(proxy.url, "/v1/messages", body).status == 400
         assert exchange(proxy.url, "/v1/messages", body).status == 200
-        assert [b"base64" in one.body for one in provider.exchanges] == [True, False, True, False]
+        assert [b"base64" in one.body for one in provider.exchanges] == [True, False, True, True, False]
+        assert provider.exchanges[2].body == body
 
 
 @requirement("recover.settled")

@@ -110,7 +110,7 @@ def test_another_error_inside_a_stream_is_relayed_unchanged(tmp_path: Path, way:
     with Provider((("*", "data_policy"),), inside=True) as provider, sightline(tmp_path, provider.url) as proxy:
         relayed, direct = both(provider, proxy, way.path, way.body)
         assert plain(relayed) == plain(direct)
-        assert len(provider.exchanges) == 2
+        assert all(b"iVBOR" in one.body for one in provider.exchanges)
 
 
 @EVERY

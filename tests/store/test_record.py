@@ -112,7 +112,10 @@ def test_lessons_about_the_same_model_are_merged(record: Store) -> None:
     )
     record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
     record.policy.keep_lesson("zai", "glm", Lesson(limits=ImageLimits(count=5), why="too many"), days=7)
-    both = Lesson(blind=True, limits=ImageLimits(edge=2000, encoded_bytes=500, count=5), why="it said so")
+    record.policy.keep_lesson("zai", "glm", Lesson(takes_own_tools=False, why="no tools"), days=7)
+    record.policy.keep_lesson("zai", "glm", Lesson(tool_images={"gemini": "as_sent"}, why="as sent"), days=7)
+    limits = ImageLimits(edge=2000, encoded_bytes=500, count=5)
+    both = Lesson(True, limits, "it said so", tool_images={"gemini": "as_sent"}, takes_own_tools=False)
     assert record.policy.read_lesson("zai", "glm") == both
     assert record.policy.list_lessons() == (("zai", "glm", both),)
 

@@ -1,6 +1,24 @@
 """The engine drives the pure passes: it answers their needs, and does everything that waits or touches the outside."""
 
 from sightline.engine.driver import MAX_IMAGES, MAX_MESSAGES, Engine, find_profile
-from sightline.engine.requests import EngineOptions, PreparedRequest, Reading
+from sightline.engine.requests import (
+    OWN_TOOLS_REJECTED,
+    EngineOptions,
+    PreparedRequest,
+    Reading,
+    RepairLesson,
+    blame_edits,
+)
 
-__all__ = ["MAX_IMAGES", "MAX_MESSAGES", "Engine", "EngineOptions", "PreparedRequest", "Reading", "find_profile"]
+__all__ = [
+    "MAX_IMAGES",
+    "MAX_MESSAGES",
+    "OWN_TOOLS_REJECTED",
+    "Engine",
+    "EngineOptions",
+    "PreparedRequest",
+    "Reading",
+    "RepairLesson",
+    "blame_edits",
+    "find_profile",
+]

@@ -12,7 +12,13 @@ from typing import ParamSpec, TypeVar
 from sightline.engine.describer import Describer
 from sightline.engine.inline_images import ImageChecker, InlineImages, probe_inline
 from sightline.engine.needs import NeedResolver
-from sightline.engine.requests import EngineOptions, PreparedRequest, Reading, find_repairs
+from sightline.engine.requests import (
+    OWN_TOOLS_REJECTED,
+    EngineOptions,
+    PreparedRequest,
+    Reading,
+    find_repairs,
+)
 from sightline.model import records
 from sightline.model.facts import Facts, Needs, Rules
 from sightline.model.fence import replace_surrogates
@@ -31,6 +37,7 @@ from sightline.vision.service import VisionService
 from sightline.wire import Codec, rerouting
 from sightline.wire.json_document import JsonDocument, LiftedBody, lift_runs
 from sightline.wire.json_tree import PlainTexts, get_list, get_value
+from sightline.wire.lowering import is_unchanged
 
 _LESSON_DAYS = 7.0
 _SUSPICION_SECONDS = 3600.0
@@ -79,9 +86,7 @@ class Engine:
             descriptions, conversations, checker, self._images, describer, options, self.offload
         )
         self._poison: LruCache[str] = LruCache(_POISON_KEPT)
-        self._hoists_tried: LruCache[str] = LruCache(
-            _SUSPICIONS_KEPT
-        )  # models for which images were hoisted out of tool results after a rejection
+        self._placements_tried: LruCache[str] = LruCache(_SUSPICIONS_KEPT)  # of tool images, after a rejection
         self._suspected: LruCache[tuple[float, Lesson]] = LruCache(_SUSPICIONS_KEPT)
 
     def read_objects(self, tree: Json, wire: Codec) -> Reading:
@@ -127,6 +132,10 @@ class Engine:
     def can_see(self, origin: RequestOrigin, model: str) -> bool:
         """Return whether this model gets pixels."""
         return self._options.mode != "always" and self._find_profile(origin, model).vision is not False
+
+    def takes_own_tools(self, origin: RequestOrigin, model: str) -> bool:
+        """Return whether this model may be offered tools of our own: its upstream has not rejected them."""
+        return self._find_profile(origin, model).takes_own_tools
 
     def name_messages(self, reading: Reading) -> tuple[str, ...]:
         """Return the names of a conversation by its text: before the first message, and up to each message.
@@ -195,10 +204,11 @@ class Engine:
     def _find_profile(self, origin: RequestOrigin, model: str) -> Profile:
         overrides, hoist = self._options.overrides, self._options.hoist
         known = find_profile(self._policy, origin.upstream, origin.wire, model, overrides, hoist=hoist)
-        suspicion = self._suspected.get((origin.upstream.name, model))
-        if suspicion is None or suspicion[0] < time.monotonic():
-            return known
-        return known.apply_lesson(suspicion[1])
+        for about_tools in (False, True):
+            suspicion = self._suspected.get((origin.upstream.name, model, about_tools))
+            if suspicion is not None and suspicion[0] > time.monotonic():
+                known = known.apply_lesson(suspicion[1])
+        return known
 
     async def repair(
         self, before: PreparedRequest, origin: RequestOrigin, status: int, text: str
@@ -207,14 +217,14 @@ class Engine:
         rejection = parse_rejection(status, text)
         if rejection is None:
             return None
-        place = (origin.upstream.name, origin.wire, before.scene.model)
         for rules, repair_lesson in find_repairs(before, rejection):
             if repair_lesson.lesson and repair_lesson.lesson.tool_images:
-                if place in self._hoists_tried:  # and it didn't help
+                place = (origin.upstream.name, origin.wire, before.scene.model, rules.profile.tool_images)
+                if place in self._placements_tried:  # and it didn't help
                     continue
-                self._hoists_tried.put(place, rejection.kind)
+                self._placements_tried.put(place, rejection.kind)
             after = await self._run_passes(before.reading, origin, rules)
-            if after.scene != before.scene:
+            if after.edits != before.edits:
                 note = f"sent again after the upstream said {status} ({rejection.kind})"
                 poison = _list_refused_keys(after.scene) if rules.check_all_images else frozenset[str]()
                 return replace(
@@ -231,11 +241,23 @@ class Engine:
         for key in prepared.repair_lesson.poison:
             self._poison.put((origin.upstream.name, key), key)
         if lesson := prepared.repair_lesson.lesson:
-            name, model = origin.upstream.name, prepared.scene.model
-            await asyncio.to_thread(self._policy.keep_lesson, name, model, lesson, _LESSON_DAYS)
+            await self.keep_lesson(origin, prepared.scene.model, lesson)
         if suspected := prepared.repair_lesson.suspected:
-            until = time.monotonic() + _SUSPICION_SECONDS
-            self._suspected.put((origin.upstream.name, prepared.scene.model), (until, suspected))
+            self._suspect(origin, prepared.scene.model, suspected)
+
+    async def keep_lesson(self, origin: RequestOrigin, model: str, lesson: Lesson) -> None:
+        """Keep a lesson about a model: in the record, or for a while in memory if that can't be written."""
+        kept = await asyncio.to_thread(self._policy.keep_lesson, origin.upstream.name, model, lesson, _LESSON_DAYS)
+        if isinstance(kept, Refusal):
+            self._suspect(origin, model, lesson)
+
+    def withhold_tools(self, origin: RequestOrigin, model: str) -> None:
+        """Offer a model no tools of our own for a while."""
+        self._suspect(origin, model, OWN_TOOLS_REJECTED)
+
+    def _suspect(self, origin: RequestOrigin, model: str, lesson: Lesson) -> None:
+        key = (origin.upstream.name, model, lesson.takes_own_tools is False)
+        self._suspected.put(key, (time.monotonic() + _SUSPICION_SECONDS, lesson))
 
     async def _run_passes(self, reading: Reading, origin: RequestOrigin, rules: Rules) -> PreparedRequest:
         facts: Facts | None = None
@@ -320,7 +342,8 @@ def find_profile(
 
 def _lower(scene: Scene, facts: Facts, reading: Reading, origin: RequestOrigin, rules: Rules) -> PreparedRequest:
     """Return the request for a scene in which everything is decided."""
-    edits = [*reading.wire.lower(scene, reading.tree, rules.profile), *reading.extra_edits]
+    lowered = _leave_as_sent(scene) if rules.profile.tool_images == "as_sent" else scene
+    edits = [*reading.wire.lower(lowered, reading.tree, rules.profile), *reading.extra_edits]
     notes = reading.notes
     if routing := reading.routing:
         edits = rerouting.reroute(reading.wire.name, reading.tree, edits, routing)
@@ -329,6 +352,11 @@ def _lower(scene: Scene, facts: Facts, reading: Reading, origin: RequestOrigin, 
         )
     receipt = records.build_receipt(scene, origin.upstream.name, rules.profile.sizing, facts, notes)
     return PreparedRequest(edits, reading, scene, rules, receipt)
+
+
+def _leave_as_sent(scene: Scene) -> Scene:
+    """Return the scene without the images of tool results that did not change: nothing there is converted or moved."""
+    return scene.with_sights(tuple(s for s in scene.sights if not (s.is_in_tool_result and is_unchanged(s))))
 
 
 def _clean_model_name(reading: Reading) -> Reading:

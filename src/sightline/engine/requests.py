@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sightline.model.facts import ProxyMode, Retention, Routing, Rules
 from sightline.model.profile import Lesson
 from sightline.model.records import Receipt
-from sightline.model.scene import Edit, InlineSource, Insert, Json, JsonPath, Message, Scene
+from sightline.model.scene import Edit, InlineSource, Insert, Json, JsonPath, Message, Rebuild, Replace, Scene, Sight
 from sightline.model.value import value_class
 from sightline.profiles.profile_lookup import ProfileOverride
 from sightline.profiles.rejections import Rejection
@@ -23,6 +23,7 @@ from sightline.wire.hash_chain import HashChain, build_hash_chain
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.json_edits import graft
 from sightline.wire.json_tree import Buffer, Texts, get_at, get_list
+from sightline.wire.lowering import has_pixels, is_unchanged
 from sightline.wire.message_texts import list_message_texts
 from sightline.wire.scene_reader import is_from_person
 
@@ -248,6 +249,10 @@ class RepairLesson:
     poison: frozenset[str] = frozenset()  # keys of images that this upstream can't read
 
 
+OWN_BODY_ACCEPTED = "the upstream rejected a request that Sightline had changed, and accepted the client's own"
+OWN_TOOLS_REJECTED = Lesson(why="the upstream rejected a request with Sightline's tools", takes_own_tools=False)
+
+
 def find_repairs(before: PreparedRequest, rejection: Rejection) -> Iterator[tuple[Rules, RepairLesson]]:
     """Yield the rules with which a rejected request could be prepared again, those that change least first."""
     # The user may have declared that the model sees. This request was rejected anyway, and is repaired like any other.
@@ -269,6 +274,10 @@ def find_repairs(before: PreparedRequest, rejection: Rejection) -> Iterator[tupl
             # Every model takes text.
             blind = Lesson(blind=True, why=reason)
             yield replace(rules, profile=profile.apply_lesson(blind)), RepairLesson(suspected=blind)
+        case "tool_order":
+            if profile.moves_tool_images:
+                bridge = Lesson(tool_images={profile.wire: "bridge"}, why=reason)
+                yield replace(rules, profile=profile.apply_lesson(bridge)), RepairLesson(bridge)
         case "format":
             plain = Lesson(limits=replace(rejection.lesson.limits, formats=_PLAIN_FORMATS), why=reason)
             yield replace(rules, profile=profile.apply_lesson(rejection.lesson)), RepairLesson(rejection.lesson)
@@ -277,10 +286,36 @@ def find_repairs(before: PreparedRequest, rejection: Rejection) -> Iterator[tupl
             yield replace(rules, profile=profile.apply_lesson(rejection.lesson)), RepairLesson(rejection.lesson)
 
 
+def blame_edits(rejected: PreparedRequest) -> Lesson | None:
+    """Return which edits to avoid if the upstream rejects a request and accepts the client's own; None: none."""
+    profile, scene, routing = rejected.rules.profile, rejected.scene, rejected.reading.routing
+    if routing is not None and routing.is_rerouted:  # the client's own body goes to another model
+        return None
+    moved = any(_is_moved(sight, rejected) for sight in scene.sights) and not profile.placement_by_user
+    if not moved:
+        return OWN_TOOLS_REJECTED if scene.own_tools else None
+    return Lesson(
+        why=OWN_BODY_ACCEPTED,
+        tool_images={profile.wire: "as_sent"},
+        takes_own_tools=False if scene.own_tools else None,
+    )
+
+
+def _is_moved(sight: Sight, request: PreparedRequest) -> bool:
+    """Return whether the same pixels are sent in another place or as another kind of block."""
+    if not has_pixels(sight) or not (sight.is_in_tool_result or sight.path_in_text is not None):
+        return False
+    if sight.path_in_text is not None or request.rules.profile.moves_tool_images:
+        return True
+    return is_unchanged(sight) and any(
+        isinstance(edit, Replace | Rebuild) and edit.place == sight.place[: len(edit.place)] for edit in request.edits
+    )
+
+
 def _find_blamed_images(before: PreparedRequest, rejection: Rejection) -> frozenset[str]:
     """Return the keys of the images that a rejection names by their places in the body that was sent."""
     # Hoisting and routing rebuild lists: then the places in what was sent are not those in what was read.
-    if before.rules.profile.tool_images != "native" or before.reading.routing is not None:
+    if before.rules.profile.moves_tool_images or before.reading.routing is not None:
         return frozenset()
     if not rejection.paths:
         return frozenset()

@@ -18,11 +18,12 @@ WireName = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
 ContentName = Literal["model_message", "mcp", "acp"]
 """Shapes of content that programs exchange, but no provider accepts."""
 
-ToolImagePlacement = Literal["native", "hoist", "bridge"]
+ToolImagePlacement = Literal["native", "hoist", "bridge", "as_sent"]
 """Where images of tool results go.
 
 native: they stay in the result. hoist: they move into a user message after it, or beside it where the wire has a place
 for that. bridge: as hoist, but after a short assistant message, for APIs that reject a user message after a tool's.
+as_sent: they stay where the client put them, also inside a text, because the upstream has rejected anything else.
 """
 
 UNKNOWN_SIZING = PatchSizing(None, None)
@@ -93,11 +94,22 @@ class Profile:
     why: str = "nothing is known about this model"  # the rule that decided `vision`
     vision_by_user: bool = False  # set by the user: no lesson changes it
     placement_by_user: bool = False  # `tool_images` was set by the user: no lesson changes it
+    takes_own_tools: bool = True  # False: the upstream has rejected requests that offer Sightline's own tools
+
+    @property
+    def moves_tool_images(self) -> bool:
+        """Whether images leave the tool results that they are in."""
+        return self.tool_images in ("hoist", "bridge")
 
     def apply_lesson(self, lesson: Lesson) -> Profile:
         """Return this profile, corrected by what a rejection or a trial taught."""
         learned = None if self.placement_by_user else lesson.tool_images.get(self.wire)
-        corrected = replace(self, limits=self.limits.tighten(lesson.limits), tool_images=learned or self.tool_images)
+        corrected = replace(
+            self,
+            limits=self.limits.tighten(lesson.limits),
+            tool_images=learned or self.tool_images,
+            takes_own_tools=self.takes_own_tools and lesson.takes_own_tools is not False,
+        )
         if lesson.blind is None or self.vision_by_user:
             return corrected
         return replace(corrected, vision=not lesson.blind, why=lesson.why)
@@ -111,6 +123,7 @@ class Lesson:
     limits: ImageLimits = field(default_factory=ImageLimits)
     why: str = ""
     tool_images: Mapping[WireName, ToolImagePlacement] = field(default_factory=dict)  # on the wires where it was tried
+    takes_own_tools: bool | None = None  # None: it taught nothing about Sightline's own tools
 
 
 _version_suffix = re.compile(r"/v\d+[a-z0-9]*(?:/openai)?\Z")

@@ -37,10 +37,16 @@ def _refuse(sight: Sight) -> Sight:
 
 
 def resolve(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
-    """Drop sights in texts that turn out not to be images, and fetch links that are to be described."""
+    """Drop sights in texts that are not images or have to stay there, and fetch links that are to be described."""
     may_fetch = rules.may_pay and rules.mode != "off"
-    fetched = [may_fetch and is_told for is_told in flag_sights_to_tell(scene, rules)]
-    pairs = list(zip(scene.sights, fetched, strict=True))
+    stays_in_text = rules.profile.tool_images == "as_sent"
+    pairs = [
+        (sight, may_fetch and is_told)
+        for sight, is_told in zip(scene.sights, flag_sights_to_tell(scene, rules), strict=True)
+        if is_told or sight.path_in_text is None or not stays_in_text
+    ]
+    if len(pairs) < len(scene.sights):
+        scene = replace(scene, sights=tuple(sight for sight, _ in pairs))
     if not any(s.path_in_text is not None or (fetch and isinstance(s.source, LinkSource)) for s, fetch in pairs):
         return scene
     needs: set[Need] = set()

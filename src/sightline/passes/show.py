@@ -155,7 +155,7 @@ def _explain_size(size: int, encoded: int, limit: int) -> str:
 
 def label(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     """Label the images that move out of tool results with the calls that they came from."""
-    if rules.profile.tool_images == "native":
+    if not rules.profile.moves_tool_images:
         return scene
     return scene.with_sights(tuple(map(_add_label, scene.sights)))
 

@@ -79,6 +79,7 @@ RejectionKind = Literal[
     "media_type",  # the declared type of an image is wrong
     "format",  # the format of an image is not accepted
     "tool_images",  # a tool result may not contain an image; the model may have vision
+    "tool_order",  # no message of a user may follow a tool result
     "request",  # the whole request has too many bytes
 ]
 
@@ -93,6 +94,7 @@ REJECTION_REASONS: dict[RejectionKind, str] = {
     "media_type": "the upstream found an image with a wrong media type",
     "format": "the upstream does not take the format of an image",
     "tool_images": "the upstream takes no image in a tool result",
+    "tool_order": "the upstream takes no message of a user after a tool result",
     "request": "the upstream answered that the request is too large",
 }
 
@@ -182,6 +184,7 @@ WORDINGS = (
         r"(?:^|\bcontent(?:\.str)?: )input should be a valid string",
         r"role:tool\b.{0,80}\.content' : value must be a string",  # Groq
     ),
+    *_compile_wordings("tool_order", r"unexpected role 'user' after role 'tool'"),  # Mistral, code 3230
     *_compile_wordings(
         "request",
         rf"too large to send natively.{{0,80}}?{_SIZE} limit",
@@ -229,6 +232,11 @@ UNRELATED_STATUSES = frozenset({401, 402, 403, 408, 429})  # about the caller or
 # Sentences that may contain any words: routing by policy, and schemas with descriptions of tools.
 _ORDINARY = re.compile(r"data policy|^tools?[.\[]|input_schema|invalid (?:json )?schema", re.IGNORECASE)
 _TOKENS = re.compile(r"tokens|\bTPM\b|rate limit|context (?:length|window)", re.IGNORECASE)
+
+
+def is_about_length(text: str) -> bool:
+    """Return whether an error is about the number of tokens, which every change of a request changes."""
+    return _TOKENS.search("\n".join(extract_sentences(text))) is not None
 
 
 def parse_rejection(status: int, text: str) -> Rejection | None:

@@ -51,6 +51,7 @@ _ALL_DIGESTS = (
     " UNION SELECT json_each.value FROM entries, json_each(entries.images)"
     " UNION SELECT images FROM tellings WHERE NOT instr(images, ' ')"
 )
+_OWN_TOOLS = "own tools"  # in the column `about` of lessons
 _TOOLS_PREFIX = "tools "  # before the name of a wire, in the column `about` of lessons
 
 
@@ -242,6 +243,8 @@ def _split_lesson(lesson: Lesson, limits: ImageLimits) -> Iterator[tuple[str, Js
         yield "blind", lesson.blind
     if lesson.limits != ImageLimits():
         yield "limits", asdict(limits)
+    if lesson.takes_own_tools is not None:
+        yield _OWN_TOOLS, lesson.takes_own_tools
     for wire, taken in lesson.tool_images.items():
         yield f"{_TOOLS_PREFIX}{wire}", taken
 
@@ -259,6 +262,7 @@ def _merge_lesson(rows: Sequence[Row]) -> Lesson:
         limits=_read_limits(texts["limits"]) if "limits" in texts else ImageLimits(),
         why=rows[-1][2],
         tool_images=cast("dict[WireName, ToolImagePlacement]", tools),
+        takes_own_tools=json.loads(texts[_OWN_TOOLS]) if _OWN_TOOLS in texts else None,
     )
 
 

@@ -174,7 +174,7 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
         leaving: list[Sight] = []
         for place, result_group in groupby(group, key=lambda sight: sight.place[:_RESULT_DEPTH]):
             result_sights, holder = list(result_group), get_at(tree, *place[:-1])
-            hoist = profile.tool_images != "native" or _must_be_text(holder, result_sights)
+            hoist = profile.moves_tool_images or _must_be_text(holder, result_sights)
             if get_value(holder, "type") == "tool_result":
                 edits += lower_tool_result(place, result_sights, tree, BLOCKS, hoist=hoist)
             else:

@@ -226,7 +226,7 @@ _BLOCKS = [
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    hoist = profile.tool_images != "native"
+    hoist = profile.moves_tool_images
     edits = lower_in_place([sight for sight in scene.sights if not sight.is_in_tool_result], tree, _BLOCKS[0])
     in_results = [sight for sight in scene.sights if sight.is_in_tool_result]
     for place, group in groupby(in_results, key=_get_response_place):

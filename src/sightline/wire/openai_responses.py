@@ -186,7 +186,7 @@ BLOCKS = BlockFormat(
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    hoist = profile.tool_images != "native"
+    hoist = profile.moves_tool_images
     in_results = [sight for sight in scene.sights if sight.is_in_tool_result and not sight.pixels_only]
     edits = lower_in_place(
         [sight for sight in scene.sights if not sight.is_in_tool_result or sight.pixels_only], tree, BLOCKS

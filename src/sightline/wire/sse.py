@@ -152,6 +152,10 @@ _STATUS_BY_KIND = (  # words in the name of an error that is about the caller or
     ("permission", 403),
     ("timeout", 408),
     ("overloaded", 529),
+    ("server_error", 500),
+    ("api_error", 500),
+    ("internal", 500),
+    ("unavailable", 503),
 )
 
 

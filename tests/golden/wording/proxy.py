@@ -9,10 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sightline.cli.verbs import list_lessons
+from sightline.store import open_record
 from tests.golden.wording import Case
 from tests.proxy.raw_http import Got, exchange, plug
 from tests.proxy.running_proxy import sightline
-from tests.scripted.faults import Cut, Garble, Page, Reset
+from tests.scripted.faults import Cut, Fail, Garble, Page, Reset
 from tests.scripted.models import DEEPSEEK
 from tests.scripted.provider import Provider, nobody_listens
 
@@ -114,6 +116,32 @@ def _repaired(folder: Path) -> str:
         return "\n".join(str(each) for each in proxy.receipts)
 
 
+def _own_body(failures: int, folder: Path) -> str:
+    """The receipts of a request whose edits are rejected, and what was learned."""
+    image = f"data:image/png;base64,{b64encode((folder / 'shot.png').read_bytes()).decode()}"
+    call = {"id": "call_1", "type": "function", "function": {"name": "shoot", "arguments": "{}"}}
+    shown = [{"type": "image_url", "image_url": {"url": image}}]
+    messages = [
+        *_HELLO["messages"],
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": shown},
+    ]
+    tools = [{"type": "function", "function": {"name": "shoot", "parameters": {"type": "object"}}}]
+    asked = {"model": "m", "messages": messages, "tools": tools}
+    faults = [Fail(status=400, words="E4711")] * failures
+    env = {"SIGHTLINE_TOOL": "on"}
+    with (
+        Provider(faults=faults, tool_images="taken") as provider,
+        sightline(folder / "home", f"x={provider.url}", env=env) as proxy,
+    ):
+        exchange(proxy.url, f"/u/x{PATHS['openai_chat']}", json.dumps(asked).encode())
+        receipts = [str(each) for each in proxy.receipts]
+    record = open_record(folder / "home" / "record")
+    lessons = [f"{each['learnt']} ({each['why']})" for each in list_lessons(record.policy)]
+    record.close()
+    return "\n".join([*receipts, *lessons])
+
+
 _STREAM = {"stream": True}
 CASES: dict[str, Case] = {
     **{f"an unknown upstream, {wire}": partial(_unknown, wire) for wire in PATHS},
@@ -128,4 +156,6 @@ CASES: dict[str, Case] = {
     "an image that was described": partial(_told, {}),
     "an image that nobody may look at": partial(_told, {"SIGHTLINE_MODE": "off"}),
     "a model that turns out to be blind": _repaired,
+    "edits that are rejected": partial(_own_body, 1),
+    "a request that is rejected with and without edits": partial(_own_body, 2),
 }

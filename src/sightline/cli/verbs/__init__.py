@@ -19,6 +19,7 @@ _TOOL_IMAGES: Mapping[ToolImagePlacement, str] = {
     "native": "stay in their results",
     "hoist": "are moved out of their results",
     "bridge": "are moved out of their results, after a message of the assistant",
+    "as_sent": "stay as the client sends them",
 }
 
 
@@ -75,7 +76,7 @@ def list_lessons(policy: PolicyStore) -> list[dict[str, Json]]:
 
 
 def describe_lesson(lesson: Lesson) -> str:
-    """Describe a lesson in a few words: sight, limits, and where images of tools go."""
+    """Describe a lesson in a few words: sight, limits, where images of tools go, and our own tools."""
     from sightline.model.profile import ImageLimits
 
     none = ImageLimits()
@@ -86,4 +87,5 @@ def describe_lesson(lesson: Lesson) -> str:
     ]
     sight = {True: ["blind"], False: ["sees"], None: []}[lesson.blind]
     tools = [f"images of tools {_TOOL_IMAGES[taken]} ({wire})" for wire, taken in lesson.tool_images.items()]
-    return ", ".join([*sight, *limits, *tools]) or "nothing"
+    own = {True: ["takes Sightline's tools"], False: ["rejects Sightline's tools"], None: []}[lesson.takes_own_tools]
+    return ", ".join([*sight, *limits, *tools, *own]) or "nothing"

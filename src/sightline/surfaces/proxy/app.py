@@ -220,7 +220,8 @@ class Proxy:
         self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
     ) -> SendResult:
         if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
-            return SendResult(await self._upstream.send(context, body, reading))
+            own = body if isinstance(body, BufferedBody) else None
+            return SendResult(await self._upstream.send(context, body, reading, own))
         return await self._tool_loop.send(context, body, reading)
 
     def _report(self, context: RequestContext, receipt: Receipt) -> None:

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar
 
 from sightline.dial import Body, Exchange, HttpClient
-from sightline.engine import Engine, PreparedRequest, Reading
-from sightline.model.profile import RequestOrigin, WireName
+from sightline.engine import OWN_TOOLS_REJECTED, Engine, PreparedRequest, Reading, RepairLesson, blame_edits
+from sightline.model.profile import WireName
 from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges, build_upstream_headers
+from sightline.surfaces.proxy.own_body_fallback import REJECTED_STATUSES, OwnBodyFallback, RejectedEdits
 from sightline.surfaces.proxy.request_bodies import BufferedBody, StreamedBody, decompress
 from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, STREAM_HEADERS, STREAM_TYPE, RequestContext
 from sightline.surfaces.proxy.telemetry import Metrics
-from sightline.vision.concurrency import LruCache
 from sightline.wire.answer_writer import convert_to_stream
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.json_tree import MAX_ANSWER_VALUES, SMALL_BYTES, count_marks
@@ -33,8 +32,6 @@ T = TypeVar("T")
 
 log = logging.getLogger("sightline")
 
-_REJECTION_SECONDS = 3600.0  # for which an upstream that has rejected our tools is not offered them again
-_MAX_REJECTIONS = 256
 FAILED_UPSTREAM = "failed upstream: {}"
 _ERROR_SECONDS = 10.0
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -45,6 +42,23 @@ _NOT_A_STREAM = Refusal(
     "the upstream's response to a request for a stream is not one",
     "check that the upstream's address is right and serves this API",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A prepared request that was sent."""
+
+    outcome: Exchange | Refusal
+    rejection: StreamRejection | None = None
+    repaired: PreparedRequest | None = None  # to be sent instead
+
+    @property
+    def is_rejected(self) -> bool:
+        return self.rejection is not None and self.rejection.status in REJECTED_STATUSES
+
+
+_SendOutcome = tuple[Exchange | Refusal, RejectedEdits | None]
+"""A response, and what was rejected if it rejects edits of ours."""
 
 
 class UpstreamClient:
@@ -60,69 +74,87 @@ class UpstreamClient:
         self.report = report
         self._http_client = http_client
         self._metrics = metrics
-        self._rejected_tools: LruCache[float] = LruCache(_MAX_REJECTIONS)  # since when
+        self._fallback = OwnBodyFallback(engine)
 
     def send(
-        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
+        self,
+        context: RequestContext,
+        body: BufferedBody | StreamedBody,
+        reading: Reading | None,
+        own: BufferedBody | None = None,
     ) -> Awaitable[Exchange | Refusal]:
-        """Send a request, prepared as its reading requires; without a reading, as it came."""
+        """Send a request, prepared as its reading requires; without a reading, as it came.
+
+        `own` is the client's own body, to be sent if the upstream rejects an edited one; None: it can't be sent.
+        """
         if isinstance(body, StreamedBody):
             return self._forward(context, body.pieces)
         if reading is None:
             return self._send_as_is(context, body)
         if reading.scene.sights:
-            return self._send_with_sights(context, body, reading)
+            return self._send_edited(context, body, reading, own)
         if reading.notes:
             self.report(context, Receipt(context.route.upstream.name, reading.scene.model, notes=reading.notes))
         if reading.extra_edits:
-            return self._send_with_tools(context, body, reading)
+            return self._send_edited(context, body, reading, own)
         return self._send_as_is(context, body, reads_response=reading.scene.stream)
 
     def release(self, exchange: Exchange, context: RequestContext) -> None:
         """Keep the connection of a finished exchange for the next request."""
         self._http_client.release(exchange, context.route.url)
 
-    def rejects_tools(self, caller: RequestOrigin, model: str) -> bool:
-        """Return whether an upstream has recently rejected our tools for this model."""
-        since = self._rejected_tools.get((caller.scope, caller.upstream.name, model))
-        return since is not None and time.monotonic() - since < _REJECTION_SECONDS
-
-    def _note_tool_rejection(self, caller: RequestOrigin, model: str) -> None:
-        self._rejected_tools.put((caller.scope, caller.upstream.name, model), time.monotonic())
-
-    async def _send_with_tools(
-        self, context: RequestContext, body: BufferedBody, reading: Reading
+    async def _send_edited(
+        self, context: RequestContext, body: BufferedBody, reading: Reading, own: BufferedBody | None
     ) -> Exchange | Refusal:
-        """Send a request without sights but with our tools; if the upstream rejects them, send it without."""
+        """Send a request with edits, and the client's own body if the upstream rejects it and no repair helps."""
+        send = self._send_with_sights if reading.scene.sights else self._send_with_tools
+        outcome, rejected = await send(context, body, reading)
+        if own is None or rejected is None or not isinstance(outcome, Exchange):
+            return outcome
+        if not self._fallback.can_help(context, own, rejected):
+            return outcome
+        self.release(outcome, context)
+        outcome = await self.send_own(context, own)
+        if isinstance(outcome, Exchange):
+            again = await self._read_rejection(outcome, context)
+            with _close_on_error(outcome):
+                self.report(context, await self._fallback.learn(context, own, rejected, again))
+        return outcome
+
+    def send_own(self, context: RequestContext, own: BufferedBody) -> Awaitable[Exchange | Refusal]:
+        """Send the client's own body, after another form of the request was rejected."""
+        return self._send_as_is(context, own, reads_response=True, is_retry=True)
+
+    async def _send_with_tools(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
+        """Send a request without sights but with our tools."""
         assert isinstance(reading.texts, JsonDocument)
         changes = RequestChanges(decompressed=True, reads_response=True, is_retry=body.is_retry)
         written = await self.engine.offload(reading, reading.texts.splice, reading.extra_edits)
         exchange = await self._forward(context, written, changes)
-        if isinstance(exchange, Refusal) or exchange.status not in (400, 422):
-            return exchange
-        with _close_on_error(exchange):
-            rejected = await _find_rejection(exchange, context.keep_alive_after)
-        if rejected is None or not _names_our_tools(rejected, reading):
-            return exchange
-        self.release(exchange, context)
-        self._note_tool_rejection(context.caller, reading.scene.model)
-        return await self._send_as_is(context, body, reads_response=reading.scene.stream, is_retry=True)
+        rejection = None if isinstance(exchange, Refusal) else await self._read_rejection(exchange, context)
+        if rejection is None:
+            return exchange, None
+        return exchange, RejectedEdits(reading.scene.model, rejection, OWN_TOOLS_REJECTED)
 
-    async def _send_with_sights(
-        self, context: RequestContext, body: BufferedBody, reading: Reading
-    ) -> Exchange | Refusal:
+    async def _send_with_sights(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
         """Send a request with sights, and repair it once if the upstream rejects it."""
         caller, paid = context.caller, not context.route.endpoint.counts_tokens
         prepared = await _try_prepare(self.engine.prepare(reading, caller, paid=paid))
         if prepared is None:
-            return await self._send_as_is(context, body)
-        exchange, repaired = await self._send_and_check(
+            return await self._send_as_is(context, body), None
+        first = await self._send_and_check(
             context, body, prepared, lambda rejection: self._repair(context, reading, prepared, rejection)
         )
-        if repaired is None or not isinstance(exchange, Exchange):
-            return exchange
-        self.release(exchange, context)
-        return (await self._send_and_check(context, body, repaired))[0]
+        if first.repaired is None or not isinstance(first.outcome, Exchange):
+            return first.outcome, _find_rejected_edits(first, prepared)
+        with _close_on_error(first.outcome):
+            last = await self._send_and_check(context, body, first.repaired)
+        if last.is_rejected and not prepared.edits and isinstance(last.outcome, Exchange):
+            self.release(last.outcome, context)
+            return first.outcome, None  # the answer to the body as it came
+        self.release(first.outcome, context)
+        rejected = _find_rejected_edits(last, first.repaired)
+        return last.outcome, rejected and replace(rejected, lesson=blame_edits(prepared))
 
     async def _repair(
         self, context: RequestContext, reading: Reading, prepared: PreparedRequest, rejection: StreamRejection
@@ -131,8 +163,8 @@ class UpstreamClient:
         caller, paid = context.caller, not context.route.endpoint.counts_tokens
         repaired = await _try_prepare(self.engine.repair(prepared, caller, rejection.status, rejection.words))
         if repaired is None and reading.extra_edits and _names_our_tools(rejection, reading):
-            self._note_tool_rejection(caller, reading.scene.model)
             repaired = await _try_prepare(self.engine.prepare(_remove_tools(reading), caller, paid=paid))
+            return repaired and replace(repaired, repair_lesson=RepairLesson(OWN_TOOLS_REJECTED))
         return repaired
 
     async def _send_and_check(
@@ -141,7 +173,7 @@ class UpstreamClient:
         body: BufferedBody,
         prepared: PreparedRequest,
         repair: Callable[[StreamRejection], Awaitable[PreparedRequest | None]] | None = None,
-    ) -> tuple[Exchange | Refusal, PreparedRequest | None]:
+    ) -> _Attempt:
         """Send a prepared request, and return the response with a repaired request if the upstream rejects this one.
 
         The receipt is filed when the outcome is known, so that it can say that the request failed upstream.
@@ -150,8 +182,8 @@ class UpstreamClient:
         if prepared.edits:
             parts = await self.engine.offload(prepared.reading, _try_write, prepared)
         if parts is None:
-            return await self._send_as_is(context, body), None
-        failure, repaired = "", None
+            return _Attempt(await self._send_as_is(context, body))
+        failure, repaired, rejection = "", None, None
         try:
             exchange = await self._forward_request(context, body, parts, prepared)
             if isinstance(exchange, Refusal):
@@ -165,7 +197,7 @@ class UpstreamClient:
                         failure = f"status {rejection.status}"
                     elif repair is None:
                         await self.engine.confirm_repair(prepared, context.caller)
-            return exchange, repaired
+            return _Attempt(exchange, rejection, repaired)
         finally:  # also when the client disconnects
             self._file_receipt(context, prepared.receipt, failure)
 
@@ -203,6 +235,12 @@ class UpstreamClient:
         request, route = context.request, context.route
         headers = build_upstream_headers(request, route, changes, framed=not isinstance(body, Sequence))
         return self._http_client.send(request.method, url or route.url, headers, body)
+
+
+def _find_rejected_edits(attempt: _Attempt, prepared: PreparedRequest) -> RejectedEdits | None:
+    if attempt.rejection is None or not prepared.edits:
+        return None
+    return RejectedEdits(prepared.scene.model, attempt.rejection, blame_edits(prepared))
 
 
 def _names_our_tools(rejected: StreamRejection, reading: Reading) -> bool:

@@ -14,8 +14,8 @@ and the model continues. The client gets one response. How a wire writes calls, 
    a choice of tools, so that the model must finish.
 4. A leg that also calls the client's tools ends the response. Our calls run meanwhile, and their results are restored
    when the client sends its next request (`ToolCalls.keep`).
-5. Fail open: an upstream that rejects restored calls or tools gets the request without them, and a request that can't
-   be given tools is sent without.
+5. Fail open: an upstream that rejects restored calls or tools gets the request without them (`own_body_fallback` has
+   the rules), and a request that can't be given tools is sent without.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ __all__ = ["MAX_CALLS", "MAX_LEGS", "NOT_RESTORED", "OwnTools", "SendResult", "T
 log = logging.getLogger("sightline")
 
 _TOO_MANY_LEGS = f"Sightline: the model called image tools {MAX_LEGS} times in a row without finishing; ask again."
+LEG_REJECTED = "the upstream answered {} to a later part of the answer, so the client's own request was sent"
 _NO_NEXT_LEG = Refusal("unavailable", "the next part of the answer could not be requested", "ask again")
 _CONTENT_KEYS: Mapping[WireName, str] = {
     "anthropic": "content",
@@ -91,7 +92,7 @@ class ToolLoop:
         upstream: UpstreamClient,
         reader: BodyReader,
     ) -> None:
-        self.calls = ToolCalls(engine, conversations, tools, upstream.rejects_tools)
+        self.calls = ToolCalls(engine, conversations, tools)
         self.upstream = upstream
         self._offload = engine.offload
         self._reader = reader
@@ -103,14 +104,14 @@ class ToolLoop:
         """Send a request with our tools, and with earlier calls of them restored."""
         restored = await self._try_restore(context, reading)
         more, with_more, answer = await self._offload(reading, self._add_tools, context, body, reading, restored)
-        outcome = await self.upstream.send(context, more, with_more)
+        outcome = await self.upstream.send(context, more, with_more, body if more is body else None)
         if more is body or not _is_rejected(outcome):
             return SendResult(outcome, answer)
         self.upstream.release(outcome, context)  # perhaps it rejects our earlier calls
         again = replace(body, is_retry=True)
         nothing = RestoredCalls()
         more, with_more, answer = await self._offload(reading, self._add_tools, context, again, reading, nothing)
-        outcome = await self.upstream.send(context, more, with_more)
+        outcome = await self.upstream.send(context, more, with_more, again)
         if isinstance(outcome, Exchange) and outcome.status < 400:
             self.calls.stop_restoring(restored)
             self.upstream.report(
@@ -138,7 +139,7 @@ class ToolLoop:
         self, context: RequestContext, body: BufferedBody, reading: Reading, restored: RestoredCalls
     ) -> tuple[BufferedBody, Reading, AnswerState | None]:
         """Return a request with restored calls and our tools, and the state for its response if it has our tools."""
-        route, caller, original = context.route, context.caller, reading
+        route, caller, original, own = context.route, context.caller, reading, body
         try:
             again = None if restored.body is None else self._reader.read(route, restored.body)
             if restored.body is not None and again is not None:
@@ -152,7 +153,7 @@ class ToolLoop:
             return body, reading, None
         if not names or route.endpoint.counts_tokens:
             return body, reading, None
-        return body, reading, AnswerState(route.api, names, reading, original, caller, original.scene.model)
+        return body, reading, AnswerState(route.api, names, reading, original, own, caller, original.scene.model)
 
     async def send_next(self, context: RequestContext, answer: AnswerState, leg: Leg) -> Exchange | Refusal:
         """Run the calls of a leg, and ask for the next one."""
@@ -236,6 +237,9 @@ class _LegRelay:
             following = await self._request_next(leg)
             if following is None:
                 return None
+            if _is_rejected(following):
+                await self._start_over(following)
+                return None
             exchange = following
 
     async def _request_next(self, leg: Leg) -> Exchange | None:
@@ -249,7 +253,24 @@ class _LegRelay:
         if isinstance(found, Refusal):
             await response.refuse(found)
             return None
+        if _is_rejected(found):
+            self.loop.upstream.engine.withhold_tools(self.answer.caller, self.answer.model)
         return found
+
+    async def _start_over(self, rejected: Exchange) -> None:
+        """Answer with the client's own request, after a later leg was rejected and nothing has been sent yet."""
+        upstream = self.loop.upstream
+        upstream.release(rejected, self.context)
+        note = LEG_REJECTED.format(rejected.status)
+        upstream.report(self.context, Receipt(self.context.route.upstream.name, self.answer.model, notes=(note,)))
+        found = await upstream.send_own(self.context, self.answer.own_body)
+        if isinstance(found, Refusal):
+            await self.context.response.refuse(found)
+            return
+        try:
+            await relay_response(self.context, found)
+        finally:
+            upstream.release(found, self.context)
 
     async def _read_events(self, exchange: Exchange, *, first: bool) -> bytes | None:
         """Return the events of a leg that came as JSON instead of a stream; None if it is to be relayed unchanged."""

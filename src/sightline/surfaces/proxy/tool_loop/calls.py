@@ -20,6 +20,7 @@ from sightline.model.ports import ConversationStore
 from sightline.model.profile import RequestOrigin, WireName
 from sightline.model.records import LoopAnswer
 from sightline.model.scene import Edit, Json
+from sightline.surfaces.proxy.request_bodies import BufferedBody
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.concurrency import FairSemaphore, LruCache
 from sightline.wire.json_document import JsonDocument
@@ -74,6 +75,7 @@ class AnswerState:
     tool_names: frozenset[str]
     reading: Reading  # of the request with restored calls and tools
     original: Reading  # … as the client sent it
+    own_body: BufferedBody  # of the client's request
     caller: RequestOrigin
     model: str
     pasts: list[StoredLeg] = field(default_factory=list)
@@ -105,11 +107,8 @@ class ToolCalls:
         engine: Engine,
         conversations: ConversationStore,
         tools: OwnTools,
-        rejects_tools: Callable[[RequestOrigin, str], bool],
     ) -> None:
-        """`rejects_tools` tells whether an upstream rejects our tools for a model."""
         self._engine = engine
-        self._rejects_tools = rejects_tools
         self._conversations = conversations
         self._tools = tools
         self._threads = ThreadPoolExecutor(_THREADS, "sightline-look")
@@ -181,7 +180,7 @@ class ToolCalls:
         A model that must call a tool may then call ours first, and must call one of the client's afterwards.
         """
         loop, scene = LOOPS[route.api], reading.scene
-        if scene.is_partial or not loop.can_offer_tools(reading.tree) or self._rejects_tools(caller, scene.model):
+        if scene.is_partial or not loop.can_offer_tools(reading.tree):
             return reading, frozenset()
         if not in_use and not loop.has_free_choice(reading.tree):
             return reading, frozenset()
@@ -190,7 +189,7 @@ class ToolCalls:
         sees = self._engine.can_see(caller, scene.model)
         own_tools = self._tools.list_offers(sees) or self._tools.list_offers(sees and not in_use)
         offers = [each for each in own_tools if each.name not in scene.tools and scene.find_own_tool(each.name) is None]
-        if not offers:
+        if not offers or not self._engine.takes_own_tools(caller, scene.model):
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
         edits = (*reading.extra_edits, *loop.add_tools(reading.tree, offers))

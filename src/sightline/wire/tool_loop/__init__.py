@@ -23,6 +23,8 @@ __all__ = ["LOOPS", "AnswerRun", "Leg", "OwnResult", "OwnTool", "StoredLeg", "St
 class WireLoop(Protocol):
     """What the module of a wire has to define."""
 
+    CALL_IDS_OPTIONAL: bool  # a client may send a call back without its id
+
     # Requests.
 
     def can_offer_tools(self, tree: Json) -> bool:

@@ -10,6 +10,7 @@ from sightline.model.scene import Edit, Insert, Json, Replace
 from sightline.wire.json_tree import Block, enumerate_objects, get_at, get_list, get_text, get_value
 from sightline.wire.sse import write_event
 from sightline.wire.tool_loop.leg import (
+    OPTIONAL,
     OTHER,
     AnswerRun,
     BlockContent,
@@ -28,13 +29,18 @@ from sightline.wire.tool_loop.restoration import find_runs, lay_out_legs, pair_r
 from sightline.wire.tool_loop.stream_listener import StreamListener
 
 MESSAGES_KEY = "messages"
+CALL_IDS_OPTIONAL = False
 _OUTPUT_KEYS = ("output_tokens",)
+# LiteLLM writes this before calls that came without text, when it translates from Chat Completions.
+_EMPTY_TEXT = "[System: Empty message content sanitised to satisfy protocol]"
 # Stop reasons after which no call is answered.
 _CUT_REASONS = ("max_tokens", "model_context_window_exceeded", "refusal", "pause_turn")
 
 
 def classify_block(block: Block) -> BlockContent:
     match block.get("type"):
+        case "text" if block.get("text") == _EMPTY_TEXT:
+            return OPTIONAL
         case "text":
             return TextContent(get_text(block, "text"))
         case "tool_use":

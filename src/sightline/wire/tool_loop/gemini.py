@@ -33,6 +33,7 @@ from sightline.wire.tool_loop.restoration import find_runs, lay_out_legs, pair_r
 from sightline.wire.tool_loop.stream_listener import StreamListener
 
 MESSAGES_KEY = "contents"
+CALL_IDS_OPTIONAL = True
 _OUTPUT_KEYS = ("candidatesTokenCount", "thoughtsTokenCount")
 _SIGNATURE = ("thoughtSignature", "thought_signature")
 _FREE_MODES = ("", "AUTO", "MODE_UNSPECIFIED")

@@ -9,7 +9,8 @@ Clients may change an answer in small ways before they send it back, and the val
 
 - blanks are trimmed: positions count the other letters, and fingerprints ignore blanks;
 - reasoning and unknown blocks are dropped, all or none: they are counted apart, and `StoredLeg.without` ignores them;
-- arguments are parsed and written again: they are compared in a canonical form.
+- arguments are parsed and written again: they are compared in a canonical form;
+- where the wire allows it, ids of calls are dropped: what is stored can be looked up without them (`drop_call_ids`).
 """
 
 from __future__ import annotations
@@ -241,6 +242,11 @@ class StoredLeg:
             reasoning_blocks=0 if reasoning else self.reasoning_blocks,
             other_blocks=0 if others else self.other_blocks,
         )
+
+
+def drop_call_ids(legs: Sequence[StoredLeg]) -> list[StoredLeg]:
+    """Return legs as a client sees them that drops the ids of its calls."""
+    return [replace(leg, client_calls=tuple(f" {call.partition(' ')[2]}" for call in leg.client_calls)) for leg in legs]
 
 
 def _parse_own_call(value: Json) -> tuple[Block, CallPosition]:

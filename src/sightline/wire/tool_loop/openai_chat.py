@@ -34,6 +34,7 @@ from sightline.wire.tool_loop.restoration import find_runs, lay_out_legs, pair_r
 from sightline.wire.tool_loop.stream_listener import StreamListener
 
 MESSAGES_KEY = "messages"
+CALL_IDS_OPTIONAL = False
 _OUTPUT_KEYS = ("completion_tokens", "completion_tokens_details")
 _REASONING_KEYS = ("reasoning_content", "reasoning")  # clients may send these back or not
 _EXTRA = "more"  # the block of all other fields of a message, such as reasoning_details

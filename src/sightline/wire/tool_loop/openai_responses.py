@@ -28,6 +28,7 @@ from sightline.wire.tool_loop.restoration import MAX_ITEMS, pair_results, restor
 from sightline.wire.tool_loop.stream_listener import StreamListener
 
 MESSAGES_KEY = "input"
+CALL_IDS_OPTIONAL = False
 _OUTPUT_KEYS = ("output_tokens", "output_tokens_details")
 _END_EVENTS = {f"response.{end}" for end in ("completed", "incomplete", "failed", "cancelled")}
 _START_EVENTS = {"response.created", "response.in_progress", "response.queued"}

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sightline.engine import Engine, Reading
 from sightline.model.ports import ConversationStore
@@ -26,7 +27,13 @@ from sightline.vision.concurrency import FairSemaphore, LruCache
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.json_tree import Block, get_value
 from sightline.wire.tool_loop import LOOPS, AnswerRun, Leg, OwnResult, OwnTool, StoredLeg, WireLoop
-from sightline.wire.tool_loop.leg import CallContent, Fingerprint, fingerprint_blocks, fingerprint_legs
+from sightline.wire.tool_loop.leg import (
+    CallContent,
+    Fingerprint,
+    drop_call_ids,
+    fingerprint_blocks,
+    fingerprint_legs,
+)
 
 log = logging.getLogger("sightline")
 
@@ -237,34 +244,50 @@ class ToolCalls:
             return
         last = StoredLeg.from_leg(leg)  # without results: an incomplete call is dropped
         pasts = [*answer.pasts, last if calls_ours else replace(last, own_calls=())]
-        sign = fingerprint_legs(pasts)
-        names = (
-            ()
-            if sign.is_unique
-            else await self._engine.offload(answer.original, self._engine.name_messages, answer.original)
-        )
-        before = names[-1] if names else ""
-        legs = [past.as_json() for past in pasts]
-        answered = LoopAnswer(
-            _build_key(answer.wire, sign), sign.visible, before, legs, None if calls_ours else (), time.time()
-        )
+        forms = [pasts]
+        if answer.loop.CALL_IDS_OPTIONAL and (nameless := drop_call_ids(pasts)) != pasts:
+            forms.append(nameless)
+        answered = [await self._build_answer(answer, form, calls_ours=calls_ours) for form in forms]
         scope = answer.caller.scope
-        keeping = asyncio.ensure_future(asyncio.to_thread(self._conversations.keep_answer, scope, answered))
+        keeping = asyncio.ensure_future(asyncio.to_thread(self._keep_answers, scope, answered))
         if calls_ours:
-            key = (scope, answered.key, answered.visible_hash, answered.conversation)
-            task = self._running[key] = asyncio.ensure_future(self._run_and_store(answer, leg, answered, keeping))
-            task.add_done_callback(lambda _: self._running.pop(key, None))
+            task = asyncio.ensure_future(self._run_and_store(answer, leg, answered, keeping))
+            for each in answered:
+                key = (scope, each.key, each.visible_hash, each.conversation)
+                self._running[key] = task
+                task.add_done_callback(partial(self._forget_task, key))
         await asyncio.shield(keeping)
 
+    async def _build_answer(self, answer: AnswerState, pasts: Sequence[StoredLeg], *, calls_ours: bool) -> LoopAnswer:
+        """Return what is stored of an answer, under the key by which it is found again."""
+        sign, original = fingerprint_legs(pasts), answer.original
+        names = () if sign.is_unique else await self._engine.offload(original, self._engine.name_messages, original)
+        before = names[-1] if names else ""
+        legs = [past.as_json() for past in pasts]
+        results = None if calls_ours else ()
+        return LoopAnswer(_build_key(answer.wire, sign), sign.visible, before, legs, results, time.time())
+
+    def _forget_task(self, key: tuple[str, str, str, str], task: asyncio.Task[Sequence[Block]]) -> None:
+        if self._running.get(key) is task:
+            del self._running[key]
+
+    def _keep_answers(self, scope: str, answered: Sequence[LoopAnswer]) -> None:
+        for each in answered:
+            self._conversations.keep_answer(scope, each)
+
+    def _keep_results(self, scope: str, answered: Sequence[LoopAnswer], results: Sequence[Block]) -> None:
+        for each in answered:
+            self._conversations.keep_results(scope, each, results)
+
     async def _run_and_store(
-        self, answer: AnswerState, leg: Leg, answered: LoopAnswer, keeping: asyncio.Future[None]
+        self, answer: AnswerState, leg: Leg, answered: Sequence[LoopAnswer], keeping: asyncio.Future[None]
     ) -> Sequence[Block]:
         results = [answer.loop.build_result(ask.call, _INTERRUPTED) for ask in leg.own_calls]
         try:
             results = await self._run_all(answer, leg, last=False)
         finally:  # also when we end first, so that no other process waits for them
             await keeping
-            await asyncio.to_thread(self._conversations.keep_results, answer.caller.scope, answered, results)
+            await _finish(asyncio.to_thread(self._keep_results, answer.caller.scope, answered, results))
         return results
 
     async def close(self) -> None:
@@ -301,6 +324,16 @@ class ToolCalls:
         names = self._engine.name_messages(original)
         opened = max((index for index, message in enumerate(original.scene.messages) if message.opens_turn), default=-1)
         return names[opened + 1] if opened + 1 < len(names) else ""
+
+
+async def _finish(work: Coroutine[None, None, None]) -> None:
+    """Wait for work to end, also if the caller is cancelled meanwhile: the record must not be closed before."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def _find_answers(loop: WireLoop, tree: Json) -> list[tuple[AnswerRun, Fingerprint]]:

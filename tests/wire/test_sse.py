@@ -50,6 +50,12 @@ def test_a_buffer_gives_whole_events_however_the_stream_is_cut(data: st.DataObje
     assert buffer.size == 0
 
 
+def test_a_buffer_gives_each_event_at_its_end_if_single_bytes_come() -> None:
+    buffer = EventBuffer()
+    given_out = [whole for byte in STREAM if (whole := buffer.feed(bytes([byte])))]
+    assert given_out == list(split_events(STREAM))
+
+
 @pytest.mark.parametrize("start", [b"data: 1", b"\xef\xbb\xbfdata: 1", b"\n\nevent: a", b": waiting"])
 def test_the_beginning_of_a_stream_is_recognised(start: bytes) -> None:
     assert begins_stream(start)

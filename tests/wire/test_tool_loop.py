@@ -343,29 +343,37 @@ def test_an_event_of_too_many_values_is_sent_unread(wire: str) -> None:
 
 
 @EVERY_WIRE
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
+@pytest.mark.parametrize("whole", [True, False])
 @requirement("stream.own_calls")
-def test_the_done_of_an_inner_leg_is_not_relayed(wire: str) -> None:
+def test_the_done_of_an_inner_leg_is_not_relayed(wire: str, end: bytes, whole: bool) -> None:
     """Some upstreams end every stream with it; the OpenAI SDK stops reading there."""
     listener = LOOPS[wire].build_listener(NAMES)  # type: ignore[index]
     done = b"data: [DONE]\n\n"
-    inner = b"".join(events(wire, Leg("Hm.", (Call("c1", "analyze_image", {}),)), "1")).removesuffix(done) + done
-    last = b"".join(events(wire, Leg("A cat."), "2")).removesuffix(done) + done
-    out = listener.feed(inner) + listener.finish()
+
+    def feed(leg: Leg, name: str) -> bytes:
+        stream = (b"".join(events(wire, leg, name)).removesuffix(done) + done).replace(b"\n", end)
+        pieces = [stream] if whole else [bytes([byte]) for byte in stream]
+        return b"".join(map(listener.feed, pieces)) + listener.finish()
+
+    out = feed(Leg("Hm.", (Call("c1", "analyze_image", {}),)), "1")
     assert listener.continues
-    assert done not in out
+    assert b"[DONE]" not in out
+    assert b"analyze_image" not in out
     listener.begin_next_leg()
-    out += listener.feed(last) + listener.finish() + listener.ending
-    assert out.count(done) == 1
-    assert out.endswith(done), "it comes behind the event that completes the answer"
+    out += feed(Leg("A cat."), "2") + listener.ending
+    assert out.count(b"[DONE]") == 1
+    assert out.endswith(done.replace(b"\n", end)), "it comes behind the event that completes the answer"
 
 
 @requirement("loop.usage")
-def test_usage_beside_an_empty_choice_is_kept() -> None:
+@pytest.mark.parametrize("done", [b"data: [DONE]\n\n", b""], ids=["with an end", "without"])
+def test_usage_beside_an_empty_choice_is_kept(done: bytes) -> None:
     """LiteLLM sends the usage of a stream in a chunk whose only choice is empty."""
     listener = LOOPS["openai_chat"].build_listener(NAMES)
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
     counted = json.loads(chunk({}).removeprefix(b"data: ")) | {"usage": usage}
-    tail = b"data: " + json.dumps(counted).encode() + b"\n\ndata: [DONE]\n\n"
+    tail = b"data: " + json.dumps(counted).encode() + b"\n\n" + done
     out = listener.feed(chunk(piece(0, "analyze_image", "c1", "{}")) + chunk({}, "tool_calls") + tail)
     out += listener.finish()
     listener.begin_next_leg()

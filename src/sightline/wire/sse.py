@@ -91,32 +91,35 @@ def may_begin_stream(stream: bytes) -> bool:
 class EventBuffer:
     """Holds back the beginning of an event until its end has come."""
 
-    __slots__ = ("_pieces", "size")
+    __slots__ = ("_pieces", "_tail", "size")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
+        self._tail = b""  # the last bytes that are held back: an event's end may begin there
         self.size = 0  # bytes that are held back
 
     def feed(self, data: bytes) -> bytes:
         """Return all complete events so far; keep the rest until it is complete."""
         if not self.size and data.endswith(b"\n\n"):
             return data
-        before = self._pieces[-1][-3:] if self._pieces else b""
-        near = before + data
-        end = max(near.rfind(b"\n\n") + 2, near.rfind(b"\n\r\n") + 3) - len(before)
-        if end <= 2 - len(before) or end < 0:  # neither was found
+        near = self._tail + data
+        ends = [at + len(mark) for mark in (b"\n\n", b"\n\r\n") if (at := near.rfind(mark)) >= 0]
+        if not ends:
             self._pieces.append(data)
+            self._tail = near[-2:]
             self.size += len(data)
             return b""
+        end = max(ends) - len(self._tail)
         complete = b"".join((*self._pieces, data[:end]))
         self._pieces = [data[end:]] if end < len(data) else []
+        self._tail = data[end:][-2:]
         self.size = len(data) - end
         return complete
 
     def flush(self) -> bytes:
         """Return everything that is held back, and hold nothing."""
         rest = b"".join(self._pieces)
-        self._pieces, self.size = [], 0
+        self._pieces, self._tail, self.size = [], b"", 0
         return rest
 
 

@@ -256,11 +256,11 @@ class ChatListener(StreamListener):
     def finish(self) -> bytes:
         out = super().finish()
         if self._owes_usage and not self.continues:  # some upstreams end without [DONE]
-            self.ending += self._write_usage()
+            self.ending += self._write_usage(self.usages)
         return out
 
     def _end_stream(self, raw: bytes) -> bytes:
-        return self._end_or_hold(self._write_usage() + raw)
+        return self._end_or_hold(self._write_usage(self._all_usages) + raw)
 
     def _read(self, value: Block, raw: bytes) -> bytes:
         if value.get("error"):
@@ -292,12 +292,12 @@ class ChatListener(StreamListener):
         self._owes_usage = True  # sent with the end of the answer
         return b""
 
-    def _write_usage(self) -> bytes:
+    def _write_usage(self, usages: Sequence[Block]) -> bytes:
         """Return the chunk with the usage of all legs, if it has still to be sent."""
         if not self._owes_usage:
             return b""
         self._owes_usage = False
-        chunk: Block = {"object": "chat.completion.chunk", "choices": [], "usage": _add_usages(self._all_usages)}
+        chunk: Block = {"object": "chat.completion.chunk", "choices": [], "usage": _add_usages(usages)}
         return write_event("", {**self._head, **chunk})
 
     def _write_chunk(self, value: Block, choice: Block, kept: Block, raw: bytes) -> bytes:

@@ -113,9 +113,10 @@ class StreamListener(ABC):
         rest = self._buffer.flush()
         if rest and self._state is ListenerState.SCANNING and self._find_name(rest):
             self._read_scanned_events()
-        out = self._read_event(rest) if rest and self._state is ListenerState.READING else rest
+        if self._state is ListenerState.READING:
+            rest = b"".join(map(self._read_event, split_events(rest)))
         self.usages.append(self._usage)
-        return out
+        return rest
 
     @property
     def calls_ours(self) -> bool:

@@ -43,6 +43,14 @@ BLINDNESS = [
     (404, "No endpoints found that support image input"),
     (400, "Failed to deserialize the JSON body: unknown variant `image_url`, expected `text`"),
     (500, "image input is not supported by this server"),
+    (400, "Image input modality is not enabled for models/gemma-3-1b-it"),  # Google
+    (400, "The model is not a VLM (Vision Language Model). Please use text-only prompts."),  # SiliconFlow
+    (400, "messages.content.type 参数非法，取值范围 ['text']"),  # GLM
+    (500, "this model is missing data required for image input"),  # Ollama
+    (400, "<400> InternalError.Algo.InvalidParameter: Unexpected item type in content."),  # DashScope
+    (400, "'messages.0' : for 'role:user' [('messages.0.content' : value must be a string)]"),  # Groq
+    (400, "This model doesn't support the image field for user messages."),  # Bedrock
+    (422, "unknown variant `input_image`, expected `input_text`"),  # gateways that imitate Responses
 ]
 
 

@@ -184,6 +184,7 @@ BLIND = [
     (400, "Image input modality is not enabled for models/gemma-3-1b-it"),  # Google
     (400, "The model is not a VLM (Vision Language Model). Please use text-only prompts."),  # SiliconFlow
     (400, "messages.content.type 参数非法，取值范围 ['text']"),  # GLM
+    (400, "messages[0].content[1].type参数非法，取值范围 ['text']"),
     (500, "this model is missing data required for image input"),  # Ollama
     (400, "<400> InternalError.Algo.InvalidParameter: Unexpected item type in content."),  # DashScope
     (
@@ -198,6 +199,7 @@ BLIND = [
 ]
 
 ORDINARY = [
+    (400, "messages.content.type 参数非法，取值范围 ['text', 'image_url']"),
     (404, "No endpoints found matching your data policy (Free model publication)"),
     (404, "No endpoints found that support image input and match your data policy"),
     (404, "No endpoints found that support tool use"),

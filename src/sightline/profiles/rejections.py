@@ -208,7 +208,7 @@ WORDINGS = (
         r"not supported for vision",
         r"image input modality is not enabled",  # Google
         r"is not a VLM\b",  # SiliconFlow
-        r"content\.type 参数非法",  # GLM
+        r"content(?:\[\d{1,6}\])?\.type ?参数非法(?!.*image)",  # GLM
         r"missing data required for image input",  # Ollama
         r"unexpected item type in content\b",  # DashScope
         r"role:user\b.{0,80}\.content' : value must be a string",  # Groq

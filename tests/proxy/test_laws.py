@@ -45,13 +45,13 @@ _MOVING = re.compile(
         "this model does not support image input",
     ],
 )
-@requirement("recover.one_retry")
-def test_a_rejected_request_is_sent_at_most_twice(tmp_path: Path, words: str) -> None:
+@requirement("recover.one_retry", "recover.own_body")
+def test_a_rejected_request_is_repaired_once_and_then_sent_as_it_came(tmp_path: Path, words: str) -> None:
     no = Fail(status=400, words=words)
     with Provider(faults=[no] * 5) as provider, sightline(tmp_path, provider.url) as proxy:
         body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
         answer = exchange(proxy.url, "/v1/messages", body)
-        assert len(provider.exchanges) == 2
+        assert [one.body == body for one in provider.exchanges] == [False, False, True]
     assert (answer.status, words in answer.body.decode()) == (400, True)
 
 

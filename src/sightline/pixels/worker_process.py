@@ -62,16 +62,17 @@ def read_frame(stream: IO[bytes], max_bytes: int = _MAX_REQUEST_BYTES) -> tuple[
 def run_worker(tasks: str, wall_seconds: str, cpu_seconds: str, memory: str, prepare: str = "") -> None:
     """Run tasks in this process until its input ends. Everything from here on runs in the child only.
 
-    prepare: the name of a function that is called before the first request, such as one that isolates the process.
+    prepare: the name of a function that is called first, such as one that isolates the process. Threads that
+        libraries start later inherit what it does.
     """
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not mix with replies
     functions, wall_limit, cpu_limit = json.loads(tasks), float(wall_seconds) + _GRACE_SECONDS, float(cpu_seconds)
+    if prepare:
+        resolve_name(prepare)()
     _limit_thread_stacks()
     _preload_vips()
     _limit_process(int(memory))
-    if prepare:
-        resolve_name(prepare)()
     write_frame(sink, {"ready": True}, b"")
     while (request := read_frame(source)) is not None:
         facts, data = request

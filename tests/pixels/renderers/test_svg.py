@@ -27,7 +27,7 @@ WHITE, RED = (255, 255, 255), (255, 0, 0)
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[WorkerPool]:
-    with start_renderers(WorkerLimits(seconds=2.0, memory=LIMITS.memory, max_wall_seconds=60.0)) as workers:
+    with start_renderers(WorkerLimits(seconds=1.0, memory=LIMITS.memory, max_wall_seconds=60.0)) as workers:
         yield workers
 
 

@@ -94,7 +94,10 @@ def _render_converted(
     if not isinstance(inner, Renderer) or inner.render is None:
         refusal = Refusal("render_unavailable", f"{renderer.name} made {kind.name}, which cannot be rendered")
         return inner if isinstance(inner, Refusal) else refusal
-    reply = request.pool.run_sync("render", converted, {"renderer": inner.name, "options": options.pack()})
+    asked = inner.select_options(options)
+    if isinstance(asked, Refusal):
+        return asked
+    reply = request.pool.run_sync("render", converted, {"renderer": inner.name, "options": asked.pack()})
     return reply if isinstance(reply, Refusal) else _read_pages(reply, renderer)
 
 

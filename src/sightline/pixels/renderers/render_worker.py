@@ -1,4 +1,4 @@
-"""The workers that render: processes with limits of their own, kept warm.
+"""The workers that render: isolated processes with limits of their own, kept warm.
 
 `start_renderers` is called by the parent. Everything else here runs in a worker.
 """
@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 _MODULE = "sightline.pixels.renderers.render_worker"
 _TASKS = {"render": f"{_MODULE}:render_task", "text": f"{_MODULE}:text_task"}
+_ISOLATE = "sightline.pixels.renderers.isolation:isolate_worker"
 _STACK_BYTES = 256 * 1024 * 1024  # for libraries that call themselves for every level of a document
 LIMITS = WorkerLimits(seconds=9.0, memory=1024 * 1024 * 1024, max_wall_seconds=20.0)
 _MAX_TEXT_BYTES = 32 * 1024 * 1024
@@ -27,7 +28,7 @@ _MAX_TEXT_BYTES = 32 * 1024 * 1024
 
 def start_renderers(limits: WorkerLimits = LIMITS) -> WorkerPool:
     """Return the pool of rendering processes; each starts with its first file."""
-    return WorkerPool(_TASKS, limits=limits, subject="file")
+    return WorkerPool(_TASKS, limits=limits, prepare=_ISOLATE, subject="file")
 
 
 def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:

@@ -269,11 +269,22 @@ def get_shared_readers() -> WorkerPool:
     return readers
 
 
+@once
+def get_shared_renderers() -> WorkerPool:
+    """Return the worker processes that render files for this process."""
+    from sightline.pixels.renderers.render_worker import start_renderers
+
+    renderers = start_renderers()
+    atexit.register(renderers.shut_down)
+    return renderers
+
+
 def _forget_after_fork() -> None:
     """Drop objects that need threads and the event loop, which a forked process doesn't have."""
     _shared.clear()
     get_shared_workers.cache_clear()
     get_shared_readers.cache_clear()
+    get_shared_renderers.cache_clear()
 
 
 os.register_at_fork(after_in_child=_forget_after_fork)
@@ -296,6 +307,11 @@ def grant_network(*, network: bool) -> WebGrant | None:
     from sightline.sources.web import WebGrant
 
     return WebGrant()
+
+
+def grant_rendering(*, render: bool) -> WorkerPool | None:
+    """Return the permission to render files, which is the workers that do it, or None."""
+    return get_shared_renderers() if render else None
 
 
 def find_working_folder() -> Path | None:

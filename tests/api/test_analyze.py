@@ -419,7 +419,10 @@ def test_the_tool_is_offered_with_its_words_unless_it_is_off(monkeypatch: pytest
     description = str(offered["analyze_image"]["description"])
     assert description.startswith(REQUIRED)
     assert "`sent`" in description.removeprefix(REQUIRED)
-    assert offered["analyze_image"]["capabilities"] == {"read": {"argument": "images"}}
+    assert offered["analyze_image"]["capabilities"] == {
+        "read": {"argument": "images"},
+        "render": {"argument": "images"},
+    }
     for name, value in (("SIGHTLINE_MODE", "off"), ("SIGHTLINE_TOOL", "off")):
         with monkeypatch.context() as changed:
             changed.setenv(name, value)

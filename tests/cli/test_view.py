@@ -24,6 +24,7 @@ from sightline.store import open_record
 from tests.api.bad import BAD, OUTSIDE, PNG, keep_two_that_begin_alike
 from tests.cli.command import COMMAND, POWERLESS, Ended, assert_refused, environment, sightline
 from tests.pixels.bitmaps import flag, photo, saved
+from tests.pixels.renderers.drawings import drawing, square
 from tests.requirements import requirement
 
 SHA = hashlib.sha256(PNG).hexdigest()
@@ -315,6 +316,21 @@ def test_an_image_is_read_from_standard_input(folder: Path) -> None:
     with (folder / "image.png").open("rb") as image:
         ended = subprocess.run(command, stdin=image, capture_output=True, text=True, env=environment(), check=True)
     assert json.loads(ended.stdout)["image"] == f"sha256:{SHA}"
+
+
+@requirement("render.command")
+def test_a_drawing_is_rendered_also_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTLINE_RENDER", "off")
+    (folder / "red.svg").write_bytes(drawing(square("red")))
+    by_path = view(folder, "red.svg", "--out", "red.png", "--json").json
+    assert Pillow.open(folder / "red.png").convert("RGB").getpixel((5, 5)) == (255, 0, 0)
+    command = [*COMMAND, "view", "-", "--json"]
+    with (folder / "red.svg").open("rb") as image:
+        ended = subprocess.run(command, stdin=image, capture_output=True, text=True, env=environment(), check=True)
+    assert {**json.loads(ended.stdout), "source": "red.svg"} == by_path
+    assert by_path["rendered"] == {"by": "resvg", "page": 1, "pages": 1}
+    for words in (["--page", "2"], ["--lines", "1-2"], ["--sheet"], ["--at", "1"]):
+        assert view(folder, "red.svg", *words, "--json").json["reason"] == "invalid_input"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="rights are others there")

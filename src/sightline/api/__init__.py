@@ -69,19 +69,24 @@ def view(
     crop: CropLike = None,
     page: int | None = None,
     at: float | None = None,
+    lines: str | tuple[int, int] | None = None,
+    sheet: bool = False,
     session: Session | None = None,
 ) -> View | Failure:
-    """See an image: return a View with its pixels, or a Failure.
+    """See an image, or a page of a document: return a View with its pixels, or a Failure.
 
     image: a path, bytes, a file object, a PIL image, or `sha256:` and at least 12 digits of an image that was seen
         before, with `#crop:X,Y,WIDTH,HEIGHT` if you like; or a web address, if the network is on.
     crop: the part to see: {"region": NAME}, {"normalized": SIDES} or {"pixels": SIDES}, where SIDES are x, y, width
         and height; or the short form of the command line, such as "r=top-left".
-    page: the page of a document, from 1; not supported yet.
-    at: the second of a video; not supported yet.
+    page: the page of a document, from 1.
+    at: the second of a video.
+    lines: the first and the last line of a text, such as "10-40".
+    sheet: see several pages, or stills of a video, as one image, from `page` on.
     session: what the call may use; without one, the user's settings and record, and any file.
     """
-    return views.view(_open(session), read_image_input(image), crop=crop, page=page, at=at)
+    given = read_image_input(image)
+    return views.view(_open(session), given, crop=crop, page=page, at=at, lines=lines, sheet=sheet)
 
 
 @with_async

@@ -288,7 +288,7 @@ def locate_images(context: ToolContext, asking: ImageQuestion) -> list[FoundImag
 
 
 def _locate_image(context: ToolContext, reference: object, crop: Crop | None) -> FoundImage | Refusal:
-    found = find_image(context, reference, crop, None, None)
+    found = find_image(context, reference, crop)
     picture = found if isinstance(found, Refusal) else probe_within_limits(found.data)
     if isinstance(found, Refusal) or isinstance(picture, Refusal):
         return cast("Refusal", picture)

@@ -17,7 +17,7 @@ from typing import Literal, cast
 from sightline.api.input_file import MIB, ONE_FILE, InputFile, check_size, read_input_file, refuse_kind
 from sightline.api.session import NATIVE_FORMATS, ToolContext
 from sightline.api.tool_results import IMAGE_ANSWER_CHARACTERS, VIDEO_ANSWER_CHARACTERS, Failure, FileAnswer
-from sightline.api.views import find_source
+from sightline.api.views import SourceImage, find_source, render_page
 from sightline.model.base64_text import compute_base64_length
 from sightline.model.fence import neutralize, replace_surrogates
 from sightline.model.image import Image
@@ -347,7 +347,7 @@ def _write_entries(ask: FileQuestion, subject: QuestionSubject, attempt: Attempt
 
 
 def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit: Fit) -> QuestionSubject | Refusal:
-    """Return an image that decodes completely, or a PDF."""
+    """Return an image that decodes completely, or a PDF. The first page of another document is an image."""
     if file.kind is PDF:
         paper = check_size(file)
         if isinstance(paper, Refusal):
@@ -355,7 +355,8 @@ def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit
         document = Attachment(file.kind.mime, file.data, name=file.name)
         return QuestionSubject(file.sha256, partial(_admit_pdf, settings, fit), document=document)
     if file.kind.family != "bitmap":
-        return refuse_kind(f"this is {file.kind.name}", _IMAGE_KINDS)
+        page = _render_page(context, file, fit)
+        return page if isinstance(page, Refusal) else _open_subject(context, settings, page, fit)
     picture = probe_within_limits(file.data)
     refusal = picture if isinstance(picture, Refusal) else _check_sendable(file) if fit == "never" else None
     checked = refusal or context.workers.run_sync("check", file.data)
@@ -363,6 +364,14 @@ def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit
         return replace(cast("Refusal", checked), stage="file")
     image = Image(file.sha256, picture.mime, picture.size, file.data, picture.is_rotated)
     return QuestionSubject(file.sha256, partial(_admit_image, settings), image=image)
+
+
+def _render_page(context: ToolContext, file: InputFile, fit: Fit) -> InputFile | Refusal:
+    """Return the first page of a document as an image. What cannot be rendered here is of an unsupported type."""
+    page = render_page(context, SourceImage(file.data, "", file.name)) if fit == "auto" else None
+    if page is None or (isinstance(page, Refusal) and page.code in ("render_unavailable", "unsupported_type")):
+        return refuse_kind(f"this is {file.kind.name}", _IMAGE_KINDS)
+    return replace(page, stage="file") if isinstance(page, Refusal) else InputFile(page.data, file.name)
 
 
 def _check_sendable(file: InputFile) -> Refusal | None:

@@ -18,6 +18,7 @@ from sightline.runtime import (
     find_working_folder,
     get_shared_workers,
     grant_network,
+    grant_rendering,
     open_shared_record,
 )
 from sightline.settings import Settings, load_settings
@@ -88,6 +89,7 @@ class ToolContext:
     is_owner: bool = False  # of the record: may see every image in it, because its files are readable anyway
     listed_folders: tuple[Path, ...] | None = None  # whose images are listed; None: all that may be seen
     network: WebGrant | None = None  # permission to view images at web addresses
+    renderers: WorkerPool | None = None  # permission to render files that are not images, and what does it
     settings: Settings | None = None  # of the user; None: tools that ask a model are not offered
     turn: str | None = None  # of the conversation, as its host names it; None: calls are not counted
     quota: TurnQuota = field(default_factory=TurnQuota, compare=False, repr=False)
@@ -107,6 +109,7 @@ class Session:
         the process may read, and tools (`tools`, `call`) the working folder, the temporary one and those of `fsReach`.
     network: whether a view may fetch images at public https addresses; None: as the setting `network` says. A
         `file_url` doesn't depend on it: naming an address permits fetching it.
+    render: whether files that are not images may be rendered; None: as the setting `render` says.
     turn: a name for the current turn of the conversation. Without one, calls of tools count as one turn until a model
         has not been asked for a minute.
     can_edit: also offer the tool `edit_file`.
@@ -120,6 +123,7 @@ class Session:
         *,
         reach: Iterable[str | os.PathLike[str]] | None = None,
         network: bool | None = None,
+        render: bool | None = None,
         turn: str | None = None,
         can_edit: bool = False,
     ) -> None:
@@ -136,6 +140,7 @@ class Session:
             is_owner=True,
             listed_folders=None if known.list_images == "all" else tuple(filter(None, [working])),
             network=grant_network(network=known.network if network is None else network),
+            renderers=grant_rendering(render=known.render if render is None else render),
             settings=known,
             turn=turn,
             quota=_find_quota(known.record_folder, known.record),

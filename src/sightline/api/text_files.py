@@ -17,8 +17,10 @@ from sightline.api.session import ToolContext
 from sightline.api.tool_results import Failure, FileEdit, FileText
 from sightline.api.views import read_reference, write_path
 from sightline.model.fence import dump_json_line
+from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import identify_file
+from sightline.pixels.probe import SVG, identify_file
+from sightline.runtime import get_shared_renderers
 from sightline.sources import files
 from sightline.sources.files import STALE_FILE, SourceFile, write_back
 from sightline.sources.reference import PathReference
@@ -38,10 +40,10 @@ def read_file(
         return Failure(
             Refusal("invalid_input", "first, lines and character must be whole numbers from 1", "correct them")
         )
-    found = _read_text(context, path)
+    found = _read_text(context, path, extract=True)
     if isinstance(found, Refusal):
         return Failure(found)
-    file, text = found
+    file, text, is_extracted = found
     every = _LINES.findall(text)
     requested = every[first - 1 : first - 1 + min(lines, MAX_LINES)]
     if requested:
@@ -49,7 +51,7 @@ def read_file(
     shown = _clip_lines(requested)
     words, last = "".join(shown), first - 1 + len(shown)
     cut = shown[:1] != requested[:1]  # only the first line can be cut: the others are whole or absent
-    token = _make_token(context, file.path, file.data)
+    token = "" if is_extracted else _make_token(context, file.path, file.data)
     more = character + len(words) if cut else None
     return FileText(write_path(path), words, first, last, len(every), len(file.data), token, more)
 
@@ -84,7 +86,7 @@ def edit_file(context: ToolContext, path: object, old: object, new: object, toke
     found = _read_text(context, path)
     if isinstance(found, Refusal):
         return Failure(found)
-    file, text = found
+    file, text, _ = found
     if not hmac.compare_digest(token.encode("utf-8", "replace"), _make_token(context, file.path, file.data).encode()):
         return Failure(STALE_FILE)
     if wrong := _find_ambiguity(text, old, new):
@@ -110,15 +112,26 @@ def _find_ambiguity(text: str, old: str, new: str) -> str:
     return "occurs more than once" if again else ""
 
 
-def _read_text(context: ToolContext, path: object) -> tuple[SourceFile, str] | Refusal:
+def _read_text(context: ToolContext, path: object, *, extract: bool = False) -> tuple[SourceFile, str, bool] | Refusal:
+    """Return a file, its text, and whether that was extracted from a document, which `extract` permits."""
     reference = read_reference(path)
     if isinstance(reference, Refusal):
         return reference
     if not isinstance(reference, PathReference):
         return Refusal("invalid_input", "only a file can be read as text", "call view_image to see an image")
-    file = files.read_permitted_file(reference.path, context.policy, MAX_TEXT_BYTES, min_bytes=0)
+    max_bytes = MAX_FILE_BYTES if extract else MAX_TEXT_BYTES
+    file = files.read_permitted_file(reference.path, context.policy, max_bytes, min_bytes=0)
     if isinstance(file, Refusal):
         return file
+    extracted = _extract_text(context, file) if extract else None
+    text = _decode_text(file) if extracted is None else extracted
+    return text if isinstance(text, Refusal) else (file, text, extracted is not None)
+
+
+def _decode_text(file: SourceFile) -> str | Refusal:
+    """Return the text of a file that is text itself."""
+    if len(file.data) > MAX_TEXT_BYTES:
+        return Refusal("too_large", f"the file is larger than {MAX_TEXT_BYTES >> 20} MiB", "give a smaller file")
     kind = identify_file(file.data[:_OPENING])
     if kind.family in ("bitmap", "document", "video"):
         remedy = "call view_image to see it" if kind.family == "bitmap" else "convert it to text or to an image"
@@ -129,7 +142,21 @@ def _read_text(context: ToolContext, path: object) -> tuple[SourceFile, str] | R
         text = "\0"
     if "\0" in text:
         return Refusal("unsupported_type", f"this is {kind.name}, not text in UTF-8", "convert it first")
-    return file, text
+    return text
+
+
+def _extract_text(context: ToolContext, file: SourceFile) -> str | Refusal | None:
+    """Return the text of a document such as a PDF; None: the file is text itself, or no document with text."""
+    from sightline.pixels.renderers import choose_renderer
+    from sightline.pixels.renderers.renderer import Renderer
+
+    kind = identify_file(file.data[:_OPENING])
+    renderer = None if kind.family in ("bitmap", "text") or kind is SVG else choose_renderer(kind, file.data, file.name)
+    if not isinstance(renderer, Renderer) or renderer.read_text is None:
+        return None
+    pool = context.renderers or get_shared_renderers()
+    reply = pool.run_sync("text", file.data, {"renderer": renderer.name})
+    return reply if isinstance(reply, Refusal) else reply.data.decode("utf-8", "replace")
 
 
 def _make_token(context: ToolContext, path: Path, data: bytes) -> str:

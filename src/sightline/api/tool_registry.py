@@ -154,6 +154,7 @@ class Tool:
     network_description: str = (
         ""  # added to the description where the host grants the network; empty: the tool has no use for it
     )
+    renders: bool = False  # documents, too, where the host grants that
     main_argument: str = "path"  # the argument that the capabilities are about
     other_capabilities: Mapping[str, str] = field(default_factory=dict)  # each with the argument that it is about
     refuse: Callable[[Refusal], ToolResult] = Failure  # reports wrong arguments and bugs
@@ -166,7 +167,7 @@ class Tool:
         """Whether calls are answered by another model, which the user's settings have to permit."""
         return self.find_missing_consent is not None
 
-    def as_dict(self, *, network: bool) -> dict[str, Json]:
+    def as_dict(self, *, network: bool, render: bool) -> dict[str, Json]:
         schema: dict[str, Json] = {
             "type": "object",
             "properties": dict(self.properties),
@@ -174,7 +175,7 @@ class Tool:
             "additionalProperties": False,
         }
         more = self.network_description if network else ""
-        capabilities = (*self.capabilities, "network") if more else self.capabilities
+        granted = [name for name, holds in (("render", render and self.renders), ("network", more)) if holds]
         return {
             "name": self.name,
             "description": self.description + more,
@@ -182,7 +183,7 @@ class Tool:
             "capabilities": {
                 capability: {"argument": argument}
                 for capability, argument in {
-                    **dict.fromkeys(capabilities, self.main_argument),
+                    **dict.fromkeys((*self.capabilities, *granted), self.main_argument),
                     **self.other_capabilities,
                 }.items()
             },
@@ -290,6 +291,7 @@ TOOLS: tuple[Tool, ...] = (
         8_000,
         view,
         " The image at a public https address is seen by that address.",
+        renders=True,
     ),
     Tool(
         "read_file",
@@ -335,6 +337,7 @@ TOOLS: tuple[Tool, ...] = (
         30_000,
         _analyze,
         main_argument="images",
+        renders=True,
         refuse=_refuse_analysis,
         find_missing_consent=_find_analysis_consent,
     ),
@@ -372,7 +375,8 @@ TOOLS: tuple[Tool, ...] = (
 
 def list_tools(context: ToolContext) -> list[dict[str, Json]]:
     """Return the tools that the setting `toolset` offers, by their own names or by that of the whole set."""
-    return [tool.as_dict(network=context.network is not None) for tool in _list_offered(context).values()]
+    network, render = context.network is not None, context.renderers is not None
+    return [tool.as_dict(network=network, render=render) for tool in _list_offered(context).values()]
 
 
 # How each API takes a tool.

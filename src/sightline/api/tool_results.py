@@ -11,14 +11,14 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, ParamSpec, TypeVar, cast, final, get_args
 
 from sightline.grounding.parse import OriginalPlace
 from sightline.model.facts import DescribedImage
 from sightline.model.fence import dump_json_line, to_one_line
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Image
+from sightline.model.image import Image, PageOrigin
 from sightline.model.refusal import Refusal, RefusalCode, RefusalStage
 from sightline.model.scene import Json
 from sightline.model.seer import Usage, is_truncated
@@ -207,19 +207,21 @@ class Failure:
 @final
 @dataclass(frozen=True, slots=True)
 class View:
-    """An image that was seen: what it is, and the pixels that were shown of it."""
+    """An image, or a page of a document, that was seen: what it is, and the pixels that were shown of it."""
 
     mime: str  # of the source, by its bytes
-    size: Size  # of the source, upright
+    size: Size  # of the source, upright; of a document, of the page that was rendered
     bytes: int  # of the source
-    image: str  # `sha256:` and the hash of the source's bytes: every image argument takes it
+    image: str  # `sha256:` and the hash of the source's bytes, or of the rendered page: every image argument takes it
     source: str  # as the caller named it
     pixels: Image  # what was shown
-    crop: Box | None = None  # in pixels of the source
+    crop: Box | None = None  # in pixels of the source, or of the rendered page
     note: str = ""  # what was done to the pixels, where a reader has to know that
+    rendered: PageOrigin | None = None  # by what, and which page of how many; None: the source is an image
 
     def __str__(self) -> str:
-        part = f", crop {self.crop}" if self.crop else ""
+        page = f", page {self.rendered.page} of {self.rendered.pages}" if self.rendered else ""
+        part = f"{page}, crop {self.crop}" if self.crop else page
         note = f" ({self.note})" if self.note else ""
         return f"{self.source}: {self.mime}, {self.size} pixels, {self.bytes:,} bytes{part}{note}"
 
@@ -237,6 +239,8 @@ class View:
         found |= {"image": self.image, "source": self.source}
         if self.crop is not None:
             found["crop"] = [self.crop.x, self.crop.y, self.crop.width, self.crop.height]
+        if self.rendered is not None:
+            found["rendered"] = asdict(self.rendered)
         return {**found, "shown": self._describe_pixels()}
 
     def _describe_pixels(self) -> dict[str, Json]:
@@ -250,7 +254,7 @@ class View:
 @final
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """Lines of a text file, and the token that permits an edit of it."""
+    """Lines of a text file, or of the text in a document, and the token that permits an edit of the file."""
 
     source: str
     text: str
@@ -258,7 +262,7 @@ class FileText:
     last: int
     lines: int  # in the whole file
     bytes: int  # of the whole file
-    token: str
+    token: str  # empty: the text was extracted from a document, which cannot be edited
     character: int | None = None  # of the line to go on with, where one line alone was too long
 
     def __str__(self) -> str:
@@ -271,7 +275,8 @@ class FileText:
         place: dict[str, Json] = {"first": self.first, "last": self.last, "lines": self.lines, "bytes": self.bytes}
         if self.character is not None:
             place["character"] = self.character
-        return {"ok": True, "source": self.source, "text": self.text, **place, "token": self.token}
+        token: dict[str, Json] = {"token": self.token} if self.token else {}
+        return {"ok": True, "source": self.source, "text": self.text, **place, **token}
 
     def content(self, wire: Wire = "mcp") -> list[Any]:
         """Return the blocks that carry this text to a model on `wire`."""

@@ -17,13 +17,14 @@ from sightline.api.tool_results import Failure, ImageList, ListedImage, View, wr
 from sightline.model.base64_text import compute_base64_length
 from sightline.model.fence import dump_json_line, replace_surrogates
 from sightline.model.geometry import Box, Crop, PixelCrop, Size, format_crop, parse_crop, resolve_crop
-from sightline.model.image import Image, ImageInfo, ImageSummary, ImageTarget
+from sightline.model.image import Image, ImageInfo, ImageSummary, ImageTarget, PageOrigin
 from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.probe import FileType, identify_file, probe_within_limits
+from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS, RenderOptions
 from sightline.sources import files, reference
 from sightline.sources.reference import PathReference, RecordReference, Reference, UrlReference
 from sightline.vision.background_loop import run_blocking
@@ -35,7 +36,19 @@ _BITMAP_NAMES = frozenset(
 _RENDERED = frozenset({"vector", "document", "text", "video"})
 _FIRST_FRAME = "the first frame of an animation"
 _NOT_KEPT = "not kept: the record cannot be written, and this sha256 will not be found there"
-_NOT_A_DOCUMENT = Refusal("invalid_input", "an image has neither pages nor times", "leave out page and at")
+_NOT_A_DOCUMENT = Refusal(
+    "invalid_input", "an image has no pages, times or lines", "leave out page, at, lines and sheet"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """The file that a page was rendered from."""
+
+    data: bytes
+    mime: str
+    origin: PageOrigin
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +60,22 @@ class SourceImage:
     name: str = ""  # of the file
     crop: Crop | None = None
     path: str = ""  # of the file, with links resolved
+    page: SourcePage | None = None  # of the file that `data` was rendered from
 
 
 def view(
-    context: ToolContext, path: object, *, crop: object = None, page: object = None, at: object = None
+    context: ToolContext,
+    path: object,
+    *,
+    crop: object = None,
+    page: object = None,
+    at: object = None,
+    lines: object = None,
+    sheet: bool = False,
 ) -> View | Failure:
-    """See an image, decoded, cropped and made to fit, and keep it in the record."""
-    found = find_image(context, path, crop, page, at)
+    """See an image or a page, decoded, cropped and made to fit, and keep it in the record."""
+    options = read_options(page, at, lines, sheet=sheet)
+    found = options if isinstance(options, Refusal) else find_image(context, path, crop, options)
     seen = found if isinstance(found, Refusal) else _build_view(context, found)
     return Failure(seen) if isinstance(seen, Refusal) else seen
 
@@ -79,20 +101,62 @@ def _strip_extras(result: Mapping[str, Json]) -> dict[str, Json]:
     return found
 
 
-def find_image(context: ToolContext, path: object, crop: object, page: object, at: object) -> SourceImage | Refusal:
-    """Return the image that a reference names, with the part of it that was asked for."""
+def read_options(page: object, at: object, lines: object, *, sheet: bool = False) -> RenderOptions | Refusal:
+    """Return which part of a document was asked for."""
+    whole = page is None or (_is_number_from(1, page) and page == int(cast("float", page)))
+    if not (whole and _is_number_from(0, at)):
+        return Refusal("invalid_input", "page counts from 1 and at is in seconds from 0", "leave them out for an image")
+    which = _read_lines(lines)
+    if isinstance(which, Refusal):
+        return which
+    second = None if at is None else float(cast("float", at))
+    return RenderOptions(page=int(cast("float", page or 1)), at=second, lines=which, sheet=sheet)
+
+
+def _read_lines(lines: object) -> tuple[int, int] | Refusal | None:
+    match [*lines.split("-")] if isinstance(lines, str) else lines:
+        case None:
+            return None
+        case [int() | str() as first, int() | str() as last] if f"{first}{last}".isdecimal():
+            if 1 <= int(first) <= int(last):
+                return int(first), int(last)
+    return Refusal("invalid_input", f"these are not lines: {lines!r:.60}", "give the first and the last, like 10-40")
+
+
+def find_image(
+    context: ToolContext, path: object, crop: object, options: RenderOptions = DEFAULT_OPTIONS
+) -> SourceImage | Refusal:
+    """Return the image that a reference names, or a page of the document, with the part that was asked for."""
     wanted = parse_crop(crop)
     if isinstance(wanted, Refusal):
         return wanted
-    if not (_is_number_from(1, page) and _is_number_from(0, at)):
-        return Refusal("invalid_input", "page counts from 1 and at is in seconds from 0", "leave them out for an image")
     found = find_source(context, path)
     if isinstance(found, Refusal):
         return found
+    is_bitmap = identify_file(found.data[:_OPENING]).family == "bitmap"
+    if not is_bitmap or options != DEFAULT_OPTIONS:
+        found = render_page(context, found, options)
+    return found if isinstance(found, Refusal) else _merge_crop(found, wanted)
+
+
+def render_page(
+    context: ToolContext, found: SourceImage, options: RenderOptions = DEFAULT_OPTIONS
+) -> SourceImage | Refusal:
+    """Return a page of a document as an image. A file with the name of a bitmap is never rendered."""
+    from sightline.pixels.renderers.render_file import RenderRequest, render_file
+
     kind = identify_file(found.data[:_OPENING])
-    if kind.family != "bitmap":
-        return _refuse_kind(found.name, kind)
-    return _merge_crop(found, wanted) if page in (None, 1) and at is None else _NOT_A_DOCUMENT
+    if kind.family != "bitmap" and PurePath(found.name).suffix.lower() in _BITMAP_NAMES:
+        return Refusal("unsupported_type", f"the file is named like an image, but it is {kind.name}", "give an image")
+    if context.renderers is None or kind.family not in (*_RENDERED, "bitmap"):
+        return _refuse_kind(kind, found)
+    options = replace(options, suffix=PurePath(found.name).suffix.lower())
+    request = RenderRequest(context.renderers, context.record.images, context.scope, found.data, found.name, options)
+    pages = render_file(request)
+    if pages is None or isinstance(pages, Refusal):
+        return pages or _refuse_kind(kind, found)
+    (drawn, *_) = pages
+    return replace(found, data=drawn.image.data, page=SourcePage(found.data, kind.mime, drawn.origin, drawn.note))
 
 
 def _is_number_from(low: int, value: object) -> bool:
@@ -151,13 +215,19 @@ def _read_stored(context: ToolContext, asked: RecordReference, source: str) -> S
     return SourceImage(kept.data, source, crop=crop)
 
 
-def _refuse_kind(name: str, kind: FileType) -> Refusal:
-    """Return why a file that is not a bitmap is not shown. One with the name of a bitmap is never rendered."""
-    if PurePath(name).suffix.lower() in _BITMAP_NAMES:
-        return Refusal("unsupported_type", f"the file is named like an image, but it is {kind.name}", "give an image")
+def _refuse_kind(kind: FileType, found: SourceImage) -> Refusal:
+    """Return why a file is not rendered: there is no renderer for it, or none is granted."""
+    from sightline.pixels.renderers import choose_renderer
+
+    if kind.family == "bitmap":
+        return _NOT_A_DOCUMENT
     if kind.family in _RENDERED:
         remedy = "call read_file" if kind.family in ("vector", "text") else "convert it to an image"
-        return Refusal("render_unavailable", f"this is {kind.name}, which Sightline cannot render", remedy)
+        if choose_renderer(kind, found.data, found.name) is None:
+            return Refusal("render_unavailable", f"this is {kind.name}, which Sightline cannot render", remedy)
+        return Refusal(
+            "render_unavailable", f"this is {kind.name}, and rendering is off here", f"{remedy}, or set render to on"
+        )
     return Refusal("unsupported_type", f"this is {kind.name}, not an image", "give an image")
 
 
@@ -166,18 +236,36 @@ def _build_view(context: ToolContext, found: SourceImage) -> View | Refusal:
     picture = probe_within_limits(found.data)
     if isinstance(picture, Refusal):
         return picture
-    shown = render(context, found, picture)
+    shown = fit_source(context, found, picture)
     if isinstance(shown, Refusal):
         return shown
-    sha256 = hashlib.sha256(found.data).hexdigest()
+    sha256, page = hashlib.sha256(found.data).hexdigest(), found.page
     pixels = shown.image or Image(sha256, picture.mime, shown.whole, found.data)
     seen = View(
-        picture.mime, shown.whole, picture.bytes, f"sha256:{sha256}", found.source, pixels, shown.box, shown.words
+        page.mime if page else picture.mime,
+        shown.whole,
+        len(page.data) if page else picture.bytes,
+        f"sha256:{sha256}",
+        found.source,
+        pixels,
+        shown.box,
+        _join(page.note if page else "", shown.words),
+        page.origin if page else None,
     )
     source = Image(sha256, picture.mime, shown.whole, found.data, picture.is_rotated)
     view = StoredView(write_result(seen.as_result()), sha256, pixels, seen.note)
-    kept = keep_image(context, source, found.path) and context.record.images.keep_view(context.scope, view)
+    kept = keep_image(context, source, found.path) and _keep_document(context, found, shown.whole)
+    kept = kept and context.record.images.keep_view(context.scope, view)
     return seen if kept else replace(seen, note=_join(seen.note, _NOT_KEPT))
+
+
+def _keep_document(context: ToolContext, found: SourceImage, size: Size) -> bool:
+    """Keep a rendered document that has no path, so that its other pages can be seen by its sha256."""
+    page = found.page
+    if page is None or found.path:
+        return True
+    sha256 = hashlib.sha256(page.data).hexdigest()
+    return context.record.images.keep(context.scope, Image(sha256, page.mime, size, page.data))
 
 
 def keep_image(context: ToolContext, image: Image, path: str) -> bool:
@@ -198,7 +286,7 @@ class ShownPixels:
     words: str = ""
 
 
-def render(context: ToolContext, found: SourceImage, picture: ImageInfo) -> ShownPixels | Refusal:
+def fit_source(context: ToolContext, found: SourceImage, picture: ImageInfo) -> ShownPixels | Refusal:
     """Return the source's own bytes where the target takes them, otherwise the most legible version that it takes."""
     moving = is_animated(found.data)
     light = picture.bytes <= context.untouched_bytes and not picture.is_rotated and not moving
@@ -239,7 +327,9 @@ def _restore_view(kept: StoredView) -> View:
     result = json.loads(kept.result)
     box = Box(*result["crop"]) if "crop" in result else None
     size = Size(result["width"], result["height"])
-    return View(result["mime"], size, result["bytes"], result["image"], result["source"], kept.pixels, box, kept.text)
+    rendered = PageOrigin(**result["rendered"]) if "rendered" in result else None
+    named = (result["mime"], size, result["bytes"], result["image"], result["source"])
+    return View(*named, kept.pixels, box, kept.text, rendered)
 
 
 _MAX_REFERENCE = 4000  # characters of JSON: a result repeats the reference, and has to have room for it

@@ -15,7 +15,7 @@ from sightline.commands.execution import answer_text
 from sightline.model.profile import RequestOrigin, is_loopback
 from sightline.model.records import Receipt
 from sightline.model.scene import Json
-from sightline.runtime import Runtime, find_model_profile, get_shared_workers, grant_network
+from sightline.runtime import Runtime, find_model_profile, get_shared_workers, grant_network, grant_rendering
 from sightline.server import App
 from sightline.settings import Settings
 from sightline.sources.files import PathPolicy, build_path_policy
@@ -163,6 +163,7 @@ def _build_context(
         get_shared_workers(),
         toolset=runtime.settings.toolset,
         network=grant_network(network=runtime.settings.network),
+        renderers=grant_rendering(render=runtime.settings.render),
         settings=runtime.settings,
         caller=caller,
         turn=turn,

@@ -180,6 +180,15 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class PageOrigin:
+    """What a picture of a page was made by, and which page of how many it is."""
+
+    by: str  # the name of the renderer
+    page: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
 class ImageSummary:
     """An image in the record, without its bytes."""
 

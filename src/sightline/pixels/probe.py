@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -58,7 +59,9 @@ PHOTOSHOP = FileType("image/vnd.adobe.photoshop", "bitmap", "a Photoshop file")
 JPEG_XL = FileType("image/jxl", "bitmap", "a JPEG XL image")
 JPEG_2000 = FileType("image/jp2", "bitmap", "a JPEG 2000 image")
 SVG = FileType("image/svg+xml", "vector", "an SVG drawing")
+SVGZ = FileType("image/svg+xml", "vector", "a compressed SVG drawing")
 PDF = FileType("application/pdf", "document", "a PDF")
+GZIP = FileType("application/gzip", "archive", "gzip data")
 ZIP = FileType("application/zip", "archive", "a ZIP archive")
 MP4 = FileType("video/mp4", "video", "a video")
 QUICKTIME = FileType("video/quicktime", "video", "a video")
@@ -98,7 +101,7 @@ _SIGNATURES: tuple[tuple[bytes, FileType], ...] = (
     (b"FLV\x01", FileType("video/x-flv", "video", "a video")),
     (b"\x00\x00\x01\xba", FileType("video/mpeg", "video", "a video")),
     (b"\x00\x00\x01\xb3", FileType("video/mpeg", "video", "a video")),
-    (b"\x1f\x8b", FileType("application/gzip", "archive", "gzip data")),
+    (b"\x1f\x8b", GZIP),
     (b"BZh", FileType("application/x-bzip2", "archive", "bzip2 data")),
     (b"\xfd7zXZ\0", FileType("application/x-xz", "archive", "xz data")),
     (b"\x28\xb5\x2f\xfd", FileType("application/zstd", "archive", "zstd data")),
@@ -146,8 +149,17 @@ def identify_file(head: bytes) -> FileType:
     """Return the type of a file that begins with `head`: a few kilobytes, or all of it."""
     for start, kind in _BY_FIRST_BYTE.get(head[:1], ()):
         if head.startswith(start):
-            return kind
+            return _identify_compressed(head) if kind is GZIP else kind
     return _identify_by_structure(head) or _identify_text(head[:_SAMPLE_BYTES])
+
+
+def _identify_compressed(head: bytes) -> FileType:
+    """Tell a compressed SVG from other gzip data by the beginning of what is in it."""
+    try:
+        opening = zlib.decompressobj(wbits=31).decompress(head, _SAMPLE_BYTES)
+    except zlib.error:
+        return GZIP
+    return SVGZ if _identify_text(opening) is SVG else GZIP
 
 
 def _identify_by_structure(head: bytes) -> FileType | None:

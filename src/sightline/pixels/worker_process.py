@@ -13,6 +13,7 @@ import signal
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import IO, Any
 
 from sightline.model.refusal import Refusal
@@ -58,11 +59,17 @@ def read_frame(stream: IO[bytes], max_bytes: int = _MAX_REQUEST_BYTES) -> tuple[
     return facts, data
 
 
-def run_worker(tasks: str, wall_seconds: str, cpu_seconds: str, memory: str) -> None:
-    """Run tasks in this process until its input ends. Everything from here on runs in the child only."""
+def run_worker(tasks: str, wall_seconds: str, cpu_seconds: str, memory: str, prepare: str = "") -> None:
+    """Run tasks in this process until its input ends. Everything from here on runs in the child only.
+
+    prepare: the name of a function that is called first, such as one that isolates the process. Threads that
+        libraries start later inherit what it does.
+    """
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not mix with replies
     functions, wall_limit, cpu_limit = json.loads(tasks), float(wall_seconds) + _GRACE_SECONDS, float(cpu_seconds)
+    if prepare:
+        resolve_name(prepare)()
     _limit_thread_stacks()
     _preload_vips()
     _limit_process(int(memory))
@@ -76,8 +83,6 @@ def run_worker(tasks: str, wall_seconds: str, cpu_seconds: str, memory: str) -> 
 
 
 def _run_task(functions: Mapping[str, str], request: JsonObject, data: bytes) -> tuple[JsonObject, bytes]:
-    from pkgutil import resolve_name
-
     from pyvips import vips_lib
 
     vips_lib.vips_error_clear()  # an error that the last image left there would be reported for this one

@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Self, get_args
 
@@ -55,8 +55,8 @@ _WORKER_VARIABLES = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # with pages of 4 KiB, a bitmap takes a third more time
 }
 
-# What GLib or the C++ runtime prints before it aborts a process that is out of memory.
-_MEMORY_ERROR = re.compile(rb"failed to allocate|bad_alloc|out of memory", re.IGNORECASE)
+# What GLib or the runtime of C++ or Rust prints before it aborts a process that is out of memory.
+_MEMORY_ERROR = re.compile(rb"failed to allocate|bad_alloc|out of memory|memory allocation of", re.IGNORECASE)
 _STDERR_BYTES = 64 * 1024
 _TIME_SIGNAL = getattr(signal, "SIGPROF", None)  # ends a worker that has used up its CPU time; not on Windows
 
@@ -64,7 +64,6 @@ _NO_WORKER = Refusal("unavailable", "the image decoder did not start", "check th
 _CLOSED = Refusal("unavailable", "the image workers are shut down", "start Sightline again")
 _BUSY = Refusal("unavailable", "other images took all the time there was for this one", "try again later")
 _CANCELLED = Refusal("unavailable", "the request was cancelled", "try again")
-_CRASHED = Refusal("corrupt", "the image crashed its decoder", "check that the file is not damaged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,12 @@ class WorkerPool:
         count: int = 2,
         limits: WorkerLimits | None = None,
         idle_seconds: float | None = None,  # after which an idle worker is ended; None: never
+        prepare: str = "",  # a function that each worker calls before its first task
+        subject: str = "image",  # what refusals call the data of a task
     ) -> None:
         self._tasks = dict(tasks)
+        self._prepare = prepare
+        self._subject = subject
         self._idle_seconds = idle_seconds
         self._count = count
         self._limits = limits or WorkerLimits()
@@ -201,7 +204,7 @@ class WorkerPool:
             if self._closed:
                 return _CLOSED
             try:
-                worker = _WorkerProcess(self._tasks, self._limits)
+                worker = _WorkerProcess(self._tasks, self._limits, self._prepare, self._subject)
             except OSError:  # too many processes, or files
                 return _NO_WORKER
             self._workers.add(worker)
@@ -265,10 +268,10 @@ class _Job:
 class _WorkerProcess:
     """One worker, as its parent sees it."""
 
-    def __init__(self, tasks: Mapping[str, str], limits: WorkerLimits) -> None:
+    def __init__(self, tasks: Mapping[str, str], limits: WorkerLimits, prepare: str, subject: str) -> None:
         from subprocess import DEVNULL, PIPE, Popen
 
-        arguments = (json.dumps(tasks), str(limits.wall_seconds), str(limits.cpu_seconds), str(limits.memory))
+        arguments = (json.dumps(tasks), str(limits.wall_seconds), str(limits.cpu_seconds), str(limits.memory), prepare)
         command = [sys.executable, "-I", "-c", _START_CODE, json.dumps(sys.path), *arguments]
         inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
         self._stderr, childs_end = _open_stderr_pipe()
@@ -285,6 +288,7 @@ class _WorkerProcess:
                 os.close(childs_end)
         self._expired = False
         self._cpu_seconds = limits.cpu_seconds
+        self._subject = subject
         self.failed = False
         self.uses = 0
 
@@ -307,7 +311,7 @@ class _WorkerProcess:
         if frame is None:
             return self._explain_failure(seconds)
         self._read_stderr()  # empties the pipe, so that the last words of a later crash fit in
-        return _parse_reply(*frame)
+        return self._parse_reply(*frame)
 
     @property
     def is_alive(self) -> bool:
@@ -347,15 +351,33 @@ class _WorkerProcess:
         self._process.kill()  # it has closed its end of the pipe; if it has ended, its exit status stays
         signal_number = -self._process.wait()
         if _TIME_SIGNAL is not None and signal_number == _TIME_SIGNAL:
-            return _refuse_as_too_large(f"the image took more than {self._cpu_seconds:.3g} seconds of CPU time")
+            return _refuse_as_too_large(
+                f"the {self._subject} took more than {self._cpu_seconds:.3g} seconds of CPU time"
+            )
         if _MEMORY_ERROR.search(self._read_stderr()):
-            return OUT_OF_MEMORY
+            return self._name_subject(OUT_OF_MEMORY)
         if not self._expired:
-            return _CRASHED
+            return self._refuse_crash()
         if not self._cpu_seconds:
-            return _refuse_as_too_large(f"the image took more than {seconds:.3g} seconds")
-        what = f"the image was not decoded in {seconds:.3g} seconds: it is too large, or this machine is too busy"
+            return _refuse_as_too_large(f"the {self._subject} took more than {seconds:.3g} seconds")
+        what = f"the {self._subject} took more than {seconds:.3g} seconds: it is too large, or this machine is too busy"
         return Refusal("too_large", what, "try again, or send a smaller one")
+
+    def _refuse_crash(self) -> Refusal:
+        return Refusal("corrupt", f"the {self._subject} crashed its decoder", "check that the file is not damaged")
+
+    def _name_subject(self, refusal: Refusal) -> Refusal:
+        return replace(refusal, what=refusal.what.replace("the image", f"the {self._subject}"))
+
+    def _parse_reply(self, facts: JsonObject, data: bytes) -> WorkerReply | Refusal:
+        if (trouble := facts.get("trouble")) is not None:
+            _log.error("a task failed in its worker: %s", trouble)
+            return self._refuse_crash()
+        match facts.get("refusal"):
+            case [str(code), str(what), str(remedy)] if code in get_args(RefusalCode):
+                refusal = Refusal(code, what, remedy)  # type: ignore[arg-type] # it is one of them
+                return self._name_subject(refusal) if refusal == OUT_OF_MEMORY else refusal
+        return WorkerReply(facts, data)
 
 
 def _open_stderr_pipe() -> tuple[int | None, int | None]:
@@ -375,13 +397,3 @@ def _refuse_as_too_large(what: str) -> Refusal:
 def _require_stream(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None, "both are pipes"
     return stream
-
-
-def _parse_reply(facts: JsonObject, data: bytes) -> WorkerReply | Refusal:
-    if (trouble := facts.get("trouble")) is not None:
-        _log.error("a task failed in its worker: %s", trouble)
-        return _CRASHED
-    match facts.get("refusal"):
-        case [str(code), str(what), str(remedy)] if code in get_args(RefusalCode):
-            return Refusal(code, what, remedy)  # type: ignore[arg-type] # it is one of them
-    return WorkerReply(facts, data)

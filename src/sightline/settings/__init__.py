@@ -63,6 +63,7 @@ class Settings:
     list_images: Literal["folder", "all"]
     fs_reach: tuple[Path, ...]
     network: bool  # whether images at public web addresses may be fetched
+    render: bool  # whether tools may render files that are not images
     models: Mapping[str, Mapping[str, Json]]
     upstreams: Mapping[str, Upstream] = field(repr=False)  # one that a preset completes may have no address
     image_capability: ImageCapability

@@ -247,7 +247,7 @@ def _convert_retention(value: str) -> Retention:
 
 TEXT = SettingKind("text", _check_text)
 PROMPT = replace(TEXT, convert=replace_surrogates)
-NETWORK = replace(choice("off", "on"), convert=lambda value: value == "on")
+SWITCH = replace(choice("off", "on"), convert=lambda value: value == "on")
 PASTED = replace(choice("keep", "retire"), convert=lambda value: value == "retire")
 URL = SettingKind("an http(s) address", _check_url, example="https://llm.example.com/v1")
 FLAG = SettingKind(
@@ -346,9 +346,12 @@ KEYS: tuple[Setting, ...] = (
         "the images that list_images lists: those that were found in the working folder, or all in the record"),
     Setting("fsReach", [], FOLDERS,
         "folders that tools may read, and edit_file may write, besides the working folder and the temporary one"),
-    Setting("network", "off", NETWORK,
+    Setting("network", "off", SWITCH,
         "on: an image at a public https address is fetched when a text-only model is sent one, or a tool is asked to "
         "view one; off: no name is resolved and nothing is fetched, except an address given to ask or as file_url"),
+    Setting("render", "on", SWITCH,
+        "on: tools also show files that are not images, such as drawings and documents, by rendering them; off: they "
+        "show images only; the command line always renders"),
     Setting("models", {}, MODELS, 'what a model can do, by pattern: {"zai/glm-5*": {"vision": false}}'),
     Setting("upstreams", {}, UPSTREAMS,
         'providers by name: {"work": {"baseUrl": "https://llm.example.com/v1", "preset": "deepseek"}}'),

@@ -95,7 +95,7 @@ def _open(settings: Settings, model: str) -> Session:
     """Open a session for one question, and ask for the user's consent if that is needed."""
     from sightline.api import Session
 
-    session = Session(settings)
+    session = Session(settings, render=True)
     terminal.ask_consent(settings, session.context.record, model)
     return session
 

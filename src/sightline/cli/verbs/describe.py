@@ -89,7 +89,7 @@ def describe(
     settings = terminal.read_settings()
     if overlay and (refusal := _check_overlay(command, overlay, force=force)):
         return refusal
-    context = Session(settings).context
+    context = Session(settings, render=True).context
     terminal.ask_consent(settings, context.record, command.model)
     found = _look(context, command)
     if isinstance(found, Failure):

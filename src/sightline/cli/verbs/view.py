@@ -1,4 +1,4 @@
-"""`sightline view`: what an agent would see of an image file, or of an image of the record."""
+"""`sightline view`: what an agent would see of a file, or of an image of the record."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = """  sightline view shot.png
   sightline view shot.png --crop r=top-left --out part.png
+  sightline view drawing.svg --out drawing.png
   sightline view sha256:0f343b0931126a20f133d67c --crop n=0.5,0,0.5,0.25 --json"""
 
 
@@ -28,11 +29,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="a path, - for standard input, or sha256:DIGITS[#crop:X,Y,W,H] of an image seen before",
     )
     parser.add_argument("--crop", metavar="FORM", help=f"the part of it to see: {CROP_FORMS}")
+    parser.add_argument("--page", metavar="N", type=int, help="the page of a document, from 1")
+    parser.add_argument("--at", metavar="SECONDS", type=float, help="the second of a video")
+    parser.add_argument("--lines", metavar="A-B", help="the lines of a text, from A to B")
     parser.add_argument(
-        "--page", metavar="N", type=int, help="the page of a document, from 1; pages cannot be rendered yet"
-    )
-    parser.add_argument(
-        "--at", metavar="SECONDS", type=float, help="the second of a video; frames cannot be extracted yet"
+        "--sheet", action="store_true", help="show several pages or stills as one image, from --page on"
     )
     parser.add_argument(
         "--out",
@@ -52,10 +53,12 @@ def run(args: Namespace) -> terminal.VerbOutcome:
     wanted = terminal.find_format(args.out, "--out") if args.out else ""
     if isinstance(wanted, Refusal):
         return wanted
-    context = Session(settings).context
+    context = Session(settings, render=True).context
     if wanted:
         context = _fit_file(context, wanted)
-    seen = view(context, terminal.read_image(args.ref), crop=args.crop, page=args.page, at=args.at)
+    document = {"page": args.page, "at": args.at, "lines": args.lines, "sheet": args.sheet}
+    with terminal.show_progress("rendering …"):
+        seen = view(context, terminal.read_image(args.ref), crop=args.crop, **document)
     if isinstance(seen, Failure):
         if args.json:
             terminal.print_json(seen.as_dict())
@@ -79,6 +82,8 @@ def _fit_file(context: ToolContext, mime: str) -> ToolContext:
 
 def _list_lines(seen: View, out: Path | None) -> Iterator[str]:
     yield f"{seen.source}: {seen.mime}, {seen.size} pixels, {seen.bytes:,} bytes, {seen.image}"
+    if seen.rendered:
+        yield f"rendered by {seen.rendered.by}: page {seen.rendered.page} of {seen.rendered.pages}"
     if seen.crop:
         yield f"crop: {seen.crop}"
     shown = seen.pixels

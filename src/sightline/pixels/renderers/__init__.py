@@ -1,0 +1,34 @@
+"""The renderers, and which of them draws a file. `renderer.py` says how to write one."""
+
+from __future__ import annotations
+
+from sightline.model.refusal import Refusal
+from sightline.pixels.probe import FileType
+from sightline.pixels.renderers.renderer import Renderer, get_suffix
+from sightline.pixels.renderers.svg import SVG_RENDERER
+
+# The first renderer that takes a file and has what it needs draws it: special ones come before general ones.
+RENDERERS: tuple[Renderer, ...] = (SVG_RENDERER,)
+
+
+def choose_renderer(kind: FileType, data: bytes, name: str) -> Renderer | Refusal | None:
+    """Return the renderer for a file, a refusal that says how to install it, or None if there is no such renderer."""
+    suffix = get_suffix(name)
+    candidates = [each for each in RENDERERS if each.takes(kind, data, suffix)]
+    if not candidates:
+        return None
+    ready = next((each for each in candidates if not each.find_missing()), None)
+    if ready is None:
+        missing = candidates[0].find_missing()
+        return Refusal(
+            "render_unavailable", f"this is {kind.name}, and its renderer is not installed", f"run: {missing}"
+        )
+    if len(data) > ready.max_bytes:
+        limit = f"{ready.max_bytes >> 20} MiB"
+        return Refusal("too_large", f"this is {kind.name} of more than {limit}", "give a smaller one")
+    return ready
+
+
+def find_renderer(name: str) -> Renderer:
+    """Return the renderer of a name."""
+    return next(each for each in RENDERERS if each.name == name)

@@ -1,0 +1,172 @@
+"""Render a file, or read it from the cache in the record.
+
+The cache key is the sha256 of the file, the renderer with its version, and the options, so that the same call gives
+the same bytes for as long as the record keeps them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+from sightline.model.geometry import Size
+from sightline.model.image import Image, PageOrigin
+from sightline.model.ports import ImageStore
+from sightline.model.records import StoredView, compute_view_id
+from sightline.model.refusal import Refusal
+from sightline.pixels.probe import FileType, identify_file, probe_within_limits
+from sightline.pixels.renderers import choose_renderer
+from sightline.pixels.renderers.renderer import Renderer, RenderOptions
+from sightline.pixels.workers import WorkerPool, WorkerReply
+
+_HEAD_BYTES = 4096  # that tell the kind of a file
+_NO_SIZE = Size(1, 1)  # of a converted file that has pages
+
+
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """One page of a file as an image."""
+
+    image: Image
+    origin: PageOrigin
+    note: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderRequest:
+    """A file to render: the workers and the cache to use, its bytes and name, and the options."""
+
+    pool: WorkerPool = field(repr=False)
+    images: ImageStore = field(repr=False)
+    scope: str
+    data: bytes = field(repr=False)
+    name: str  # of the file; empty: unknown
+    options: RenderOptions
+    sha256: str = ""  # of the bytes; computed if it is left out
+
+    def __post_init__(self) -> None:
+        if not self.sha256:
+            object.__setattr__(self, "sha256", hashlib.sha256(self.data).hexdigest())
+
+    @property
+    def kind(self) -> FileType:
+        return identify_file(self.data[:_HEAD_BYTES])
+
+
+def render_file(request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | None:
+    """Return the pages that were asked for; None: there is no renderer for this kind of file."""
+    renderer = choose_renderer(request.kind, request.data, request.name)
+    if not isinstance(renderer, Renderer):
+        return renderer
+    options = renderer.select_options(request.options)
+    if isinstance(options, Refusal):
+        return options
+    cache = _PageCache(request.images, request.scope, request.sha256, renderer, options)
+    if cached := cache.read():
+        return cached
+    pages = _render(request, renderer, options)
+    if not isinstance(pages, Refusal):
+        cache.keep(pages)
+    return pages
+
+
+def _render(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> tuple[PagePicture, ...] | Refusal:
+    if renderer.convert is not None:
+        return _render_converted(request, renderer, options)
+    arguments = {"renderer": renderer.name, "options": options.pack()}
+    reply = request.pool.run_sync("render", request.data, arguments)
+    return reply if isinstance(reply, Refusal) else _read_pages(reply, renderer)
+
+
+def _render_converted(
+    request: RenderRequest, renderer: Renderer, options: RenderOptions
+) -> tuple[PagePicture, ...] | Refusal:
+    """Convert a file by a program, and return the bitmap, or the pages of the converted file."""
+    converted = _convert(request, renderer, options)
+    if isinstance(converted, Refusal):
+        return converted
+    kind = identify_file(converted[:_HEAD_BYTES])
+    if kind.family == "bitmap":
+        return _check_pages([(converted, 1, "")], 1, renderer.note, renderer.name)
+    inner = choose_renderer(kind, converted, "")
+    if not isinstance(inner, Renderer) or inner.render is None:
+        refusal = Refusal("render_unavailable", f"{renderer.name} made {kind.name}, which cannot be rendered")
+        return inner if isinstance(inner, Refusal) else refusal
+    asked = inner.select_options(options)
+    if isinstance(asked, Refusal):
+        return asked
+    reply = request.pool.run_sync("render", converted, {"renderer": inner.name, "options": asked.pack()})
+    return reply if isinstance(reply, Refusal) else _read_pages(reply, renderer)
+
+
+def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> bytes | Refusal:
+    """Return the converted file. It is cached, too, because another page of it may be next."""
+    assert renderer.convert is not None
+    key = json.dumps(["convert", request.sha256, renderer.name, renderer.version])
+    known = request.images.read_view(request.scope, compute_view_id(key))
+    if known is not None:
+        return known.pixels.data
+    made = renderer.convert(request.data, options)
+    if not isinstance(made, Refusal) and "page" in renderer.options:
+        kind = identify_file(made[:_HEAD_BYTES])
+        image = Image(hashlib.sha256(made).hexdigest(), kind.mime, _NO_SIZE, made)
+        request.images.keep_view(request.scope, StoredView(key, request.sha256, image))
+    return made
+
+
+def _read_pages(reply: WorkerReply, renderer: Renderer) -> tuple[PagePicture, ...] | Refusal:
+    pages, at = [], 0
+    for length, number, label in reply.facts["pages"]:
+        pages.append((reply.data[at : at + length], number, label))
+        at += length
+    note = ", ".join(filter(None, (reply.facts["note"], renderer.note)))
+    return _check_pages(pages, reply.facts["total"], note, renderer.name)
+
+
+def _check_pages(
+    pages: list[tuple[bytes, int, str]], total: int, note: str, by: str
+) -> tuple[PagePicture, ...] | Refusal:
+    """Return what a renderer drew as images. It is not trusted to have drawn any."""
+    found = []
+    for data, number, label in pages:
+        info = probe_within_limits(data)
+        if isinstance(info, Refusal):
+            return info
+        image = Image(hashlib.sha256(data).hexdigest(), info.mime, info.size, data)
+        found.append(PagePicture(image, PageOrigin(by, number, total), note, label))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _PageCache:
+    """The pages of one call in the record. Each is stored like a view of the file, under a key instead of a result."""
+
+    images: ImageStore
+    scope: str
+    source: str  # sha256 of the file
+    renderer: Renderer
+    options: RenderOptions
+
+    def read(self) -> tuple[PagePicture, ...]:
+        """Return all pages, or none."""
+        found: list[PagePicture] = []
+        count = 1
+        while len(found) < count:
+            stored = self.images.read_view(self.scope, compute_view_id(self._make_key(len(found))))
+            if stored is None:
+                return ()
+            page, total, note, label, count = json.loads(stored.text)
+            found.append(PagePicture(stored.pixels, PageOrigin(self.renderer.name, page, total), note, label))
+        return tuple(found)
+
+    def keep(self, pages: tuple[PagePicture, ...]) -> None:
+        for index, page in enumerate(pages):
+            facts = json.dumps([page.origin.page, page.origin.pages, page.note, page.label, len(pages)])
+            self.images.keep_view(self.scope, StoredView(self._make_key(index), self.source, page.image, facts))
+
+    def _make_key(self, index: int) -> str:
+        """Return the key of one page. It is a list, so that no result of a view is equal to it."""
+        key = ["render", self.source, self.renderer.name, self.renderer.version, self.options.pack(), index]
+        return json.dumps(key, sort_keys=True)

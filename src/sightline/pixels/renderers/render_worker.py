@@ -1,0 +1,89 @@
+"""The workers that render: isolated processes with limits of their own, kept warm.
+
+`start_renderers` is called by the parent. Everything else here runs in a worker.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from sightline.model.refusal import Refusal
+from sightline.pixels.renderers import find_renderer
+from sightline.pixels.renderers.contact_sheet import SHEET_PAGES, build_contact_sheet
+from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, RenderOptions
+from sightline.pixels.workers import WorkerLimits, WorkerPool
+
+T = TypeVar("T")
+
+_MODULE = "sightline.pixels.renderers.render_worker"
+_TASKS = {"render": f"{_MODULE}:render_task", "text": f"{_MODULE}:text_task"}
+_ISOLATE = "sightline.pixels.renderers.isolation:isolate_worker"
+_STACK_BYTES = 256 * 1024 * 1024  # for libraries that call themselves for every level of a document
+LIMITS = WorkerLimits(seconds=9.0, memory=1024 * 1024 * 1024, max_wall_seconds=20.0)
+_MAX_TEXT_BYTES = 32 * 1024 * 1024
+
+
+def start_renderers(limits: WorkerLimits = LIMITS) -> WorkerPool:
+    """Return the pool of rendering processes; each starts with its first file."""
+    return WorkerPool(_TASKS, limits=limits, prepare=_ISOLATE, subject="file")
+
+
+def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
+    """Render a file in a worker."""
+    render = find_renderer(arguments["renderer"]).render
+    assert render is not None, "the parent starts programs itself"
+    options = RenderOptions.unpack(arguments["options"])
+    asked = replace(options, count=SHEET_PAGES) if options.sheet else options
+    drawn = _run_on_deep_stack(lambda: render(data, asked))
+    if isinstance(drawn, Refusal):
+        return drawn
+    if options.sheet:
+        drawn = _join_pages(drawn)
+    pages = [[len(page.data), page.number, page.label] for page in drawn.pages]
+    facts = {"pages": pages, "total": drawn.total, "note": drawn.note}
+    return facts, b"".join(page.data for page in drawn.pages)
+
+
+def text_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
+    """Return the text of a document, in a worker."""
+    read = find_renderer(arguments["renderer"]).read_text
+    assert read is not None, "the parent has checked that"
+    text = _run_on_deep_stack(lambda: read(data))
+    if isinstance(text, Refusal):
+        return text
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) > _MAX_TEXT_BYTES:
+        return Refusal("too_large", "it has more than 32 MiB of text", "give a smaller one")
+    return {}, encoded
+
+
+def _join_pages(drawn: RenderedDocument) -> RenderedDocument:
+    """Return one contact sheet instead of the pages."""
+    first, last = drawn.pages[0].number, drawn.pages[-1].number
+    sheet = RenderedPage(build_contact_sheet(drawn.pages), first)
+    which = f"pages {first} to {last} of {drawn.total}" if drawn.total > 1 else ""
+    return RenderedDocument((sheet,), drawn.total, ", ".join(filter(None, (which, drawn.note))))
+
+
+def _run_on_deep_stack(work: Callable[[], T]) -> T:
+    """Run a function in a thread with a large stack, and return or raise what it does."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001, it is raised again below
+            errors.append(error)
+
+    previous = threading.stack_size(_STACK_BYTES)
+    thread = threading.Thread(target=run)
+    thread.start()
+    threading.stack_size(previous)
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

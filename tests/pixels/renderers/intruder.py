@@ -1,0 +1,56 @@
+"""What a renderer that was taken over would try, for workers of tests. It runs in the worker."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sightline.pixels.renderers import isolation
+
+IN_FORCE: list[str] = []
+
+
+def isolate() -> None:
+    """Isolate the worker as renderers are, once this module is loaded: its folder cannot be read afterwards."""
+    IN_FORCE.extend(sorted(isolation.isolate_worker()))
+
+
+def try_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Return for each attempt whether it succeeded, or the name of the error."""
+    port, path, parent = arguments["port"], Path(arguments["path"]), arguments["parent"]
+    attempts: dict[str, Callable[[], object]] = {
+        "connect": lambda: socket.create_connection(("127.0.0.1", port), 5).close(),
+        "socketpair": socket.socketpair,
+        "read": path.read_bytes,
+        "list": lambda: list(path.parent.iterdir()),
+        "write": lambda: path.with_name("new.txt").write_bytes(b"x"),
+        "read a password file": Path("/etc/passwd").read_bytes,
+        "read keys of the parent": Path(f"/proc/{parent}/environ").read_bytes,
+        "signal": lambda: os.kill(parent, 0),
+        "run": lambda: subprocess.run(["/bin/true"], check=True),
+        "ring": _set_up_ring,
+        "read a library": Path(os.__file__).read_bytes,
+    }
+    return {"in force": IN_FORCE, **{name: _try(attempt) for name, attempt in attempts.items()}}, b""
+
+
+def _set_up_ring() -> None:
+    """Set up an io_uring, by which a process can open sockets without the usual calls."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    found = libc.syscall(425, 4, ctypes.create_string_buffer(256))
+    if found < 0:
+        raise OSError(ctypes.get_errno(), "no ring")
+    os.close(found)
+
+
+def _try(attempt: Callable[[], object]) -> bool | str:
+    try:
+        attempt()
+    except OSError as error:
+        return type(error).__name__
+    return True

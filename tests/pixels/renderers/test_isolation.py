@@ -1,0 +1,129 @@
+"""What a renderer cannot reach: the network, other files, other processes; and how a program is limited."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sightline.model.refusal import Refusal
+from sightline.pixels.renderers.run_program import run_program
+from sightline.pixels.workers import WorkerPool, WorkerReply
+from tests.requirements import requirement
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux isolates processes this way")
+
+MODULE = "tests.pixels.renderers.intruder"
+PYTHON = [sys.prefix, sys.base_prefix]  # that the programs of these tests may read, since they are Python
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    """Return a port on which connections are accepted."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def attempt(port: int, path: Path, *, isolated: bool) -> dict[str, object]:
+    prepare = f"{MODULE}:isolate" if isolated else ""
+    with WorkerPool({"try": f"{MODULE}:try_task"}, count=1, prepare=prepare) as pool:
+        reply = pool.run_sync("try", b"", {"port": port, "path": str(path), "parent": os.getpid()})
+    assert isinstance(reply, WorkerReply), reply
+    return dict(reply.facts)
+
+
+@requirement("render.isolated")
+def test_a_worker_reaches_no_network_no_other_file_and_no_other_process(server: int, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_bytes(b"secret")
+    free = attempt(server, secret, isolated=False)
+    assert (free["connect"], free["read"], free["write"], free["run"]) == (True, True, True, True)
+    tried = attempt(server, secret, isolated=True)
+    assert tried.pop("in force") == ["landlock", "seccomp"]
+    assert tried.pop("read a library") is True
+    assert tried == dict.fromkeys(tried, "PermissionError")
+
+
+def is_running(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def run(code: str, **more: object) -> bytes | Refusal:
+    command = [os.path.realpath(sys.executable), "-I", "-c", code]
+    return run_program(command, {"source.txt": b"the source"}, readable=PYTHON, **more)  # type: ignore[arg-type]
+
+
+@requirement("render.program")
+def test_a_program_gets_its_files_and_a_home_and_its_output_is_returned() -> None:
+    code = "import os; print(open('source.txt').read(), os.environ['HOME'] == os.getcwd(), sorted(os.environ))"
+    written = run(code)
+    assert isinstance(written, bytes)
+    assert written.startswith(b"the source True ")
+    assert b"KEY" not in written
+    assert run("open('out.pdf', 'wb').write(b'%PDF')", output="out.pdf") == b"%PDF"
+
+
+@requirement("render.program", "render.isolated")
+def test_a_program_reaches_no_network_and_no_other_file(server: int, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_bytes(b"secret")
+    code = f"""
+import os, socket
+def attempt(work):
+    try:
+        work()
+    except OSError as error:
+        return type(error).__name__
+    return "done"
+print(attempt(lambda: socket.create_connection(("127.0.0.1", {server}), 5)))
+print(attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)))
+print(attempt(lambda: open({str(tmp_path / "secret.txt")!r})))
+print(attempt(lambda: open("/proc/{os.getpid()}/environ")))
+print(attempt(lambda: os.kill({os.getpid()}, 0)))
+print(attempt(lambda: socket.socket(socket.AF_UNIX)))
+print(attempt(lambda: open("new.txt", "w")))
+"""
+    written = run(code)
+    assert isinstance(written, bytes)
+    assert written.decode().split() == [*["PermissionError"] * 5, "done", "done"]
+
+
+@requirement("render.program", "render.limits")
+@pytest.mark.parametrize(
+    ("code", "refusal"),
+    [
+        ("import time; time.sleep(60)", "too_large"),
+        ("raise SystemExit(3)", "corrupt"),
+        ("import os; os.symlink('/etc/passwd', 'out.pdf')", "corrupt"),
+        ("import os; os.mkfifo('out.pdf')", "corrupt"),
+        ("bytearray(1 << 30)", "corrupt"),
+    ],
+    ids=["slow", "failing", "a link", "a pipe", "large"],
+)
+def test_a_program_that_goes_wrong_is_a_refusal(code: str, refusal: str) -> None:
+    made = run(code, output="out.pdf", seconds=1.0 if refusal == "too_large" else 30.0, memory=1 << 28)
+    assert isinstance(made, Refusal)
+    assert made.code == refusal
+
+
+@requirement("render.program")
+def test_no_process_of_a_program_outlives_it() -> None:
+    code = "import os, time\nif os.fork() == 0:\n    time.sleep(60)\nprint(os.getpgrp(), flush=True)"
+    written = run(code)
+    assert isinstance(written, bytes)
+    while is_running(int(written)):  # a killed process may take a moment to be gone
+        os.sched_yield()
+
+
+@requirement("render.program")
+def test_a_program_that_is_not_installed_is_unavailable() -> None:
+    made = run_program(["no-such-program"], {})
+    assert isinstance(made, Refusal)
+    assert made.code == "render_unavailable"

@@ -1,0 +1,168 @@
+"""How a renderer is chosen, what a converter's file becomes, and several pages as one sheet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image as Pillow
+
+from sightline.model.ports import Store
+from sightline.model.refusal import Refusal
+from sightline.pixels.probe import SVG, UNKNOWN
+from sightline.pixels.renderers import RENDERERS, choose_renderer
+from sightline.pixels.renderers.contact_sheet import build_contact_sheet
+from sightline.pixels.renderers.render_file import PagePicture, RenderRequest, render_file
+from sightline.pixels.renderers.render_worker import render_task
+from sightline.pixels.renderers.renderer import (
+    InstalledProgram,
+    PythonPackage,
+    RenderedDocument,
+    RenderedPage,
+    Renderer,
+    RenderOptions,
+    check_page,
+    encode_page,
+)
+from sightline.pixels.renderers.run_program import run_program
+from sightline.pixels.renderers.svg import SVG_RENDERER
+from sightline.runtime import get_shared_renderers
+from sightline.store import open_record
+from tests.pixels.bitmaps import photo
+from tests.pixels.renderers.drawings import drawing, square
+from tests.requirements import requirement
+
+COLOURS = ("red", "lime", "blue", "yellow", "black")
+
+
+def render_book(data: bytes, options: RenderOptions) -> RenderedDocument | Refusal:
+    """Draw a page of one colour for each word."""
+    colours = data.decode().split()[1:]
+    if refusal := check_page(options.page, len(colours)):
+        return refusal
+    numbers = range(options.page, min(options.page + options.count, len(colours) + 1))
+    pages = [RenderedPage(encode_page(Pillow.new("RGB", (90, 60), colours[at - 1])), at) for at in numbers]
+    return RenderedDocument(tuple(pages), len(colours))
+
+
+BOOK = Renderer("book", 1, frozenset({"text/plain"}), render=render_book, options=frozenset({"page"}))
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Iterator[Store]:
+    store = open_record(tmp_path / "record")
+    yield store
+    store.close()
+
+
+def use(monkeypatch: pytest.MonkeyPatch, *renderers: Renderer) -> None:
+    monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (*renderers, *RENDERERS))
+
+
+def draw_book(monkeypatch: pytest.MonkeyPatch, **options: object) -> tuple[dict[str, object], bytes] | Refusal:
+    use(monkeypatch, BOOK)
+    return render_task(f"book {' '.join(COLOURS)}".encode(), {"renderer": "book", "options": options})
+
+
+@requirement("view.page.rendered")
+def test_pages_are_drawn_by_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = draw_book(monkeypatch, page=3, count=2)
+    assert not isinstance(drawn, Refusal)
+    facts, data = drawn
+    assert [number for _, number, _ in facts["pages"]] == [3, 4]  # type: ignore[attr-defined]
+    assert facts["total"] == len(COLOURS)
+    assert Pillow.open(BytesIO(data)).convert("RGB").getpixel((5, 5)) == (0, 0, 255)
+    missing = draw_book(monkeypatch, page=6)
+    assert isinstance(missing, Refusal)
+    assert missing.code == "invalid_input"
+
+
+@requirement("render.sheet")
+def test_several_pages_are_one_sheet_in_order_with_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = draw_book(monkeypatch, sheet=True, page=2)
+    assert not isinstance(drawn, Refusal)
+    facts, data = drawn
+    sheet = Pillow.open(BytesIO(data)).convert("RGB")
+    found = [sheet.getpixel((x, y)) for y in range(20, sheet.height, 102) for x in range(20, sheet.width, 102)]
+    assert [facts["total"], len(facts["pages"])] == [5, 1]  # type: ignore[arg-type]
+    assert found == [(0, 255, 0), (0, 0, 255), (255, 255, 0), (0, 0, 0)]
+    assert "2 to 5 of 5" in str(facts["note"])
+
+
+@requirement("render.sheet")
+def test_a_sheet_shows_the_labels_of_its_pages() -> None:
+    page = RenderedPage(encode_page(Pillow.new("RGB", (90, 60), "white")))
+    one, other = (build_contact_sheet([replace(page, label=label)]) for label in ("0:05", "0:10"))
+    assert one != other
+
+
+def test_photographs_and_drawings_are_encoded_in_their_formats() -> None:
+    assert encode_page(photo(300, 200)).startswith(b"\xff\xd8")
+    assert encode_page(Pillow.new("L", (30, 20), 128)).startswith(b"\x89PNG")
+
+
+@requirement("render.installed")
+def test_a_renderer_that_is_not_installed_is_unavailable_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for need in (PythonPackage("no_such_module", "x", "pip install x"), InstalledProgram(("no-such",), "get no-such")):
+        monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (replace(SVG_RENDERER, needs=(need,)),))
+        refusal = choose_renderer(SVG, b"<svg/>", "")
+        assert isinstance(refusal, Refusal)
+        assert (refusal.code, refusal.remedy) == ("render_unavailable", f"run: {need.install}")
+    monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (replace(SVG_RENDERER, needs=(need,)), SVG_RENDERER))
+    assert choose_renderer(SVG, b"<svg/>", "") is SVG_RENDERER
+    assert choose_renderer(UNKNOWN, b"", "") is None
+
+
+@requirement("render.limits")
+def test_a_file_larger_than_its_renderer_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (replace(SVG_RENDERER, max_bytes=5),))
+    refusal = choose_renderer(SVG, b"<svg/>", "")
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "too_large"
+
+
+@requirement("render.program", "render.cached")
+def test_what_a_program_makes_of_a_file_is_rendered_in_turn_and_cached(
+    monkeypatch: pytest.MonkeyPatch, record: Store
+) -> None:
+    count = []
+
+    def convert(data: bytes, options: RenderOptions) -> bytes | Refusal:
+        count.append(1)
+        made = drawing(square("red")).decode()
+        command = [str(Path(sys.executable).resolve()), "-I", "-c", f"print({made!r})"]
+        return run_program(command, {"source.ps": data}, seconds=60, readable=[sys.prefix, sys.base_prefix])
+
+    suite = Renderer(
+        "suite",
+        1,
+        frozenset({"application/postscript"}),
+        convert=convert,
+        options=frozenset({"page"}),
+        note="made for a test",
+    )
+    use(monkeypatch, suite)
+    request = RenderRequest(get_shared_renderers(), record.images, "scope", b"%!PS\n", "page.ps", RenderOptions())
+    first, again = render_file(request), render_file(request)
+    assert isinstance(first, tuple), first
+    assert (first, len(count)) == (again, 1)
+    (page,) = first
+    assert isinstance(page, PagePicture)
+    assert (page.origin.by, page.note) == ("suite", "made for a test")
+    assert Pillow.open(BytesIO(page.image.data)).convert("RGB").getpixel((5, 5)) == (255, 0, 0)
+
+
+@requirement("render.isolated")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux isolates processes this way")
+def test_the_workers_of_renderers_are_isolated() -> None:
+    pool = get_shared_renderers()
+    reply = pool.run_sync("render", drawing(square("red")), {"renderer": "resvg", "options": {}})
+    assert not isinstance(reply, Refusal)
+    for worker in pool._workers:
+        assert "Seccomp:\t2" in Path(f"/proc/{worker._process.pid}/status").read_text()

@@ -59,6 +59,23 @@ def test_there_are_no_other_regions() -> None:
     assert set(REGIONS) == halves | corners | {"center"}
 
 
+@requirement("crop.half_up")
+@pytest.mark.parametrize(
+    ("name", "box"),
+    [
+        ("top-left", Box(0, 0, 51, 39)),
+        ("top-right", Box(51, 0, 50, 39)),
+        ("bottom-left", Box(0, 39, 51, 38)),
+        ("bottom-right", Box(51, 39, 50, 38)),
+        ("center", Box(25, 19, 51, 39)),
+    ],
+)
+def test_half_a_pixel_is_rounded_up(name: str, box: Box) -> None:
+    assert box_of(NamedCrop(name), Size(101, 77)) == box
+    x, y, width, height = REGIONS[name]
+    assert box_of(FractionCrop(x, y, width, height), Size(101, 77)) == box
+
+
 @requirement("crop.region")
 @given(st.sampled_from(list(REGIONS)), SIZES | st.builds(Size, st.integers(1, 3), st.integers(1, 3)))
 def test_a_named_region_never_fails(name: str, size: Size) -> None:
@@ -78,7 +95,8 @@ def test_an_unknown_region_is_refused_with_the_known_ones() -> None:
     ("sides", "box"),
     [
         ((0, 0, 1, 1), Box(0, 0, 10, 7)),
-        ((0.25, 0, 0.5, 1), Box(2, 0, 6, 7)),  # corners at 2.5 and 7.5: a rounded width would be 5
+        ((0.25, 0, 0.5, 1), Box(3, 0, 5, 7)),  # corners at 2.5 and 7.5
+        ((0.25, 0, 0.45, 1), Box(3, 0, 4, 7)),  # corners at 2.5 and 7: a rounded width would be 5
         ((0.04, 0.5, 0.1, 0.5), Box(0, 4, 1, 3)),
         ((0.9, 0.9, 0.5, 0.5), Box(9, 6, 1, 1)),
         ((-0.5, -0.5, 1, 1), Box(0, 0, 5, 4)),
@@ -105,6 +123,7 @@ def test_adjacent_crops_share_no_pixel_and_miss_none(size: Size, cut: float) -> 
     [
         ((1, 2, 3, 4), Box(1, 2, 3, 4)),
         ((1.4, 1.6, 3.4, 3.6), Box(1, 2, 3, 4)),
+        ((0.5, 1.5, 2.5, 3.5), Box(1, 2, 3, 4)),
         ((-5, -5, 10, 10), Box(0, 0, 5, 5)),
         ((6, 6, 100, 1e300), Box(6, 6, 4, 1)),
     ],

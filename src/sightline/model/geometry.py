@@ -219,8 +219,8 @@ def resolve_crop(crop: Crop, size: Size) -> Box | Refusal:
             sides = (crop.x, crop.y, crop.width, crop.height)
             if not all(map(math.isfinite, sides)):
                 return _EMPTY_CROP
-            box = _box_between(round(crop.x), round(crop.y), round(crop.x) + round(crop.width),
-                           round(crop.y) + round(crop.height), size)  # fmt: skip
+            x, y, width, height = map(_round_half_up, sides)
+            box = _box_between(x, y, x + width, y + height, size)
         case _:
             assert_never(crop)
     return box if box.width > 0 and box.height > 0 else _EMPTY_CROP
@@ -237,9 +237,14 @@ def _box_from_fractions(sides: tuple[float, float, float, float], size: Size) ->
 
 def _box_between(left: float, top: float, right: float, bottom: float, size: Size) -> Box:
     """Return the pixels between two corners. They are clamped first: a product may be infinite."""
-    x, x2 = (round(max(0, min(side, size.width))) for side in (left, right))
-    y, y2 = (round(max(0, min(side, size.height))) for side in (top, bottom))
+    x, x2 = (_round_half_up(max(0, min(side, size.width))) for side in (left, right))
+    y, y2 = (_round_half_up(max(0, min(side, size.height))) for side in (top, bottom))
     return Box(x, y, x2 - x, y2 - y)
+
+
+def _round_half_up(value: float) -> int:
+    """Round to the nearest whole number, and a half upwards; `round` would go to the even one."""
+    return math.floor(value + 0.5)
 
 
 def parse_crop_text(text: str) -> Crop | Refusal:

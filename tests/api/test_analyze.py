@@ -525,7 +525,9 @@ def test_a_call_that_failed_is_noted_by_its_code_alone(
         assert isinstance(sightline.describe("shot.png"), Failure)
         assert isinstance(sightline.describe(["shot.png", "other.png"]), Failure)
         failed("absent.png")
-    tool, command, together, ordered = noted = Session().tool_context.record.ledger.list_entries()
+    *noted, absent = Session().tool_context.record.ledger.list_entries()
+    tool, command, together, ordered = noted
+    assert (absent.kind, absent.error, absent.seer) == ("vision_proxy.tool_call", "not_found", "")
     assert [entry.kind.partition(".")[2] for entry in noted] == ["tool_call", "command", "joint_description", "command"]
     assert {entry.error for entry in noted} == {"unavailable"}
     assert (tool.images, tool.about["question"], tool.usage, tool.cost_usd) == ((SHA,), "Why?", Usage(), None)
@@ -553,9 +555,9 @@ def test_nobody_to_look_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_fault_of_our_own_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.api.analysis.look", lambda *_: Refusal("pending", "x"))
+    monkeypatch.setattr("sightline.api.analysis._prepare", lambda *_: Refusal("pending", "x"))
     assert failed("shot.png").reason == "pending"
-    monkeypatch.setattr("sightline.api.analysis.look", lambda *_: 1 / 0)
+    monkeypatch.setattr("sightline.api.analysis._prepare", lambda *_: 1 / 0)
     assert failed("shot.png").reason == "unavailable"
 
 

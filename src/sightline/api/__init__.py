@@ -11,6 +11,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from sightline.api import analysis, ask, peers, text_files, tool_registry, views
+from sightline.api.call_ledger import CallDetails, refuse_question
+from sightline.api.crop_arguments import list_crops, match_crops
 from sightline.api.input_file import read_image_input
 from sightline.api.peers import SendDecision
 from sightline.api.session import Session, ToolContext
@@ -158,12 +160,10 @@ def analyze(
     session: what the call may use; without one, the user's settings and record, and any file.
     """
     listed = _list_images(images)
-    crops = analysis.match_crops(crop, len(listed))
+    context, crops = _open(session), match_crops(crop, len(listed))
     if isinstance(crops, Refusal):
-        return Failure(crops, "analyze")
-    return analysis.analyze(
-        _open(session), listed, question, crop=analysis.list_crops(crops), model=model, reason=reason
-    )
+        return refuse_question(context, CallDetails(listed, question, reason=reason, from_model=True), crops)
+    return analysis.analyze(context, listed, question, crop=list_crops(crops), model=model, reason=reason)
 
 
 @with_async
@@ -187,10 +187,10 @@ def describe(
     session: what the call may use; without one, the user's settings and record, and any file.
     """
     listed = _list_images(images)
-    crops = analysis.match_crops(crop, len(listed))
+    context, crops = _open(session), match_crops(crop, len(listed))
     if isinstance(crops, Refusal):
-        return Failure(crops, "analyze")
-    return analysis.describe(_open(session), listed, question=question or "", crops=crops, model=model or "", save=save)
+        return refuse_question(context, CallDetails(listed, question), crops)
+    return analysis.describe(context, listed, question=question or "", crops=crops, model=model or "", save=save)
 
 
 @with_async

@@ -9,20 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
+from sightline.api.call_ledger import CallDetails, refuse_question
+from sightline.api.crop_arguments import list_crops, name_crop_form, read_crops
 from sightline.api.session import ToolContext
 from sightline.api.tool_results import INTERNAL_ERROR, Analysis, Failure, never_raise
 from sightline.api.views import find_image, keep_image
 from sightline.model.fence import replace_surrogates
-from sightline.model.geometry import (
-    CROP_KEYS,
-    Crop,
-    CropLike,
-    FractionCrop,
-    NamedCrop,
-    PixelCrop,
-    parse_crop,
-    resolve_crop,
-)
+from sightline.model.geometry import Crop, CropLike, resolve_crop
 from sightline.model.image import Image
 from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
@@ -32,7 +25,7 @@ from sightline.passes import wording
 from sightline.passes.wording import explain_fallback, write_fence
 from sightline.pixels.probe import probe_within_limits
 from sightline.pixels.similarity import compare_replies
-from sightline.runtime import get_shared_runtime
+from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
 from sightline.vision.background_loop import run_blocking
 from sightline.vision.prompts import (
@@ -105,9 +98,10 @@ class ImageQuestion:
 
 @dataclass(frozen=True, slots=True)
 class FoundImage:
-    """An image that was found, and the path of its file."""
+    """An image that was found, the form of its crop, and the path of its file."""
 
     image: VisionImage
+    crop_form: str = "none"
     path: str = ""
 
     @property
@@ -117,13 +111,15 @@ class FoundImage:
 
 def analyze(context: ToolContext, images: object, question: object, **given: object) -> Analysis | Failure:
     """Answer a call of the tool `analyze_image`."""
-    return answer_question(context, check_tool_call(context, images, question, **given))
+    details = CallDetails(images, question, given.get("crop"), given.get("reason"), from_model=True)
+    return _answer(context, check_tool_call(context, images, question, **given), details)
 
 
 @never_raise(Failure(INTERNAL_ERROR, "analyze"))
 def describe(context: ToolContext, images: Sequence[object], **given: Any) -> Analysis | Failure:
     """Answer the command `describe`."""
-    return answer_question(context, check_command(context, images, **given))
+    details = CallDetails(images, given.get("question"), list_crops(given.get("crops") or {}))
+    return _answer(context, check_command(context, images, **given), details)
 
 
 def check_command(
@@ -186,63 +182,6 @@ def _check(context: ToolContext, images: object, question: str, crop: object, mo
     return ImageQuestion(tuple(images), crops, replace_surrogates(question), replace_surrogates(model or ""))
 
 
-def match_crops(crop: object, images: int) -> dict[int, Crop] | Refusal:
-    """Return the crops of a program, one for one image or a list with one for each, by the index of their image."""
-    if not isinstance(crop, list | tuple):
-        crop = [] if crop is None else [crop]
-    if crop and len(crop) != images:
-        what = f"crop has {len(crop)} entries for {images} images"
-        return Refusal("invalid_input", what, "give a list with a crop or None for each image")
-    found: dict[int, Crop] = {}
-    for index, form in enumerate(crop):
-        part = parse_crop(form)
-        if isinstance(part, Refusal):
-            return replace(part, what=f"the crop of image {index}: {part.what}")
-        if part is not None:
-            found[index] = part
-    return found
-
-
-def list_crops(crops: Mapping[int, CropLike]) -> list[dict[str, object]]:
-    """Return crops as a list of entries, as a model writes them."""
-    return [{"image_index": index, "form": form} for index, form in crops.items()]
-
-
-def read_crops(entries: object, images: int) -> dict[int, Crop] | Refusal:
-    """Return crops by the index of their image. Each entry has an index and one form, and no image has two."""
-    if entries is None:
-        return {}
-    if not isinstance(entries, list | tuple):
-        return Refusal("invalid_input", "crop must be a list", "give a list of entries with image_index and one form")
-    found: dict[int, Crop] = {}
-    for entry in entries:
-        one = _read_crop(entry, images)
-        if isinstance(one, Refusal):
-            return one
-        index, part = one
-        if index in found:
-            return Refusal("invalid_input", f"image {index} has two crops", "give one crop for each image")
-        found[index] = part
-    return found
-
-
-def _read_crop(entry: object, images: int) -> tuple[int, Crop] | Refusal:
-    if not isinstance(entry, Mapping):
-        return Refusal("invalid_input", "an entry of crop must be an object", "give image_index and one form")
-    index = entry.get("image_index")
-    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < images:
-        what = f"there is no image {index!r:.20} to crop"
-        return Refusal("invalid_input", what, f"image_index counts from 0 to {images - 1}")
-    if isinstance(entry.get("form"), str | NamedCrop | FractionCrop | PixelCrop) and len(entry) == 2:
-        part = parse_crop(entry["form"])  # from the command line or a program
-    else:
-        part = parse_crop({name: value for name, value in entry.items() if name != "image_index"})
-    if part is None or isinstance(part, Refusal):
-        refusal = part or Refusal("invalid_input", "a crop has exactly one form", f"give one of {', '.join(CROP_KEYS)}")
-        return replace(refusal, what=f"the crop of image {index}: {refusal.what}")
-    return index, part
-
-
 def find_missing_consent(context: ToolContext, asking: ImageQuestion | Refusal) -> str:
     """Return the provider that needs only the user's consent to answer; empty: none does, or the call fails anyway."""
     settings = _settings(context)
@@ -257,23 +196,31 @@ def find_missing_consent(context: ToolContext, asking: ImageQuestion | Refusal) 
     return found[1] if found and not isinstance(locate_images(context, asking), Refusal) else ""
 
 
-def answer_question(context: ToolContext, asking: ImageQuestion | Refusal) -> Analysis | Failure:
-    outcome = asking if isinstance(asking, Refusal) else look(context, asking)
-    return Failure(outcome, "analyze") if isinstance(outcome, Refusal) else outcome
-
-
-def look(context: ToolContext, asking: ImageQuestion) -> Analysis | Refusal:
-    """Answer a question about images."""
+def _answer(context: ToolContext, asking: ImageQuestion | Refusal, details: CallDetails) -> Analysis | Failure:
+    """Answer a question about images. One that is refused before it reaches the vision service is noted here."""
     since, settings = time.time(), _settings(context)
+    ready = _prepare(context, settings, asking)
+    if isinstance(ready, Refusal) or isinstance(asking, Refusal):
+        return refuse_question(context, details, cast("Refusal", ready))
+    images, runtime = ready
+    request = _LocatedQuestion(context, settings, asking, images).build_request(since)
+    result = run_blocking(runtime.vision.look(request))
+    return Failure(result, "analyze") if isinstance(result, Refusal) else build_analysis(result, asking, settings)
+
+
+def _prepare(
+    context: ToolContext, settings: Settings, asking: ImageQuestion | Refusal
+) -> tuple[list[FoundImage], Runtime] | Refusal:
+    """Return the images of a question and what answers it."""
+    if isinstance(asking, Refusal):
+        return asking
     if settings.mode == "off":
         return _OFF
     images = locate_images(context, asking)
     runtime = images if isinstance(images, Refusal) else get_shared_runtime(settings, context.record)
     if isinstance(images, Refusal) or isinstance(runtime, Refusal):
         return cast("Refusal", runtime)
-    request = _LocatedQuestion(context, settings, asking, images).build_request(since)
-    result = run_blocking(runtime.vision.look(request))
-    return result if isinstance(result, Refusal) else build_analysis(result, asking, settings)
+    return images, runtime
 
 
 def locate_images(context: ToolContext, asking: ImageQuestion) -> list[FoundImage] | Refusal:
@@ -297,7 +244,7 @@ def _locate_image(context: ToolContext, reference: object, crop: Crop | None) ->
         return box
     sha256 = hashlib.sha256(found.data).hexdigest()
     image = Image(sha256, picture.mime, picture.size, found.data, picture.is_rotated)
-    return FoundImage(VisionImage(image, found.name, box), found.path)
+    return FoundImage(VisionImage(image, found.name, box), name_crop_form(found.crop), found.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,14 +361,11 @@ class _LocatedQuestion:
 
     def _write_entries(self, alike: float | None, attempt: Attempt) -> Sequence[LedgerEntry]:
         """Return the ledger entries. A person's look at several images has one for the look and one for the command."""
-        if not attempt.fitted:
-            return ()
-        crops = [self.asking.crops.get(index) for index in range(len(self.found))]
         about: dict[str, Json] = {
             "question": self.asking.question,
             "reason": self.asking.reason,
             "grounding_format": attempt.form,
-            "crop_form": [name_crop_form(crop) for crop in crops],
+            "crop_form": [each.crop_form for each in self.found],
             "crop_resolved_pixels": [str(each.image.box) if each.image.box else None for each in self.found],
         }
         many = len(self.found) > 1
@@ -430,7 +374,7 @@ class _LocatedQuestion:
         entry = attempt.make_entry("vision_proxy.tool_call", self.sha256s, about)
         if self.asking.from_model:
             return (entry,)
-        if not many:
+        if not many or not attempt.fitted:
             return (replace(entry, kind="vision_proxy.command"),)
         hint: Json = wording.find_filename_hint([each.image.filename for each in self.found])
         hinted = {**about, "filename_hint": hint, "phash_similarity": alike}
@@ -455,18 +399,6 @@ def build_analysis(made: VisionResult, asking: ImageQuestion, settings: Settings
 
 def _write_boxes(made: VisionResult, settings: Settings, room: int) -> str:
     return format_boxes(made.images, made.find_boxes(), room) if settings.boxes else ""
-
-
-def name_crop_form(crop: Crop | None) -> str:
-    """Return the name of a crop's form in the ledger."""
-    match crop:
-        case NamedCrop():
-            return "region"
-        case FractionCrop():
-            return "normalized"
-        case PixelCrop():
-            return "pixels"
-    return "none"
 
 
 def _settings(context: ToolContext) -> Settings:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, cast
 
+from sightline.api.call_ledger import describe_file_question, refuse_file_question
 from sightline.api.input_file import MIB, ONE_FILE, InputFile, check_size, read_input_file, refuse_kind
 from sightline.api.session import NATIVE_FORMATS, ToolContext
 from sightline.api.tool_results import IMAGE_ANSWER_CHARACTERS, VIDEO_ANSWER_CHARACTERS, Failure, FileAnswer
@@ -30,7 +31,7 @@ from sightline.passes.wording import explain_fallback
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.probe import PDF, probe_within_limits
 from sightline.pixels.workers import WorkerPool
-from sightline.runtime import get_shared_runtime
+from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
 from sightline.vision import json_answers as json_schema
 from sightline.vision.background_loop import run_blocking
@@ -52,6 +53,7 @@ _VIDEO_KINDS = "give an MP4, MOV or WebM"
 _PAGES = "Sightline cannot render its pages: name a model that takes PDFs, such as gemini/gemini-2.5-pro"
 _DECLARE = "name another model, or set `{0}` of this one to true in the setting `models`"
 _NAME_VIDEO_MODEL = "name a model that takes videos"
+_NO_CROP = Refusal("invalid_input", "the file can't be a part of an image", "use analyze to ask about a part")
 _NOBODY = Refusal(
     "unavailable",
     "there is no model to ask: the call names none, and the setting `seer` is off",
@@ -86,11 +88,11 @@ class FileQuestion:
 
 
 def vision_analyze(context: ToolContext, **given: object) -> FileAnswer | Failure:
-    return _answer(check_image_call(context, **given))
+    return _answer(context, "vision_analyze", given, check_image_call(context, **given))
 
 
 def video_analyze(context: ToolContext, **given: object) -> FileAnswer | Failure:
-    return _answer(check_video_call(context, **given))
+    return _answer(context, "video_analyze", given, check_video_call(context, **given))
 
 
 def check_image_call(
@@ -128,6 +130,8 @@ def _read_file(context: ToolContext, file: object, *others: object) -> InputFile
     if any(each is not None for each in others):
         return ONE_FILE
     found = find_source(context, file)
+    if isinstance(found, SourceImage) and found.crop:
+        return _NO_CROP
     return replace(found, stage="file") if isinstance(found, Refusal) else InputFile(found.data, found.name)
 
 
@@ -217,20 +221,30 @@ def find_missing_consent(ask: FileQuestion | Refusal) -> str:
     return "" if isinstance(subject, Refusal) or subject.admit(candidate) else receiver
 
 
-def _answer(ask: FileQuestion | Refusal) -> FileAnswer | Failure:
-    subject = ask if isinstance(ask, Refusal) else ask.read()
-    if isinstance(ask, Refusal) or isinstance(subject, Refusal):
-        return Failure(cast("Refusal", subject), "ask")
-    runtime = get_shared_runtime(ask.settings, ask.context.record)
-    if isinstance(runtime, Refusal):
-        return Failure(replace(runtime, stage="model"), "ask")
-    fitter = _Fitter(ask.context.workers, subject.image, ask.fit)
+def _answer(
+    context: ToolContext, tool: str, given: Mapping[str, object], ask: FileQuestion | Refusal
+) -> FileAnswer | Failure:
+    """Answer a question about a file. One that is refused before it reaches the vision service is noted here."""
+    ready = _prepare(ask)
+    if isinstance(ready, Refusal) or isinstance(ask, Refusal):
+        return refuse_file_question(context, tool, given.get("prompt"), cast("Refusal", ready))
+    subject, runtime = ready
+    fitter = _Fitter(context.workers, subject.image, ask.fit)
     result = run_blocking(runtime.vision.look(_build_request(ask, subject, fitter)))
     return (
         Failure(result, "ask")
         if isinstance(result, Refusal)
         else _build_answer(ask, result, fitted_image=fitter.changed)
     )
+
+
+def _prepare(ask: FileQuestion | Refusal) -> tuple[QuestionSubject, Runtime] | Refusal:
+    """Return the file of a question and what answers it."""
+    subject = ask if isinstance(ask, Refusal) else ask.read()
+    if isinstance(ask, Refusal) or isinstance(subject, Refusal):
+        return cast("Refusal", subject)
+    runtime = get_shared_runtime(ask.settings, ask.context.record)
+    return replace(runtime, stage="model") if isinstance(runtime, Refusal) else (subject, runtime)
 
 
 def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: _Fitter) -> VisionRequest:
@@ -337,9 +351,7 @@ def _build_answer(ask: FileQuestion, made: VisionResult, *, fitted_image: bool) 
 
 def _write_entries(ask: FileQuestion, subject: QuestionSubject, attempt: Attempt) -> Sequence[LedgerEntry]:
     """Return the ledger entry, with the error prefix that the caller reads."""
-    if not attempt.fitted:
-        return ()
-    about: Mapping[str, Json] = {"tool": ask.tool, "question": ask.prompt, "crop_form": "none"}
+    about = describe_file_question(ask.tool, ask.prompt, attempt.form)
     entry = attempt.make_entry("vision_proxy.tool_call", (subject.sha256,), about)
     if isinstance(attempt.outcome, Refusal):
         return (replace(entry, error=Failure(attempt.outcome, "ask").prefix, cost_usd=attempt.cost_usd),)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sightline.api import analysis
 from sightline.api import ask as ask_file
+from sightline.api.call_ledger import CallDetails, refuse_file_question, refuse_question
 from sightline.api.session import UNNAMED_TURN, ToolContext
 from sightline.api.text_files import edit_file, read_file
 from sightline.api.tool_results import (
@@ -157,7 +158,9 @@ class Tool:
     renders: bool = False  # documents, too, where the host grants that
     main_argument: str = "path"  # the argument that the capabilities are about
     other_capabilities: Mapping[str, str] = field(default_factory=dict)  # each with the argument that it is about
-    refuse: Callable[[Refusal], ToolResult] = Failure  # reports wrong arguments and bugs
+    refuse: Callable[[Refusal], ToolResult] = Failure  # reports bugs
+    # Reports wrong arguments; a tool that asks a model notes them, too.
+    refuse_arguments: Callable[[ToolContext, Mapping[str, object], Refusal], ToolResult] | None = None
     # For a tool that asks a model: returns the provider that needs only the user's consent to answer.
     find_missing_consent: Callable[..., str] | None = None
     is_always_offered: bool = False  # even where the settings let no model ask about images
@@ -228,7 +231,14 @@ def _refuse_analysis(refusal: Refusal) -> Failure:
     return Failure(refusal, "analyze")
 
 
-def _refuse_question(refusal: Refusal) -> Failure:
+def _refuse_analysis_arguments(context: ToolContext, given: Mapping[str, object], refusal: Refusal) -> Failure:
+    details = CallDetails(
+        given.get("images"), given.get("question"), given.get("crop"), given.get("reason"), from_model=True
+    )
+    return refuse_question(context, details, refusal)
+
+
+def _refuse_file_question(refusal: Refusal) -> Failure:
     return Failure(refusal, "ask")
 
 
@@ -246,6 +256,9 @@ def _build_file_tool(
     def find_consent(context: ToolContext, **given: object) -> str:
         return ask_file.find_missing_consent(check(context, **given))
 
+    def refuse_arguments(context: ToolContext, given: Mapping[str, object], refusal: Refusal) -> Failure:
+        return refuse_file_question(context, name, given.get("prompt"), refusal)
+
     tool = Tool(
         name,
         words,
@@ -258,7 +271,11 @@ def _build_file_tool(
         is_always_offered=True,
     )
     return replace(
-        tool, other_capabilities={"network": "file_url"}, refuse=_refuse_question, find_missing_consent=find_consent
+        tool,
+        other_capabilities={"network": "file_url"},
+        refuse=_refuse_file_question,
+        refuse_arguments=refuse_arguments,
+        find_missing_consent=find_consent,
     )
 
 
@@ -339,6 +356,7 @@ TOOLS: tuple[Tool, ...] = (
         main_argument="images",
         renders=True,
         refuse=_refuse_analysis,
+        refuse_arguments=_refuse_analysis_arguments,
         find_missing_consent=_find_analysis_consent,
     ),
     Tool(
@@ -421,7 +439,8 @@ def call_tool(context: ToolContext, name: object, arguments: object) -> ToolResu
         )
     given = _check_arguments(tool, arguments)
     if isinstance(given, Refusal):
-        return tool.refuse(given)
+        named = arguments if isinstance(arguments, Mapping) else {}
+        return tool.refuse_arguments(context, named, given) if tool.refuse_arguments else tool.refuse(given)
     return never_raise(tool.refuse(INTERNAL_ERROR))(tool.run)(context, **given)
 
 

@@ -397,8 +397,11 @@ class Describer:
 
 
 def _make_entries(attempt: Attempt, entry: LedgerEntry) -> Sequence[LedgerEntry]:
-    """Return the ledger's entries for a description: none for a known one, the reason if no seer could be asked."""
-    if attempt.cached:
+    """Return the ledger's entries for a description: none for a known one, the reason if an image fits no seer.
+
+    None either if there is no seer at all: clients send the same image with every message.
+    """
+    if attempt.cached or not attempt.seer:
         return ()
     if isinstance(attempt.outcome, Refusal) and not attempt.fitted:
         return (make_skip_entry(attempt.outcome, entry.images),)

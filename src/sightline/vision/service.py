@@ -252,6 +252,8 @@ class VisionService:
         joins = name in self._flights
         ask = partial(self._ask_across_processes, request, candidates, fallback_reason, name)
         result = await self._flights.run(name, ask)
+        if joins and isinstance(result, Refusal):
+            await self._note_unasked(request, result)
         return replace(result, cached=True) if joins and isinstance(result, VisionResult) else result
 
     async def _ask_across_processes(
@@ -273,7 +275,7 @@ class VisionService:
     ) -> Outcome:
         """Return the answer of the first candidate that gives one; else why the first of them gives none."""
         failure: Refusal | None = None
-        is_first = True
+        is_first, was_asked = True, False
         async for each in candidates:
             refusal = request.check_candidate(each) or (each.refusal and replace(each.refusal, stage="model"))
             outcome: Outcome | None = refusal
@@ -281,12 +283,21 @@ class VisionService:
                 outcome = self._find_answer_by(request, each)
             if outcome is None or isinstance(outcome, VisionResult):
                 stored = await self._threads.run(request.scope, request.keep_images)
+                was_asked = True
                 outcome = outcome or await self._ask(request, each, fallback_reason)
                 if isinstance(outcome, VisionResult):
                     return replace(outcome, images_stored=stored)
             failure = failure or outcome
             is_first = False
-        return failure or request.no_candidate
+        failure = failure or request.no_candidate
+        if not was_asked:
+            await self._note_unasked(request, failure)
+        return failure
+
+    async def _note_unasked(self, request: VisionRequest, refusal: Refusal) -> None:
+        """Note a request that was refused without a question to a seer."""
+        attempt = Attempt("", NO_COORDINATES, refusal, 0.0, sent=False, fitted=False)
+        await self.add_entries(request.scope, *request.make_entries(attempt))
 
     async def _ask(self, request: VisionRequest, candidate: Candidate, fallback_reason: Refusal | None) -> Outcome:
         """Ask one candidate, and note what that cost."""

@@ -21,6 +21,7 @@ from sightline.api.tool_results import CODES
 from sightline.model.seer import Usage
 from sightline.settings import load_settings
 from sightline.sources.web import WebGrant
+from sightline.vision.prompts import SCHEMA_INSTRUCTIONS
 from tests.api.answering import MP4, PDF, saying, settle
 from tests.api.bad import HTML, PNG
 from tests.api.test_network import granted, showing
@@ -553,8 +554,10 @@ def test_an_answer_is_repaired_once_and_both_are_counted(
     assert entry.usage == Usage(2 * 1287, 2 * 48)
 
 
-@requirement("ask.RESPONSE_NOT_JSON")
-@pytest.mark.parametrize("line", ["It is 12.50 from Acme.", '{"total": "12.50"}', '["total"]', '{"total": NaN}'])
+@requirement("ask.RESPONSE_NOT_JSON", "ask.schema_array")
+@pytest.mark.parametrize(
+    "line", ["It is 12.50 from Acme.", '{"total": "12.50"}', '["total"]', '{"total": NaN}', f"[{GOOD}]"]
+)
 def test_what_is_no_json_twice_is_an_error(
     context: ToolContext, png: str, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -575,6 +578,20 @@ def test_a_repair_that_fails_is_a_failure_of_the_provider(
         no(ask(context, file_path=png, format=FORMAT), "LLM_ERROR")
     (entry,) = context.record.ledger.list_entries()
     assert entry.usage.input == 1287
+
+
+@requirement("ask.schema_optional")
+def test_an_optional_field_that_was_not_found_is_left_out(
+    context: ToolContext, png: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more: Any = json.loads(json.dumps(SCHEMA))
+    more["properties"]["date"] = {"type": "string"}
+    with saying('{"total": "12.50", "vendor": "Acme", "date": null}') as model:
+        settle(monkeypatch, model)
+        found = answered(ask(context, file_path=png, format={"type": "json_schema", "schema": more}))
+        assert SCHEMA_INSTRUCTIONS in json.dumps(model.asked[0])
+    assert found["parsed"] == {"total": "12.50", "vendor": "Acme"}
+    assert "schema_errors" not in found
 
 
 @requirement("ask.schema_errors")

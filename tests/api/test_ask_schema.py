@@ -44,10 +44,20 @@ def test_no_text_is_too_strange(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "words", "[1]", "{", '{"a": NaN}', '{"a": Infinity}', "[" * 100_000, '{"a":' * 100_000]
+    "text",
+    [
+        *("", "words", "[1]", "{", '{"a": NaN}', '{"a": Infinity}', "[" * 100_000, '{"a":' * 100_000),
+        *('[{"a": 1}]', 'Here it is: [ {"a": 1}, {"a": 2} ]', '```json\n[{"a": 1}]\n```', '[[{"a": 1}]]'),
+        *('[1, {"a": 1}]', '[{"a": 1}, {"a":', '[]\n[\n  {"a": 1}\n]'),
+    ],
 )
 def test_what_holds_no_object(text: str) -> None:
     assert find_object(text) is None
+
+
+@pytest.mark.parametrize("text", ['[1] {"a": 1}', '[see below] {"a": 1}', '[] {"a": 1} [{"b": 2}]', '{not} {"a": 1}'])
+def test_an_object_is_found_behind_brackets(text: str) -> None:
+    assert find_object(text) == {"a": 1}
 
 
 @given(OBJECTS)
@@ -137,11 +147,38 @@ def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
 
 @requirement("ask.schema_errors")
 def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
-    told = json_schema.find_schema_errors(get_shared_workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
+    _, told = json_schema.check_answer(get_shared_workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
     assert [(each.startswith("$.a: "), each.endswith(' "^a"')) for each in told] == [(True, True)]
-    assert (
-        json_schema.find_schema_errors(get_shared_workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}}) == []
-    )
+    right = json_schema.check_answer(get_shared_workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}})
+    assert right == ({"a": "a"}, [])
+
+
+@requirement("ask.schema_optional")
+@pytest.mark.parametrize(
+    ("value", "schema", "left", "faulty"),
+    [
+        ({"a": None, "b": "x"}, {"properties": {"a": {"type": "string"}}}, {"b": "x"}, []),
+        ({"a": None}, {"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"a": None}, ["$.a"]),
+        ({"a": None}, {"properties": {"a": {"type": ["string", "null"]}}}, {"a": None}, []),
+        ({"a": None}, {"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "number"}]}}}, {}, []),
+        ({"a": None}, {"properties": {"a": {"$ref": "#/$defs/w"}}, "$defs": {"w": {"enum": ["x"]}}}, {}, []),
+        (
+            {"in": {"a": None, "b": None}, "of": [{"a": None}, None]},
+            {
+                "properties": {
+                    "in": {"properties": {"a": {"type": "string"}, "b": {"type": "number"}}, "required": ["b"]},
+                    "of": {"items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+                }
+            },
+            {"in": {"b": None}, "of": [{}, None]},
+            ["$.in.b", "$.of[1]"],
+        ),
+        ({"a": ""}, {"properties": {"a": {"type": "number"}}}, {"a": ""}, ["$.a"]),
+    ],
+)
+def test_an_optional_field_that_is_null_is_left_out(value: Any, schema: Any, left: Any, faulty: list[str]) -> None:
+    found, told = json_schema.check_answer(get_shared_workers(), value, schema)
+    assert (found, [each.partition(": ")[0] for each in told]) == (left, faulty)
 
 
 @requirement("ask.schema_unusable")
@@ -195,5 +232,5 @@ def test_a_schema_without_end_costs_a_sentence() -> None:
     for _ in range(40):
         value = {"a": value}
     with WorkerPool(SCHEMA_TASK, count=1, limits=WorkerLimits(seconds=4)) as few:
-        assert [each[:3] for each in json_schema.find_schema_errors(few, value, schema)] == ["$: "]
-        assert json_schema.find_schema_errors(few, {}, schema) == []
+        assert [each[:3] for each in json_schema.check_answer(few, value, schema)[1]] == ["$: "]
+        assert json_schema.check_answer(few, {}, schema) == ({}, [])

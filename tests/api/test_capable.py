@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sightline
+from sightline.profiles.presets import PRESETS
 from sightline.profiles.profile_lookup import MEDIA_KINDS, MediaOverride, accepts_media
 from sightline.settings import Settings, load_settings
 from sightline.vision.capabilities import load_capability_table
@@ -43,7 +44,8 @@ def test_six_models_see_and_take_pdf_whatever_the_table_says(model: str, held: d
         ("gemini-2.5-pro", True, True, True),
         ("models/gemini-2.5-pro", True, True, True),
         ("gpt-5", True, True, False),
-        ("claude-sonnet-4-6[1m]", True, True, False),
+        ("claude-sonnet-4-6[1m]", False, False, False),
+        ("gpt-5-2025-08-07", True, True, False),
         ("anthropic/claude-opus-4-7", True, True, False),
         ("deepseek-flash", True, False, False),
         ("deepseek/deepseek-v4-pro", False, False, False),
@@ -61,6 +63,36 @@ def test_what_is_said_of_models(tmp_path: Path, model: str, *, vision: bool, pdf
     assert sightline.supports_vision(model, settings=own) is vision
     assert sightline.supports_pdf(model, settings=own) is pdf
     assert sightline.supports_video(model, settings=own) is video
+
+
+@requirement("profile.tools_exact")
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-5-2099-01-01",
+        "openai/gpt-5-2099-01-01",
+        "openai/gpt-5-turbo-9000",
+        "claude-opus-4-7-20990101",
+        "anthropic/claude-opus-4-7-20990101",
+        "claude-opus-4-7@20990101",
+        "gemini/gemini-2.5-pro-2099-01-01",
+        "openrouter/z-ai/glm-5.3-flash:free",
+        "xai/grok-4-2099",
+        "gpt-5:latest",
+    ],
+)
+def test_an_id_that_is_not_listed_takes_nothing(tmp_path: Path, model: str) -> None:
+    own = settings(tmp_path)
+    assert not sightline.supports_vision(model, settings=own)
+    assert not sightline.supports_pdf(model, settings=own)
+    assert not sightline.supports_video(model, settings=own)
+
+
+@requirement("profile.tools_exact", "preset.sibling")
+def test_every_model_that_looks_for_others_is_listed(tmp_path: Path) -> None:
+    own = settings(tmp_path)
+    named = [f"{preset.name}/{preset.sibling}" for preset in PRESETS.values() if preset.sibling]
+    assert [each for each in named if not sightline.supports_vision(each, settings=own)] == []
 
 
 @requirement("profile.tools_exact")

@@ -15,7 +15,7 @@ from sightline.reader.phrases import split_pairs
 from sightline.reader.reading import ImageReading, Table
 from sightline.reader.schema_lookup import fill_schema, find_value
 from sightline.runtime import get_shared_workers
-from sightline.vision.json_answers import find_object, find_schema_errors
+from sightline.vision.json_answers import check_answer, find_object
 from tests.reader import screens
 from tests.reader.screens import line
 from tests.requirements import requirement
@@ -68,7 +68,7 @@ def test_only_values_with_a_label_of_that_name_are_filled() -> None:
         "due": 417.6,
         "i_agree_to_the_terms": True,
     }
-    assert find_schema_errors(get_shared_workers(), found, SCHEMA) == []
+    assert check_answer(get_shared_workers(), found, SCHEMA) == (found, [])
     assert "left out: phone, newsletter, title, buttons, plan." in report.text
     assert report.text.endswith(NOTE)
 
@@ -83,6 +83,17 @@ def test_table_heads_label_the_values_of_a_list() -> None:
     assert "sku of each row" in report.text
     mark: Json = {"properties": {"category": {}, "value": {"type": "number"}}}
     assert find_object(fill_schema({"properties": {"bars": {"items": mark}}}, [screens.chart()]).text) == {}
+
+
+@requirement("seer.local.fill", "ask.schema_optional")
+def test_an_optional_object_or_list_that_is_incomplete_is_left_out() -> None:
+    person: Json = {"properties": {"full_name": {"type": "string"}, "phone": {"type": "string"}}, "required": ["phone"]}
+    row: Json = {"properties": {"item": {"type": "string"}, "sku": {"type": "string"}}, "required": ["sku"]}
+    schema: Json = {"type": "object", "properties": {"person": person, "rows": {"type": "array", "items": row}}}
+    for reading in (screens.form(), screens.table()):
+        report = fill_schema(schema, [reading])
+        assert find_object(report.text) == {}
+        assert "person.phone" in report.text
 
 
 @requirement("seer.local.fill")

@@ -37,7 +37,7 @@ from sightline.vision import json_answers as json_schema
 from sightline.vision.background_loop import run_blocking
 from sightline.vision.capabilities import get_provider_name, supports_pdf, supports_video, supports_vision
 from sightline.vision.chooser import Candidate
-from sightline.vision.prompts import FILE_INSTRUCTIONS, Prompt
+from sightline.vision.prompts import FILE_INSTRUCTIONS, SCHEMA_INSTRUCTIONS, Prompt
 from sightline.vision.providers import LOCAL_READER
 from sightline.vision.service import advise_user
 from sightline.vision.vision_request import Attempt, CacheRule, VisionImage, VisionRequest, VisionResult
@@ -250,9 +250,10 @@ def _prepare(ask: FileQuestion | Refusal) -> tuple[QuestionSubject, Runtime] | R
 def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: _Fitter) -> VisionRequest:
     remembers = ask.settings.vision_cache
     image, document = subject.image, subject.document
+    instructions = FILE_INSTRUCTIONS if ask.schema is None else f"{FILE_INSTRUCTIONS} {SCHEMA_INSTRUCTIONS}"
     return VisionRequest(
         scope=ask.context.scope,
-        prompt=Prompt(FILE_INSTRUCTIONS, ask.prompt, schema=ask.schema, documents=(document,) if document else ()),
+        prompt=Prompt(instructions, ask.prompt, schema=ask.schema, documents=(document,) if document else ()),
         fit=fitter,
         fit_first=True,
         identity=[ask.tool, subject.sha256, cast("Json", ask.schema)],
@@ -332,7 +333,9 @@ def _find_fault(shape: Mapping[str, Json], text: str) -> str:
 def _build_answer(ask: FileQuestion, made: VisionResult, *, fitted_image: bool) -> FileAnswer:
     text, candidate = made.answer.text, made.candidate
     found = json_schema.find_object(text) if ask.schema is not None else None
-    breaches = json_schema.find_schema_errors(ask.context.workers, found, ask.schema) if found is not None else []
+    breaches: list[str] = []
+    if found is not None:
+        found, breaches = json_schema.check_answer(ask.context.workers, found, ask.schema)
     assert candidate is not None
     named = candidate.vision_model or LOCAL_READER
     return FileAnswer(

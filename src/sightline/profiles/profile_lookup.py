@@ -117,6 +117,7 @@ MediaKind = Literal["vision", "pdf", "video", "audio"]
 MEDIA_KINDS: tuple[MediaKind, ...] = get_args(MediaKind)
 
 _WIRES: tuple[WireName, ...] = ("openai_chat", "anthropic", "openai_responses", "gemini")
+_TAGGED_HOSTS = frozenset({"ollama", "ollama-cloud"})  # where the size of a model is in a tag behind its id
 _BOTH = frozenset[MediaKind]({"vision", "pdf"})
 # These override the generated table.
 _CERTAIN: Mapping[str, frozenset[MediaKind]] = {
@@ -152,17 +153,25 @@ def accepts_media(
     seen = next((each for each in rows if each is not None), None)
     if seen is False and kind != "audio":  # a model that sees nothing reads no pages and no frames either
         return False
-    return (seen is True and kind == "vision") or _is_listed(kind, model, hosts, table)
+    return _is_listed(kind, model, hosts, table)
 
 
 def _is_listed(kind: MediaKind, model: str, hosts: Sequence[str], table: Mapping[str, str]) -> bool:
+    """Return whether a table has this very id: nothing is inferred from the id without its date, or from a pattern."""
     exact = model.strip().lower().removeprefix("models/")
-    if kind in _CERTAIN.get(exact, ()):
+    if kind in _CERTAIN.get(exact, ()) or (kind == "vision" and _has_exact_rule(hosts, exact)):
         return True
-    names = dict.fromkeys([exact, strip_model_name(model), exact.partition(":")[0]])
+    names = [exact]
+    if not _TAGGED_HOSTS.isdisjoint(hosts):
+        names.append(exact.partition(":")[0])
     placed = [f"{host}/{name}" for host in hosts for name in names]
     found = next((table[name] for name in [*placed, *names] if name in table), "")
     return kind in found.split()
+
+
+def _has_exact_rule(hosts: Sequence[str], model: str) -> bool:
+    presets = (PRESETS[host] for host in hosts if host in PRESETS)
+    return any(rule.vision is True and rule.pattern == model for preset in presets for rule in preset.rules)
 
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "host.docker.internal"})  # noqa: S104

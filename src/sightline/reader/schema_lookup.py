@@ -85,7 +85,8 @@ class _SchemaFiller:
                 name: self.fill(inner, f"{path}.{name}" if path else name, depth + 1)
                 for name, inner in schema["properties"].items()
             }
-            return {name: value for name, value in filled.items() if value is not None} or None
+            found: dict[str, Json] = {name: value for name, value in filled.items() if value is not None}
+            return None if path and _list_required(schema) - found.keys() else found or None
         value = self._fill_list(schema) if "array" in kinds else self._fill_value(schema, kinds, path)
         if value is None and path:
             self.missing.append(path)
@@ -128,10 +129,11 @@ class _SchemaFiller:
         entry = schema.get("items")
         if not isinstance(entry, dict) or not isinstance(entry.get("properties"), dict):
             return None
-        found = [rows for each in self.readings if (rows := self._find_rows(each, entry["properties"])) is not None]
+        found = [rows for each in self.readings if (rows := self._find_rows(each, entry)) is not None]
         return [row for rows in found for row in rows][:_MAX_ENTRIES] if found else None
 
-    def _find_rows(self, reading: ImageReading, properties: Mapping[str, Any]) -> Sequence[Json] | None:
+    def _find_rows(self, reading: ImageReading, entry: Mapping[str, Any]) -> Sequence[Json] | None:
+        properties: Mapping[str, Any] = entry["properties"]
         for table in read_tables(reading):
             heads = [normalize(head) for head in table.get_heads()]
             columns = {
@@ -139,7 +141,8 @@ class _SchemaFiller:
                             if normalize(each) in heads), None)
                 for name, inner in properties.items()
             }  # fmt: skip
-            if any(column is not None for column in columns.values()):
+            found = {name for name, column in columns.items() if column is not None}
+            if found and not _list_required(entry) - found:
                 self.missing += [f"{name} of each row" for name, column in columns.items() if column is None]
                 return _convert_rows(table, columns, properties)
         return None
@@ -188,6 +191,12 @@ def _convert(text: str, kinds: frozenset[str]) -> Json:
         return parse_whole_number(text) if "integer" in kinds else None
     value = parse_number(text)
     return int(value) if value is not None and value.is_integer() else value
+
+
+def _list_required(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the fields without which an object would break its schema, so that it is left out."""
+    required = schema.get("required")
+    return frozenset(each for each in required if isinstance(each, str)) if isinstance(required, list) else frozenset()
 
 
 def _list_types(schema: Mapping[str, Any]) -> frozenset[str]:

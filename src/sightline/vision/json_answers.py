@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 from sightline.model.fence import neutralize
@@ -19,23 +20,34 @@ from sightline.pixels.workers import WorkerPool
 SCHEMA_TASK = {"schema": "sightline.vision.json_answers:schema_task"}
 
 _MAX_ANSWER_LENGTH = 200_000  # characters of an answer that are searched for an object
-_MAX_TRIES = 50
+_MAX_TRIES = 100
 _FENCED_BLOCK = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+_OPENING = re.compile(r"\{|(?:\[\s*)+\{?")
+_LIST_OF_OBJECTS = re.compile(r"\[.*\{\Z", re.DOTALL)  # also one that is cut off
 _MAX_ERRORS, _MAX_ERROR_LENGTH = 50, 300
 _BACKTRACKING = 100_000  # steps of a pattern that needs a backtracking engine
 _NOT_CHECKED = ["$: it could not be validated"]
 
 
 def find_object(text: str) -> dict[str, Json] | None:
-    """Return the JSON object in a text: the whole text, in a code block, or within other text. None: there is none."""
+    """Return the JSON object in a text: the whole text, in a code block, or within other text. None: there is none.
+
+    An object inside an array is not one: the answer is then a list.
+    """
     text = text[:_MAX_ANSWER_LENGTH]
     for piece in (text, *(match[1] for match in _FENCED_BLOCK.finditer(text))):
         if isinstance(found := _parse(piece.strip()), dict):
             return found
-    starts = (match.start() for match in re.finditer(r"\{", text))
-    for _, start in zip(range(_MAX_TRIES), starts, strict=False):
-        if (found := _parse_at(text, start)) is not None:
-            return found
+    start = 0
+    for _ in range(_MAX_TRIES):
+        match = _OPENING.search(text, start)
+        if match is None:
+            return None
+        value, start = _parse_at(text, match.start())
+        if isinstance(value, dict):
+            return cast("dict[str, Json]", value)
+        if _LIST_OF_OBJECTS.match(match[0]) or _contains_object(value):
+            return None
     return None
 
 
@@ -46,12 +58,22 @@ def _parse(text: str) -> object:
         return None
 
 
-def _parse_at(text: str, start: int) -> dict[str, Json] | None:
+def _parse_at(text: str, start: int) -> tuple[object, int]:
+    """Return the JSON value that begins at a place, and where it ends; None: there is none."""
     try:
-        value, _ = json.JSONDecoder(parse_constant=_reject_constant).raw_decode(text, start)
+        return json.JSONDecoder(parse_constant=_reject_constant).raw_decode(text, start)
     except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Json]", value)
+        return None, start + 1
+
+
+def _contains_object(value: object) -> bool:
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            return True
+        pending += each if isinstance(each, list) else ()
+    return False
 
 
 def _reject_constant(name: str) -> float:
@@ -92,10 +114,17 @@ def find_schema_fault(workers: WorkerPool, schema: Json) -> str:
     return str(result.get("unusable", ""))
 
 
-def find_schema_errors(workers: WorkerPool, answer: Json, schema: Json) -> list[str]:
-    """Return how an answer violates its schema, each error with its path."""
+def check_answer(workers: WorkerPool, answer: dict[str, Json], schema: Json) -> tuple[dict[str, Json], list[str]]:
+    """Return an answer without the optional fields that are null, and how it violates its schema, with the paths.
+
+    Many models write null for what they did not find; a field stays if its schema allows null.
+    """
     result = _run_schema_task(workers, {"schema": schema, "value": answer})
-    return _NOT_CHECKED if isinstance(result, Refusal) or "errors" not in result else result["errors"]
+    if isinstance(result, Refusal) or "errors" not in result:
+        return answer, _NOT_CHECKED
+    for path in result["absent"]:
+        _remove(answer, path)
+    return answer, result["errors"]
 
 
 def _run_schema_task(workers: WorkerPool, task: dict[str, Json]) -> dict[str, Any] | Refusal:
@@ -117,9 +146,40 @@ def schema_task(data: bytes, _: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         )
         if "value" not in task:
             return {}, b""
-        return {"errors": list(_format_errors(validator.iter_errors(task["value"])))}, b""
+        absent = _leave_out_nulls(validator, task["value"])
+        errors = list(_format_errors(validator.iter_errors(task["value"])))
+        return {"errors": errors, "absent": absent}, b""
     except (ValueError, TypeError) as error:
         return {"unusable": str(error).partition("\n")[0][:_MAX_ERROR_LENGTH]}, b""
+
+
+def _leave_out_nulls(validator: Any, value: Any) -> list[Sequence[str | int]]:
+    """Remove the fields that are null and may be neither null nor required; return their paths."""
+    errors = list(islice(validator.iter_errors(value), _MAX_ERRORS))
+    paths = [error.instance_path for error in errors if error.instance is None and _is_field(error.instance_path)]
+    removed = []
+    for path in {tuple(each): each for each in paths}.values():
+        before = sum(1 for _ in islice(validator.iter_errors(value), _MAX_ERRORS))
+        _remove(value, path)
+        if sum(1 for _ in islice(validator.iter_errors(value), _MAX_ERRORS)) < before:
+            removed.append(path)
+        else:  # it is required
+            _find_parent(value, path)[path[-1]] = None
+    return removed
+
+
+def _is_field(path: Sequence[str | int]) -> bool:
+    return bool(path) and isinstance(path[-1], str)
+
+
+def _find_parent(value: Any, path: Sequence[str | int]) -> Any:
+    for step in path[:-1]:
+        value = value[step]
+    return value
+
+
+def _remove(value: Any, path: Sequence[str | int]) -> None:
+    del _find_parent(value, path)[path[-1]]
 
 
 def _format_errors(errors: Iterator[Any]) -> Iterator[str]:

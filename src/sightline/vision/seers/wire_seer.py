@@ -19,6 +19,7 @@ from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import TRUNCATION_MARK, Attachment, Question, SeerAnswer, Usage
+from sightline.profiles.page_limits import is_page_limit
 from sightline.wire.json_tree import get_at, parse_bounded_json
 from sightline.wire.sse import read_event, split_events
 
@@ -33,12 +34,6 @@ _STREAM_FIELDS = ("stream", "stream_options")
 
 # Some servers put the model's reasoning into the answer: complete, cut off in the middle, or without its opening tag.
 _reasoning = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)|\A(?:(?!<think>).)*?</think>\s*\n\n", re.DOTALL)
-
-# The one failure that the caller can fix, so it gets a refusal of its own.
-_page_limit = re.compile(
-    rb"(?i)(?:maximum|limit|exceed|too many|more than|at most|up to)[^\"{}]{0,80}\bpages?\b"
-    rb"|\bpages?\b[^\"{}]{0,80}(?:limit|exceed|maximum|too many)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,8 @@ class WireSeer(ABC):
     def _parse_reply(self, reply: HttpReply | Refusal, name: str) -> SeerAnswer | Refusal:
         if isinstance(reply, Refusal):
             return Refusal("unavailable", f"{name} could not be reached", RETRY_LATER)
-        if reply.status in (400, 413, 422) and _page_limit.search(reply.body):
+        if reply.status != 200 and is_page_limit(reply.status, reply.body.decode("utf-8", "replace")):
+            # The one failure that the caller can fix, so it gets a refusal of its own.
             return Refusal("too_large", f"{name} takes no document with so many pages", "ask about fewer pages")
         if reply.status != 200:
             return Refusal("unavailable", f"{name} did not answer (status {reply.status})", RETRY_LATER, reply.status)

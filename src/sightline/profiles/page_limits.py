@@ -1,0 +1,32 @@
+"""Recognize the rejection of a document because it has too many pages."""
+
+from __future__ import annotations
+
+import re
+
+from sightline.profiles.rejections import UNRELATED_STATUSES, extract_sentences
+
+_WORD_ENDS = re.compile(r"_|(?<=[a-z])(?=[A-Z])")  # inside error codes such as too_many_pages
+_PAGES = r"(?:pdf |document |input )*pages?\b"
+_OVER = (
+    r"\b(?:maximum|max|limit\w*|exceed\w*|over|only|allow\w*|support\w*|at most|up to|within|too many|no more"
+    r"|(?:more|fewer|less|greater|longer|larger) than|not be (?:greater|more|longer))\b"
+)
+_LIMIT = re.compile(
+    rf"too many {_PAGES}"
+    rf"|max(?:imum)? (?:number of )?{_PAGES}"
+    rf"|{_OVER}[^.;!?]{{0,60}}\b\d[\d,]*[ -]{_PAGES}"
+    rf"|{_OVER} (?:the )?(?:number|count) of {_PAGES}"
+    rf"|\b(?:pages|page (?:count|number|limit|quota)|\d[- ]page)\b[^.;!?]{{0,80}}{_OVER}"
+    r"|\bpage (?:limit|quota)\b"
+    r"|页数.{0,20}(?:超|不能|不得|上限|限制|过多|太多|最多)"
+    r"|(?:超过|超出|最多|上限|不超过).{0,20}\d\s*页",
+    re.IGNORECASE,
+)
+
+
+def is_page_limit(status: int, text: str) -> bool:
+    """Return whether an error response says that a document has too many pages."""
+    if status in UNRELATED_STATUSES:
+        return False
+    return any(_LIMIT.search(_WORD_ENDS.sub(" ", sentence)) for sentence in extract_sentences(text))

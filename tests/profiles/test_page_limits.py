@@ -1,0 +1,68 @@
+"""Rejections of documents with too many pages, in the words of providers and gateways."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sightline.profiles.page_limits import is_page_limit
+from tests.requirements import requirement
+
+# Where each was seen; the last ones are words that servers and gateways of our users may choose.
+WORDINGS = [
+    # anthropics/claude-code#6231, #5707
+    (400, "messages.38.content.0.pdf.source.base64.data: A maximum of 100 PDF pages may be provided."),
+    (400, "A maximum of 600 PDF pages may be provided."),  # Anthropic, models with a window of a million tokens
+    # Claude on Bedrock, behind LiteLLM
+    (
+        400,
+        "litellm.BadRequestError: BedrockException - ValidationException: A maximum of 100 PDF pages may be provided",
+    ),
+    # Gemini, quoted in public code
+    (400, "The document contains 3100 pages which exceeds the supported page limit of 1000."),
+    (400, "Unable to process input: the document contains 1200 pages which exceeds the supported page limit of 1000"),
+    (400, "Document exceeds the maximum number of pages"),
+    (413, "PDF has 150 pages. Maximum 100 pages supported."),
+    (400, "PDF has too many pages (640) — max 100."),
+    (422, "Input should have at most 1000 pages"),
+    (400, "This PDF is longer than 100 pages"),
+    (400, "The number of pages must not be greater than 100"),
+    (400, "Files are limited to 100 pages"),
+    (400, "only documents with fewer than 100 pages are accepted"),
+    (400, "the file is over the 100-page limit"),
+    (400, "Page count 512 is above the maximum"),
+    (400, "Document Max Pages Exceeded"),
+    (400, "too_many_pages"),
+    (400, "PDF_PAGE_LIMIT_EXCEEDED"),
+    (400, "TooManyPages"),
+    (500, "document page limit reached"),
+    (400, "文件页数超过限制"),
+    (400, "PDF 最多支持 100 页"),
+]
+OTHERS = [
+    (429, "A maximum of 100 PDF pages per minute may be provided."),
+    (401, "too many pages"),
+    (400, "Token limit exceeded. See the documentation page for details."),
+    (400, "Rate limit reached, visit the pricing page to raise it."),
+    (400, "image exceeds 5 MB maximum"),
+    (400, "The document has no pages."),
+    (400, "The PDF specified was not valid."),
+    (400, "prompt is too long: 250000 tokens > 200000 maximum"),
+    (404, "the page was not found"),
+    (500, "internal error"),
+]
+
+
+@requirement("ask.page_wordings")
+@pytest.mark.parametrize(("status", "words"), WORDINGS)
+def test_a_page_limit_is_recognized_in_any_wording(status: int, words: str) -> None:
+    assert is_page_limit(status, words)
+    assert is_page_limit(status, json.dumps({"type": "error", "error": {"type": "invalid", "message": words}}))
+    assert is_page_limit(status, json.dumps({"error": {"message": json.dumps({"detail": words})}}))
+
+
+@requirement("ask.page_wordings")
+@pytest.mark.parametrize(("status", "words"), OTHERS)
+def test_other_rejections_are_not_about_pages(status: int, words: str) -> None:
+    assert not is_page_limit(status, json.dumps({"error": {"message": words}}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,16 @@ import pytest
 
 import sightline
 from sightline.api import Analysis, Failure, Session
+from sightline.api.body_preparation import PreparedBody
 from sightline.api.session import UNNAMED_TURN, TurnQuota
+from sightline.settings import load_settings
+from sightline.store import open_record
 from tests.api.eyes import eyes, named, sent
-from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture
+from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, encoded, picture
 from tests.engine.test_conversation_turns import FAILED, digest
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
+from tests.wire.bodies import part, text, user
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +120,53 @@ def test_redescribe_changes_what_stands_in_conversations(monkeypatch: pytest.Mon
         assert "the right words" in after
         talk.read(("b.png", picture(1)))
         assert asyncio.run(told())[0] == after
+
+
+@requirement("tell.saved", "FR-3.2.save")
+@pytest.mark.parametrize("context", [True, False])
+def test_what_was_saved_is_used_in_every_new_conversation(monkeypatch: pytest.MonkeyPatch, context: bool) -> None:
+    """A proxy with another model, for another credential, opened after the command, uses it."""
+    seer = ScriptedSeer(["automatic", "automatic again", "automatic once more"])
+
+    def tell(words: str) -> str:
+        record = open_record(load_settings().record_folder)
+        stage = Stage(seer, record=record, include_context=context)
+        (told,) = all_words(asyncio.run(stage.prepare(Talk().say(words, picture()).body)))
+        record.close()
+        return told
+
+    with eyes("only looked at", "saved once", "saved twice") as provider:
+        use(monkeypatch, provider)
+        assert "automatic" in tell("one")
+        described = sightline.describe("shot.png")
+        assert isinstance(described, Analysis)
+        assert described.text == "only looked at"
+        assert "automatic" in tell("two"), "a look without --save is not for conversations"
+        asked = len(seer.asked)
+        for words in ("saved once", "saved twice"):
+            assert isinstance(sightline.describe("shot.png", save=True), Analysis)
+            assert words in tell(f"new {words}")
+            assert words in tell("one")
+            again = sightline.describe("shot.png")
+            assert isinstance(again, Analysis)
+            assert (again.text, again.cached) == (words, True)
+        assert len(seer.asked) == asked
+
+
+@requirement("tell.saved")
+def test_a_look_of_a_person_is_not_canonical(monkeypatch: pytest.MonkeyPatch) -> None:
+    with eyes("of a person", "automatic", "unasked") as provider:
+        blind = json.dumps({"blind-1": {"vision": False}})
+        use(monkeypatch, provider, SIGHTLINE_MODELS=blind, SIGHTLINE_INCLUDE_CONTEXT="off", SIGHTLINE_CACHE_SIZE="0")
+        for cached in (False, True):
+            found = sightline.describe("shot.png")
+            assert isinstance(found, Analysis)
+            assert (found.text, found.cached) == ("of a person", cached)
+        for words in ("one", "two"):
+            request = [user(part(encoded(picture())), text(words))]
+            done = sightline.prepare(request, wire="openai_chat", model="blind-1")
+            assert isinstance(done, PreparedBody), done
+            assert "automatic" in json.dumps(done.body)
+        found = sightline.describe("shot.png")
+        assert isinstance(found, Analysis)
+        assert (found.text, found.cached) == ("automatic", True)

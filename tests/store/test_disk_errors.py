@@ -166,7 +166,7 @@ def test_a_durable_write_that_fails_is_refused(tmp_path: Path) -> None:
             record.policy.set_consent("zai", given=True),
             record.policy.forget_lesson("zai", "glm"),
             record.policy.keep_lesson("zai", "other", Lesson(blind=True), days=7),
-            record.descriptions.replace("scope", None, description_of("cat", 1), "v2"),
+            record.descriptions.save(None, description_of("cat", 1)),
             record.forget(IMAGE.sha256),
         ]
         assert [type(each) for each in refusals] == [Refusal] * len(refusals)

@@ -109,19 +109,51 @@ def test_the_images_asked_about_in_a_turn_are_found(record: Store) -> None:
 
 @requirement("tell.holds")
 @pytest.mark.parametrize(("scope", "others"), [(None, "new"), ("one", "a cat")])
-def test_a_replaced_description_is_used_everywhere(record: Store, scope: str | None, others: str) -> None:
+def test_a_saved_description_replaces_others_everywhere(record: Store, scope: str | None, others: str) -> None:
     both = JointDescription((DescribedImage(CAT, Size(1, 1)), DescribedImage(DOG, Size(1, 1))), "both", "up/eye")
     for where in ("one", "two"):
         record.descriptions.pin(where, telling(description()))
         record.descriptions.pin(where, telling(NO, turn="t2"))
         record.descriptions.pin(where, telling(both))
-    assert record.descriptions.replace("one", scope, description("new"), "v1") is None
-    assert record.descriptions.read("one", CAT, description().seer, "v1") == description("new")
+    assert record.descriptions.save(scope, description("new")) is None
     assert told(record) == told(record, turn="t2") == description("new")
     assert told(record, scope="two") == description(others)
     kept = record.descriptions.read_pin("one", "t1", tuple(sorted((CAT, DOG))))
     assert kept is not None
     assert load_description(kept) == both
+
+
+@requirement("tell.saved")
+def test_the_newest_saved_description_is_read_in_its_scope(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+
+    def read() -> list[Description | None]:
+        return [record.descriptions.read_saved(scope, CAT) for scope in ("one", "two")]
+
+    assert read() == [None, None]
+    own = replace(description("own"), seer="up/other", coordinate_format="qwen_pixels", boxes_block="boxes")
+    record.descriptions.save("one", own)
+    assert read() == [own, None]
+    record.descriptions.save(None, description("for all"))
+    assert read() == [description("for all")] * 2
+    record.descriptions.save("two", own)
+    record.close()
+    record = open_record(tmp_path)
+    assert read() == [description("for all"), own]
+    assert record.descriptions.read_saved("one", DOG) is None
+    record.forget(CAT)
+    assert read() == [None, None]
+
+
+@requirement("tell.saved")
+def test_what_is_saved_while_another_is_made_is_pinned(record: Store) -> None:
+    record.descriptions.save("one", description("saved"))
+    for turn, made in (("t1", description("late")), ("t2", NO)):
+        pinned = record.descriptions.pin("one", telling(made, turn=turn))
+        assert load_description(pinned) == description("saved")
+        assert told(record, turn=turn) == description("saved")
+    record.descriptions.pin("two", telling(description("late")))
+    assert told(record, scope="two") == description("late")
 
 
 @requirement("record.forget", "record.forget.all")

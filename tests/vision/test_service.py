@@ -96,12 +96,12 @@ async def test_the_same_question_at_the_same_time_is_asked_once_and_counted_once
 
 
 async def test_a_request_that_joins_another_still_saves_the_answer(record: Store) -> None:
-    seer, saved = ScriptedSeer(["words"]), list[tuple[str, str]]()
+    seer, saved = ScriptedSeer(["words"]), list[str]()
     seer.gate.clear()
     vision = service(record, seer)
 
-    def save(result: VisionResult, prompt: str) -> Refusal | None:
-        saved.append((result.answer.text, prompt))
+    def save(result: VisionResult) -> Refusal | None:
+        saved.append(result.answer.text)
         return None
 
     rule = CacheRule(hash_prompt=lambda form: f"v {form}", save=save, refresh=True)
@@ -111,8 +111,8 @@ async def test_a_request_that_joins_another_still_saves_the_answer(record: Store
     await asyncio.sleep(0)
     seer.gate.set()
     await asyncio.gather(first, second)
-    assert (saved, len(seer.asked)) == ([("words", "v none")], 1)
-    failing = replace(rule, save=lambda result, prompt: FAILED)
+    assert (saved, len(seer.asked)) == (["words"], 1)
+    failing = replace(rule, save=lambda result: FAILED)
     assert await vision.look(request(cache=failing)) == FAILED, "that it could not be saved is told"
 
 

@@ -310,12 +310,16 @@ class _LocatedQuestion:
     def _cache_rule(self) -> CacheRule:
         """Return where the answer is cached. The description of one whole image is kept in the record.
 
-        One of the local reader is not: the boxes that it measures would be lost.
+        Conversations don't use it unless it is saved. One of the local reader is not kept: the boxes that it measures
+        would be lost.
         """
         (one, *more), save = self.found, self.asking.save
         plain = not self.asking.question and not more and not one.image.box
+        hash_form = partial(hash_prompt, self.settings.system_prompt or DESCRIBE_INSTRUCTIONS)
         return CacheRule(
-            hash_prompt=partial(hash_prompt, self.settings.system_prompt or DESCRIBE_INSTRUCTIONS) if plain else None,
+            hash_prompt=hash_form if plain else None,
+            hash_own_prompt=(lambda form: f"describe:{hash_form(form)}") if plain else None,
+            reads_saved=plain,
             can_read=lambda seer: seer != LOCAL_SEER,
             can_keep=lambda seer: save or seer != LOCAL_SEER,
             save=self._save if save else None,
@@ -324,13 +328,11 @@ class _LocatedQuestion:
             refresh=save,
         )
 
-    def _save(self, result: VisionResult, prompt: str) -> Refusal | None:
+    def _save(self, result: VisionResult) -> Refusal | None:
         """Make the answer the description of the image."""
         boxes = _write_boxes(result, self.settings, _FENCE_CHARACTERS)
         description = replace(result.as_description(self.found[0].sha256), boxes_block=boxes)
-        refusal = self.context.record.descriptions.replace(
-            self.context.scope, self.context.visible_scope, description, prompt
-        )
+        refusal = self.context.record.descriptions.save(self.context.visible_scope, description)
         return refusal and replace(
             refusal, what=f"the image was described, but the description could not be saved: {refusal.what}"
         )

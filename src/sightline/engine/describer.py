@@ -157,6 +157,8 @@ class Describer:
             return digest if isinstance(digest, Refusal) else _ONLY_A_LINK
         if isinstance(pinned := self._pinned.find(origin, place.turn, digest), Description):
             return pinned
+        if saved := self._vision.find_saved(origin.scope, digest):
+            return saved if need.cached_only else await self._pin(origin, place, saved)
         candidates = await self._vision.choose(Caller(origin, profile))
         if known := await self._vision.find_description(origin.scope, digest, candidates, self._cache_rule(())):
             known = _add_fallback_reason(self._add_boxes(known, [known.image]), candidates)

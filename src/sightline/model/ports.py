@@ -97,11 +97,15 @@ class DescriptionStore(Protocol):
         """Return the seers whose descriptions of an image are stored."""
         ...
 
-    def replace(self, scope: str, reach: str | None, description: Description, prompt: str) -> Refusal | None:
-        """Store a description, and use it everywhere that the image was described before.
+    def save(self, reach: str | None, description: Description) -> Refusal | None:
+        """Make a description the one that its image has at every place, now and later, until the next one is saved.
 
-        `reach`: the scope whose conversations are changed; None: all. A refusal means that it was not written.
+        `reach`: the scope whose conversations get it; None: all. A refusal means that it was not written.
         """
+        ...
+
+    def read_saved(self, scope: str, sha256: str) -> Description | None:
+        """Return the description of an image that was last saved for a scope."""
         ...
 
     def pin(self, scope: str, pinned: PinnedDescription) -> PinnedDescription:

@@ -4,7 +4,8 @@ Images have a row in each scope that sent them, the paths where they were found,
 blobs. A trigger deletes the paths with their image.
 
 Descriptions are kept by image, seer and prompt. The description at one place of a conversation is pinned: the first
-writer wins, and only a failure is replaced. A lease belongs to its owner for a few seconds and has to be renewed, so
+writer wins, and only a failure is replaced. A description that the user saves replaces it everywhere, and is used at
+every new place. A lease belongs to its owner for a few seconds and has to be renewed, so
 that an owner that crashes loses it. Its answer stays for the waiting processes until it expires.
 """
 
@@ -13,14 +14,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from sqlite3 import Connection
 
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image, ImageSummary
 from sightline.model.ports import Lease
-from sightline.model.records import PinnedDescription, StoredView, dump_description
+from sightline.model.records import PinnedDescription, StoredView, dump_description, load_description
 from sightline.store.retention import read_record_time
 from sightline.store.sqlite_database import Row
 from sightline.store.transactions import Transactions, WriteTransaction, require_durable, return_on_error
@@ -40,6 +40,10 @@ _NEWEST = """
 
 _PIN_BYTES = 512  # a row without its text, including its index entries
 _PIN_COLUMNS = "turn, images, said, failed, during"
+# A saved description is pinned to no turn, and to no scope if it is for all of them. The newest one counts.
+_EVERY_TURN = "saved"  # a turn has the name of a message, which is a hash
+_EVERY_SCOPE = ""
+_SAVED = f"FROM tellings WHERE turn = '{_EVERY_TURN}' AND images = ? AND scope IN (?, '') ORDER BY rowid DESC LIMIT 1"
 _ANSWER_SECONDS = 30.0  # that an answer stays; waiting processes poll far more often
 _LEASE_OWNER = "SELECT owner FROM flights WHERE (scope, name) = (?, ?) AND owner != ? AND (answer IS NULL OR at >= ?)"
 
@@ -210,15 +214,17 @@ class SqliteDescriptions:
         return frozenset(seer for (seer,) in self.transactions.fetch_all(query, scope, sha256))
 
     @require_durable
-    def replace(self, scope: str, reach: str | None, description: Description, prompt: str) -> None:
-        def write(tx: WriteTransaction) -> int:
-            tx.connection.execute(
-                "UPDATE tellings SET said = ?, failed = 0 WHERE images = ? AND scope = ifnull(?, scope)",
-                (json.dumps(dump_description(description)), description.sha256, reach),
-            )
-            return _insert_description(tx, scope, replace(description, boxes_block=""), prompt)
+    def save(self, reach: str | None, description: Description) -> None:
+        self.transactions.write(lambda tx: _save_description(tx, reach, description))
 
-        self.transactions.write(write)
+    @return_on_error(None)
+    def read_saved(self, scope: str, sha256: str) -> Description | None:
+        row = self.transactions.fetch_one(f"SELECT rowid, used, said {_SAVED}", sha256, scope)
+        if row is None:
+            return None
+        self.transactions.mark_used("tellings", row)
+        found = load_description(PinnedDescription(_EVERY_TURN, (sha256,), json.loads(row[2])))
+        return found if isinstance(found, Description) else None
 
     def pin(self, scope: str, pinned: PinnedDescription) -> PinnedDescription:
         self._write_pin(scope, pinned)
@@ -305,9 +311,33 @@ def _insert_description(tx: WriteTransaction, scope: str, description: Descripti
     return size
 
 
+def _save_description(tx: WriteTransaction, reach: str | None, description: Description) -> int:
+    """Write a description at every place in its reach, and for places that are still to come; return its size."""
+    result = json.dumps(dump_description(description))
+    size = _PIN_BYTES + len(result)
+    tx.connection.execute(
+        "DELETE FROM tellings WHERE turn = ? AND images = ? AND scope = ifnull(?, scope)",
+        (_EVERY_TURN, description.sha256, reach),
+    )
+    tx.connection.execute(
+        "UPDATE tellings SET said = ?, failed = 0 WHERE images = ? AND scope = ifnull(?, scope)",
+        (result, description.sha256, reach),
+    )
+    tx.connection.execute(
+        f"INSERT INTO tellings (scope, bytes, used, {_PIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 0, '')",  # noqa: S608
+        (_EVERY_SCOPE if reach is None else reach, size, tx.now.time, _EVERY_TURN, description.sha256, result),
+    )
+    return size
+
+
 def _insert_pin(tx: WriteTransaction, scope: str, pinned: PinnedDescription) -> int:
-    """Pin a description unless another one is pinned at its place; return its size."""
-    result = json.dumps(pinned.result)
+    """Pin a description unless another one is pinned at its place; return its size.
+
+    One that was saved while this one was made takes its place.
+    """
+    images = " ".join(pinned.images)
+    saved = tx.connection.execute(f"SELECT said {_SAVED}", (images, scope)).fetchone()
+    result, failed = (saved[0], False) if saved else (json.dumps(pinned.result), pinned.failed)
     size = _PIN_BYTES + len(result)
     tx.connection.execute(
         f"INSERT INTO tellings (scope, bytes, used, {_PIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
@@ -318,9 +348,9 @@ def _insert_pin(tx: WriteTransaction, scope: str, pinned: PinnedDescription) -> 
             size,
             tx.now.time,
             pinned.turn,
-            " ".join(pinned.images),
+            images,
             result,
-            pinned.failed,
+            failed,
             pinned.asked_in_turn,
         ),
     )

@@ -194,8 +194,15 @@ class VisionService:
     def _read_description(self, scope: str, sha256: str, candidate: Candidate, cache: CacheRule) -> Description | None:
         if not candidate.name or cache.hash_prompt is None or not cache.can_read(candidate.name):
             return None
-        prompt = cache.hash_prompt(self._find_form(candidate))
-        return self._descriptions.read(scope, sha256, candidate.name, prompt)
+        form = self._find_form(candidate)
+        for hash_prompt in filter(None, (cache.hash_prompt, cache.hash_own_prompt)):
+            if known := self._descriptions.read(scope, sha256, candidate.name, hash_prompt(form)):
+                return known
+        return None
+
+    def find_saved(self, scope: str, sha256: str) -> Description | None:
+        """Return the description of an image that the user has saved, whichever seer gave it."""
+        return self._descriptions.read_saved(scope, sha256)
 
     async def _find_known_answer(self, request: VisionRequest, candidates: Candidates) -> VisionResult | None:
         """Return an acceptable answer of the first candidate that can be asked."""
@@ -209,14 +216,23 @@ class VisionService:
     def _find_answer_by(self, request: VisionRequest, candidate: Candidate) -> VisionResult | None:
         if request.cache.refresh:
             return None
-        if request.cache.in_memory and (known := self._answers.get(self._name_question(request, candidate))):
+        saved = self._find_saved_answer(request, candidate)
+        known = self._answers.get(self._name_question(request, candidate)) if request.cache.in_memory else None
+        if known and not saved:
             return replace(known, images=request.make_members([each.seen_size for each in known.images]), cached=True)
-        kept = self._read_description(request.scope, request.sha256s[0], candidate, request.cache)
+        kept = saved or self._read_description(request.scope, request.sha256s[0], candidate, request.cache)
         if kept is None:
             return None
         members = request.make_members([kept.image.seen_size]) if request.images else ()
-        form = self._choose_form(request, candidate)
+        form = saved.coordinate_format if saved else self._choose_form(request, candidate)
         return VisionResult(SeerAnswer(kept.text), kept.seer, members, form, candidate, cached=True)
+
+    def _find_saved_answer(self, request: VisionRequest, candidate: Candidate) -> Description | None:
+        """Return the saved description if it answers the request. A model that the request names answers for itself."""
+        saved = self.find_saved(request.scope, request.sha256s[0]) if request.cache.reads_saved else None
+        if saved is None or not request.cache.can_read(saved.seer):
+            return None
+        return saved if request.model is None or saved.seer == candidate.name else None
 
     async def _return_known_answer(
         self, request: VisionRequest, known: VisionResult, fallback_reason: Refusal | None, began: float
@@ -342,9 +358,9 @@ class VisionService:
             self._answers.put(self._name_question(request, candidate), result)
         if cache.hash_prompt is None or not cache.can_keep(result.seer):
             return None
-        prompt = cache.hash_prompt(result.form)
         if cache.save is not None:
-            return await self._threads.run(request.scope, cache.save, result, prompt)
+            return await self._threads.run(request.scope, cache.save, result)
+        prompt = (cache.hash_own_prompt or cache.hash_prompt)(result.form)
         description = result.as_description(request.sha256s[0])
         await self._threads.run(request.scope, self._descriptions.keep, request.scope, description, prompt)
         return None

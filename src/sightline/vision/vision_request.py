@@ -73,9 +73,11 @@ class CacheRule:
     """Which known answers a request accepts, and where its own answer is kept."""
 
     hash_prompt: Callable[[str], str] | None = None  # from a form to the prompt's key in the record; None: not kept
+    hash_own_prompt: Callable[[str], str] | None = None  # the key of answers that only requests of this kind may find
+    reads_saved: bool = False  # a description that the user has saved is taken, whichever seer gave it
     can_read: Callable[[str], bool] = lambda seer: True  # whether answers of this seer are taken from the record
     can_keep: Callable[[str], bool] = lambda seer: True  # whether they are kept in the record
-    save: Callable[[VisionResult, str], Refusal | None] | None = None  # used instead of keeping a plain description
+    save: Callable[[VisionResult], Refusal | None] | None = None  # used instead of keeping a plain description
     in_memory: bool = False  # this process keeps the answer
     join_others: bool = True  # the same question, asked by another request at the same time, is asked only once
     refresh: bool = False  # ask even if an answer is known

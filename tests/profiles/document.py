@@ -16,7 +16,8 @@ OPENING = f"""\
 
 The providers and local servers that Sightline knows by name, according to their documentation and public tables on
 {CHECKED_ON}. Your settings take precedence over these tables, and so does what Sightline learns when an upstream
-rejects an image. A model that matches no pattern is assumed to see.
+rejects an image, or what the upstream itself publishes about its models (OpenRouter, Mistral, Kimi, Ollama, LM Studio,
+llama.cpp). A model that matches no pattern is assumed to see. `sightline models` lists what is known and why.
 
 `python -m tests.profiles.document` generates this page; a test checks that it is up to date.
 """

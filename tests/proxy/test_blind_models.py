@@ -20,7 +20,7 @@ from tests.refusals import NOT_SHOWN
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Fail
-from tests.scripted.models import WORDINGS
+from tests.scripted.models import IGNORES, WORDINGS
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
 
@@ -284,3 +284,19 @@ def test_a_description_is_the_same_in_every_later_request(tmp_path: Path) -> Non
             history = [*history, {"role": "assistant", "content": "Yes."}, {"role": "user", "content": f"{turn}?"}]
         sent = [json.loads(one.body)["messages"] for one in provider.asked("claude-opus-x")]
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(sent))
+
+
+@requirement("profile.discovered")
+def test_a_model_that_its_upstream_publishes_as_blind_is_told_from_then_on(tmp_path: Path) -> None:
+    """Its server drops images without a word, so that no rejection teaches it."""
+    with Provider((("stone", IGNORES),)) as provider, sightline(tmp_path, f"ollama={provider.url}/v1") as proxy:
+        seen = []
+        for number in range(50):
+            ask_chat(f"{proxy.url}/u/ollama", "stone", pasted_chat(PICTURE, words=f"what is it, {number}?"))
+            seen.append(b"data:image/png" in provider.asked("stone")[-1].body)
+            if not seen[-1]:
+                break
+        assert (seen[0], seen[-1]) == (True, False)
+        shown = [each for each in provider.exchanges if each.path == "/api/show" and each.header("authorization")]
+        assert len(shown) == 1
+        assert fence_in(provider.asked("stone")[-1].body)

@@ -31,7 +31,10 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
     "mcp": ("serve the tools to an MCP host", lambda: import_module("sightline.cli.verbs.mcp")),
     "acp": ("relay between an ACP editor and its agent", lambda: import_module("sightline.cli.verbs.acp")),
     "probe": ("test whether a model really sees", lambda: import_module("sightline.cli.verbs.probe")),
-    "models": ("show or download the models of the local reader", lambda: import_module("sightline.cli.verbs.models")),
+    "models": (
+        "show what is known about models, and download those of the local reader",
+        lambda: import_module("sightline.cli.verbs.models"),
+    ),
     "config": ("show or change settings", lambda: import_module("sightline.cli.verbs.config")),
     "usage": ("show what vision models have cost", lambda: import_module("sightline.cli.verbs.usage")),
     "forget": ("delete images and everything said about them", lambda: import_module("sightline.cli.verbs.forget")),

@@ -75,8 +75,11 @@ class Engine:
         descriptions: DescriptionStore,
         conversations: ConversationStore,
         policy: PolicyStore,
+        discover: Callable[[RequestOrigin, str], None] = lambda origin, model: None,
     ) -> None:
+        """`discover` looks in the background for what an upstream publishes about a model."""
         self._policy = policy
+        self._discover = discover
         self._options = options
         self._thread = ComputeThread()
         self._images = InlineImages(images)
@@ -169,6 +172,8 @@ class Engine:
             else frozenset[str]()
         )
         profile = adjust_profile(self._find_profile(origin, reading.scene.model))
+        if reading.scene.sights and not profile.vision_by_user:
+            self._discover(origin, reading.scene.model)
         if reading.routing is not None:  # the model for images is named: it also describes them for the other one
             profile = replace(profile, sibling=self._get_image_model(origin))
         rules = Rules(

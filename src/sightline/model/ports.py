@@ -197,6 +197,14 @@ class Ledger(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ModelListing:
+    """What an upstream publishes: for each model, whether it takes "vision", "pdf" or "video"."""
+
+    models: Mapping[str, Mapping[str, bool]]
+    model: str = ""  # the only model that was asked about; empty: all of them
+
+
 class PolicyStore(Protocol):
     """What the user has consented to, and what was learnt about the models of upstreams."""
 
@@ -218,6 +226,14 @@ class PolicyStore(Protocol):
     def read_lesson(self, upstream: str, model: str) -> Lesson | None: ...
 
     def list_lessons(self) -> Sequence[tuple[str, str, Lesson]]: ...
+
+    def keep_listing(self, upstream: str, listing: ModelListing, fresh_days: float) -> None:
+        """Store what an upstream publishes about its models; it counts longer than it is fresh."""
+        ...
+
+    def has_fresh_listing(self, upstream: str, model: str) -> bool:
+        """Return whether a listing of all models (`model` is empty) or of this one doesn't have to be fetched yet."""
+        ...
 
     def forget_lesson(self, upstream: str, model: str) -> bool | Refusal:
         """Return whether there was a lesson; a refusal means that it may still be there."""

@@ -110,21 +110,36 @@ class Profile:
             tool_images=learned or self.tool_images,
             takes_own_tools=self.takes_own_tools and lesson.takes_own_tools is not False,
         )
-        if lesson.blind is None or self.vision_by_user:
+        if self.vision_by_user:
             return corrected
-        return replace(corrected, vision=not lesson.blind, why=lesson.why)
+        if lesson.blind is not None:
+            return replace(corrected, vision=not lesson.blind, why=lesson.why)
+        published = lesson.published.get("vision")
+        return corrected if published is None else replace(corrected, vision=published, why=_PUBLISHED[published])
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What a rejection or a trial taught about a model."""
+    """What a rejection or a trial taught about a model, and what its upstream publishes about it."""
 
     blind: bool | None = None  # None: it taught nothing about vision
     limits: ImageLimits = field(default_factory=ImageLimits)
     why: str = ""
     tool_images: Mapping[WireName, ToolImagePlacement] = field(default_factory=dict)  # on the wires where it was tried
     takes_own_tools: bool | None = None  # None: it taught nothing about Sightline's own tools
+    published: Mapping[str, bool] = field(default_factory=dict)  # whether it takes "vision", "pdf" or "video"
 
+    @property
+    def is_learnt(self) -> bool:
+        """Whether a rejection or a trial taught anything."""
+        return replace(self, why="", published={}) != Lesson()
+
+
+# What an upstream publishes counts less than what it does: a gateway may route a model to a host without vision.
+_PUBLISHED = {
+    True: "the upstream publishes that it sees images",
+    False: "the upstream publishes that it takes text only",
+}
 
 _version_suffix = re.compile(r"/v\d+[a-z0-9]*(?:/openai)?\Z")
 _match_version = re.compile(r"/v\d+[a-z0-9]*(?=/)").match

@@ -12,9 +12,11 @@ import json
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import groupby
 from sqlite3 import Connection
 from typing import cast
 
+from sightline.model.ports import ModelListing
 from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -52,6 +54,7 @@ _ALL_DIGESTS = (
     " UNION SELECT images FROM tellings WHERE NOT instr(images, ' ')"
 )
 _OWN_TOOLS = "own tools"  # in the column `about` of lessons
+_LISTING_DAYS = 30.0  # that a published fact counts, if it can't be fetched again
 _TOOLS_PREFIX = "tools "  # before the name of a wire, in the column `about` of lessons
 
 
@@ -197,17 +200,45 @@ class SqlitePolicy:
     def read_lesson(self, upstream: str, model: str) -> Lesson | None:
         rows = self.transactions.fetch_all(
             "SELECT about, said, why FROM lessons WHERE (upstream, model) = (?, ?) AND expires > ?"
-            " ORDER BY about = 'blind', about",
+            " AND about != 'listed' ORDER BY about = 'blind', about",
             *(upstream, model, self.transactions.read_record_time()),
         )
         return _merge_lesson(rows) if rows else None
 
     @return_on_error(())
     def list_lessons(self) -> Sequence[tuple[str, str, Lesson]]:
-        query = "SELECT DISTINCT upstream, model FROM lessons WHERE expires > ? ORDER BY upstream, model"
-        known = self.transactions.fetch_all(query, self.transactions.read_record_time())
-        found = ((upstream, model, self.read_lesson(upstream, model)) for upstream, model in known)
-        return tuple((upstream, model, lesson) for upstream, model, lesson in found if lesson)
+        rows = self.transactions.fetch_all(
+            "SELECT upstream, model, about, said, why FROM lessons WHERE expires > ? AND about != 'listed'"
+            " ORDER BY upstream, model, about = 'blind', about",
+            self.transactions.read_record_time(),
+        )
+        grouped = groupby(rows, key=lambda row: (str(row[0]), str(row[1])))
+        return tuple((*model, _merge_lesson([row[2:] for row in group])) for model, group in grouped)
+
+    @return_on_error(None)
+    def keep_listing(self, upstream: str, listing: ModelListing, fresh_days: float) -> None:
+        with self.transactions.begin(unsynced=True) as tx:
+            counts, fresh = tx.now.time + _LISTING_DAYS * DAY, tx.now.time + fresh_days * DAY
+            rows = [
+                (upstream, model, "published", json.dumps(dict(kinds)), counts)
+                for model, kinds in listing.models.items()
+            ]
+            if not listing.model:  # a model that is no longer listed
+                tx.connection.execute("DELETE FROM lessons WHERE (upstream, about) = (?, 'published')", (upstream,))
+            tx.connection.executemany(
+                "INSERT OR REPLACE INTO lessons VALUES ('', ?, ?, ?, ?, '', ?)",
+                [*rows, (upstream, listing.model, "listed", "true", fresh)],
+            )
+
+    @return_on_error(default=False)
+    def has_fresh_listing(self, upstream: str, model: str) -> bool:
+        return (
+            self.transactions.fetch_one(
+                "SELECT 1 FROM lessons WHERE (upstream, model, about) = (?, ?, 'listed') AND expires > ?",
+                *(upstream, model, self.transactions.read_record_time()),
+            )
+            is not None
+        )
 
     @require_durable
     def forget_lesson(self, upstream: str, model: str) -> bool:
@@ -260,9 +291,10 @@ def _merge_lesson(rows: Sequence[Row]) -> Lesson:
     return Lesson(
         blind=json.loads(texts["blind"]) if "blind" in texts else None,
         limits=_read_limits(texts["limits"]) if "limits" in texts else ImageLimits(),
-        why=rows[-1][2],
+        why=next((why for about, _, why in reversed(rows) if about != "published"), ""),
         tool_images=cast("dict[WireName, ToolImagePlacement]", tools),
         takes_own_tools=json.loads(texts[_OWN_TOOLS]) if _OWN_TOOLS in texts else None,
+        published=json.loads(texts["published"]) if "published" in texts else {},
     )
 
 

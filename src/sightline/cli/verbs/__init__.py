@@ -69,9 +69,11 @@ def measure_record(settings: Settings) -> int:
 
 
 def list_lessons(policy: PolicyStore) -> list[dict[str, Json]]:
+    """Return what rejections and trials taught; `sightline models` also has what upstreams publish."""
     return [
         {"upstream": upstream, "model": model, "learnt": describe_lesson(lesson), "why": lesson.why}
         for upstream, model, lesson in policy.list_lessons()
+        if lesson.is_learnt
     ]
 
 

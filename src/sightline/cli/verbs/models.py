@@ -1,4 +1,4 @@
-"""`sightline models`: list and download the models of the local reader."""
+"""`sightline models`: list what is known about models, and download those of the local reader."""
 
 from __future__ import annotations
 
@@ -7,37 +7,75 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.cli.terminal import VerbOutcome, VerbResult, add_json, print_status, read_settings
+from sightline.cli.verbs import open_record
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
     from sightline.model.scene import Json
     from sightline.reader.ocr.weights import PairName
+    from sightline.settings import Settings
 
-EXAMPLE = """  sightline models list
+EXAMPLE = """  sightline models
+  sightline models list openrouter
+  sightline models list zai/glm-5.3
   sightline models get tiny"""
 
 _SECONDS = 600.0
+_READER_MODELS = ("tiny", "small")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", metavar="list|get", choices=("list", "get"), help="show the models, or download one")
     parser.add_argument(
-        "name", metavar="NAME", nargs="?", choices=("tiny", "small"), help="the model to download: tiny or small"
+        "what",
+        metavar="list|get",
+        nargs="?",
+        default="list",
+        choices=("list", "get"),
+        help="show models, which is the default, or download one of the local reader",
+    )
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        help="for list: an UPSTREAM, to see all its models, or UPSTREAM/MODEL; for get: tiny or small",
     )
     add_json(parser)
 
 
 def run(args: Namespace) -> VerbOutcome:
-    data = read_settings().data_folder
+    settings = read_settings()
     if args.what == "list":
-        extra = Refusal("invalid_input", "list takes no name", f"run: sightline models get {args.name}")
-        return extra if args.name else _list(data)
-    if args.name is None:
-        return Refusal("invalid_input", "no model is given", "run: sightline models get tiny")
-    return _get(args.name, data)
+        return _list(settings, args.name or "")
+    if args.name not in _READER_MODELS:
+        what = f"there is no model {args.name!r:.60} to download" if args.name else "no model is given"
+        return Refusal("invalid_input", what, "run: sightline models get tiny, or: sightline models get small")
+    return _get(args.name, settings.data_folder)
 
 
-def _list(data: Path) -> VerbOutcome:
+def _list(settings: Settings, only: str) -> VerbOutcome:
+    from sightline.cli.known_models import list_known_models
+    from sightline.settings.upstreams import build_directory
+
+    if only in _READER_MODELS:
+        return Refusal("invalid_input", f"{only} is a model of the local reader", f"run: sightline models get {only}")
+    directory = build_directory(settings)
+    if isinstance(directory, Refusal):
+        return directory
+    upstream, _, model = only.partition("/")
+    if only and upstream not in directory.by_name:
+        known = ", ".join(sorted(directory.by_name))
+        return Refusal("not_found", f"there is no upstream named {upstream!r:.60}", f"use one of: {known}")
+    with open_record(settings) as record:
+        found = list_known_models(settings, record, directory.by_name, only if model else upstream)
+    rows: list[Json] = [each.as_json() for each in found]
+    lines = [str(each) for each in found]
+    if only:
+        return VerbResult({"known": rows}, lines or [f"nothing is known about a model of {only}"])
+    reader = _list_reader_models(settings.data_folder)
+    return VerbResult({"known": rows, **reader.fields}, [*lines, "local reader:", *reader.lines])
+
+
+def _list_reader_models(data: Path) -> VerbResult:
     from sightline.reader.ocr import weights
 
     places: dict[str, Json] = {}

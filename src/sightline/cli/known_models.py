@@ -26,6 +26,7 @@ _PLACEMENTS: Mapping[ToolImagePlacement, str] = {
     "native": "in tool results",
     "hoist": "after tool results",
     "bridge": "after tool results and a short reply",
+    "as_sent": "where the client puts them",
 }
 
 

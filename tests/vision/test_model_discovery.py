@@ -149,8 +149,9 @@ async def test_a_redirect_is_not_followed(publisher: Publisher, http: HttpClient
 async def test_without_a_credential_only_this_machine_is_asked(http: HttpClient, record: Store) -> None:
     discovery = ModelDiscovery(http, record.policy)
     away = Upstream("openrouter", {"openai_chat": "https://openrouter.invalid/api/v1"}, preset="openrouter")
-    discovery.start(RequestOrigin(away, "openai_chat", "scope"), "eye")
-    assert discovery.is_idle
+    for headers in ((), (("user-agent", "an agent"),)):
+        discovery.start(RequestOrigin(away, "openai_chat", "scope", headers), "eye")
+        assert discovery.is_idle
     await discovery.close()
 
 

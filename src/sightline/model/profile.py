@@ -143,6 +143,7 @@ _PUBLISHED = {
 
 _version_suffix = re.compile(r"/v\d+[a-z0-9]*(?:/openai)?\Z")
 _match_version = re.compile(r"/v\d+[a-z0-9]*(?=/)").match
+CREDENTIAL_HEADERS = ("authorization", "x-goog-api-key", "x-api-key", "api-key")
 _OWN_HEADERS: Mapping[WireName, str] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 
 
@@ -181,6 +182,10 @@ class RequestOrigin:
     wire: WireName
     scope: str  # a keyed hash of the credential; what is stored for one credential is not read by another
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # credential, user agent, version
+
+    @property
+    def has_credential(self) -> bool:
+        return any(name in CREDENTIAL_HEADERS for name, _ in self.headers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 
 from sightline.model.ports import HttpSender
-from sightline.model.profile import Profile, RequestOrigin, Upstream, WireName
+from sightline.model.profile import CREDENTIAL_HEADERS, Profile, RequestOrigin, Upstream, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER, Seer
 from sightline.vision.providers import (
@@ -28,7 +28,6 @@ from sightline.vision.seers.loopback import LoopbackModel, OllamaSeer, search_se
 _SIBLING_WIRES: tuple[WireName, ...] = ("openai_chat", "anthropic")  # nearly every upstream with a sibling has one
 _OPENAI_WIRES = ("openai_chat", "openai_responses")  # they take the same credential in the same header
 _FRESH_SECONDS = 300.0  # servers load other models, and stop
-_CREDENTIAL_HEADERS = ("authorization", "x-goog-api-key", "x-api-key", "api-key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +309,8 @@ def _build_headers(origin: RequestOrigin, wire: WireName) -> Mapping[str, str]:
     headers = dict(origin.headers)
     if wire == origin.wire or (wire in _OPENAI_WIRES and origin.wire in _OPENAI_WIRES):
         return headers
-    credential = next((headers[name] for name in _CREDENTIAL_HEADERS if name in headers), "")
-    others = {name: value for name, value in headers.items() if name not in _CREDENTIAL_HEADERS}
+    credential = next((headers[name] for name in CREDENTIAL_HEADERS if name in headers), "")
+    others = {name: value for name, value in headers.items() if name not in CREDENTIAL_HEADERS}
     if credential:
         name, value = origin.upstream.build_credential(wire, credential.removeprefix("Bearer "))
         others[name] = value

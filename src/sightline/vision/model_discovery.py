@@ -38,7 +38,7 @@ class ModelDiscovery:
     def start(self, origin: RequestOrigin, model: str) -> None:
         """Fetch what the upstream publishes about a model, in the background, unless it is known or being fetched."""
         requests = list_requests(origin.upstream, origin.wire, model)
-        if not requests or not (origin.headers or origin.upstream.is_on_loopback):
+        if not requests or not (origin.has_credential or origin.upstream.is_on_loopback):
             return
         key = (origin.upstream.name, requests[0].model)
         until = self._paused.get(key)

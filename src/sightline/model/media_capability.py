@@ -92,7 +92,12 @@ AUDIO_FIELDS: Mapping[str, str] = {
     "autoHandlesOversized": "auto_handles_oversized",
     "autoHandlesWrongModel": "auto_handles_wrong_model",
 }
-DEFAULT_CAPABILITY: dict[str, Json] = {"maxBytes": 5_242_880, "maxDimension": 8000, "downsampleTargetBytes": 524_288}
+DEFAULT_TARGET_BYTES = 524_288
+DEFAULT_CAPABILITY: dict[str, Json] = {
+    "maxBytes": 5_242_880,
+    "maxDimension": 8000,
+    "downsampleTargetBytes": DEFAULT_TARGET_BYTES,
+}
 
 # Where an answer to `initialize` may declare it; for each field, the first place that has it counts. {} is the kind.
 _PLACES = (

@@ -417,6 +417,22 @@ def test_an_agent_that_says_it_cannot_see_is_believed_for_its_session(
     assert kinds == ["image", "text", "image"]
 
 
+@requirement("acp.says_blind")
+def test_words_of_an_agent_do_not_make_a_model_blind_that_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = ['The dialog says: "vision is not supported".', NO_EYES, NO_EYES, "I can't see images."]
+    with watched(monkeypatch, initialize=SEES, says=says) as (ours, _):
+        session = ours.open(tmp_path)
+        ours.prompt(session, image(PICTURE))  # answered with a transcription
+        ours.prompt(session, image(PICTURE))  # answered by a model that has seen the first
+        ours.ask("session/set_model", {"sessionId": session, "modelId": "claude-sonnet-4-5"})
+        ours.prompt(session, image(PICTURE))  # answered by a model that is known to see
+        ours.ask("session/set_model", {"sessionId": session, "modelId": "some-model"})
+        ours.prompt(session, image(PICTURE))  # answered by a model about which nothing is known
+        ours.prompt(session, image(PICTURE))
+        kinds = [blocks[-1]["type"] for blocks in ours.prompts()]
+    assert kinds == ["image"] * 4 + ["text"]
+
+
 @requirement("acp.bad")
 def test_bad_images_are_corrected_or_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     liar = image(PICTURE, "image/jpeg")

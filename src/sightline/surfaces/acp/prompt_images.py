@@ -162,7 +162,7 @@ def _describe_lesson(agent: str, model: str, lesson: Lesson | None) -> str:
 
 
 def reports_blind_model(text: str) -> bool:
-    """Return whether a text is an agent's message that its model can't see images."""
+    """Return whether an agent's error says that its model can't see images."""
     with IMPORT_LOCK:
         from sightline.profiles.rejections import parse_rejection
 

@@ -18,7 +18,6 @@ from sightline.surfaces.acp import IMPORT_LOCK, messages
 from sightline.surfaces.acp.pipes import LineWriter
 from sightline.surfaces.acp.relay_state import (
     CANCEL,
-    MAX_SHORT_REPLY,
     PROMPT,
     AcpSession,
     BackgroundResult,
@@ -134,15 +133,31 @@ class PromptQueue:
             status, lesson = prompt_images.record_lesson(prompt)
             self._lessons += () if lesson is None else (lesson,)
             self._print_status(status)
-        reply = session.reply if session.reply and len(session.reply) <= MAX_SHORT_REPLY else ""
-        texts = (reply, _get_error_text(error) if error is not None else "")
-        if any(text and prompt_images.reports_blind_model(text) for text in texts):
+        if self._is_blind(session, prompt, message):
             session.suspected_blind = True
             self._print_status(
                 f"{self._get_agent().name} says that its model can't see images; from now on they are described"
             )
         session.reply = None
         return (line,)
+
+    def _is_blind(self, session: AcpSession, prompt: PreparedPrompt, message: Mapping[str, Any]) -> bool:
+        """Return whether the response to a prompt with pixels says that the model can't see; note if it could.
+
+        What an agent says counts less than an error: never against a model that is known to see, or has seen.
+        """
+        with IMPORT_LOCK:
+            from sightline.profiles.blind_replies import admits_blindness
+            from sightline.surfaces.acp import prompt_images
+
+        if message.get("error") is not None:
+            return prompt_images.reports_blind_model(_get_error_text(message["error"]))
+        if not session.reply or not prompt.shows_pixels:
+            return False
+        if admits_blindness(session.reply):
+            return not session.has_seen and prompt.request.rules.profile.vision is not True
+        session.has_seen = messages.get_member(message, "result", "stopReason") == "end_turn" or session.has_seen
+        return False
 
     def cancel_all(self) -> None:
         """Give up all queued lines, because the editor has left, and wait until no line is in work."""

@@ -25,8 +25,8 @@ T = TypeVar("T")
 RequestId = str | int | float
 PROMPT, CANCEL = "session/prompt", "session/cancel"
 COMMANDS = "available_commands_update"
-MAX_SHORT_REPLY = 400  # characters: a longer reply says more than that the model can't see images
 
+_MAX_REPLY = 1000  # characters that are kept of a reply: more than a short one has
 _MAX_SESSIONS = 4096  # an agent may name as many as it likes
 _SUPPORT_SECONDS = 15.0  # to find out what this machine can do with images
 _WATCHED_UPDATES = (b"available_commands_update", b"config_option_update")
@@ -48,6 +48,7 @@ class AcpSession:
     folders: tuple[str, ...] = ()
     model: str = ""
     suspected_blind: bool = False  # its agent has said that its model can't see images
+    has_seen: bool = False  # its model has answered a prompt with pixels, and not that it can't see them
     images: tuple[str, ...] = ()  # those of its prompts, by their references
     waiting: deque[QueuedLine] = field(default_factory=deque)
     current: QueuedLine | None = None
@@ -58,9 +59,12 @@ class AcpSession:
     def select_model(self, params: Mapping[str, Any]) -> None:
         """Note that the editor selects another model."""
         if isinstance(model := params.get("modelId"), str):
-            self.model, self.suspected_blind = model, False
+            self._change_model(model)
         elif params.get("configId") == self.model_option and isinstance(value := params.get("value"), str):
-            self.model, self.suspected_blind = value, False
+            self._change_model(value)
+
+    def _change_model(self, model: str) -> None:
+        self.model, self.suspected_blind, self.has_seen = model, False, False
 
     def apply_update(self, kind: object, update: Mapping[str, Any]) -> None:
         """Note what the agent reports about the session."""
@@ -69,11 +73,11 @@ class AcpSession:
         elif kind == "config_option_update":
             model, _ = find_model(update)
             if model and model != self.model:
-                self.model, self.suspected_blind = model, False
+                self._change_model(model)
         elif kind == "agent_message_chunk" and self.reply is not None:
             content = update.get("content")
             text = content.get("text") if isinstance(content, dict) else ""
-            self.reply = (self.reply + str(text or ""))[: MAX_SHORT_REPLY + 1]
+            self.reply = (self.reply + str(text or ""))[:_MAX_REPLY]
 
 
 @dataclass(slots=True, eq=False)

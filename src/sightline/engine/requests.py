@@ -74,6 +74,7 @@ class Reading:
     heavy: bool = False  # work on it takes more than a few milliseconds, and is done in a thread
     value_count: int = 0  # of its JSON tree, if that is large: a measure of its memory
     caller: str = ""  # who sent it, if it is heavy: callers take turns
+    earlier: tuple[Json, ...] = ()  # messages before those of the body, as far as they are known
 
     def with_additions(self, extra_edits: tuple[Edit, ...], scene: Scene) -> Reading:
         """Return the reading with these edits and this scene."""
@@ -88,6 +89,7 @@ class Reading:
             self.heavy,
             self.value_count,
             self.caller,
+            self.earlier,
         )
 
     def name_messages(self, *, text_only: bool = False) -> HashChain | None:
@@ -107,10 +109,12 @@ class Reading:
 
     def _find_conversation(self) -> Json:
         """Return the part of the tree with the messages: a request to count tokens wraps it in another object."""
-        place = next((sight.place for sight in self.scene.sights), ())
-        return get_at(
-            self.tree, *place[: place.index(self.wire.messages_key)] if self.wire.messages_key in place else ()
-        )
+        key, place = self.wire.messages_key, next((sight.place for sight in self.scene.sights), ())
+        found = get_at(self.tree, *place[: place.index(key)] if key in place else ())
+        if not self.wire.is_one_message:
+            return found
+        message: Json = {"role": self.scene.messages[-1].role, "content": get_list(found, key)}
+        return {key: [*self.earlier, message]}
 
     def find_places(self, names: HashChain) -> Callable[[int], ConversationPlace]:
         """Return a function that finds the place of a message, by its index."""

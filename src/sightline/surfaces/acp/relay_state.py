@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sightline.surfaces.acp import IMPORT_LOCK, messages
+from sightline.surfaces.acp.messages import SessionMessage
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -26,7 +27,8 @@ RequestId = str | int | float
 PROMPT, CANCEL = "session/prompt", "session/cancel"
 COMMANDS = "available_commands_update"
 
-_MAX_REPLY = 1000  # characters that are kept of a reply: more than a short one has
+_MAX_TEXT = 1000  # characters that are kept of each message
+_MAX_HISTORY = 8  # messages that are kept of a session
 _MAX_SESSIONS = 4096  # an agent may name as many as it likes
 _SUPPORT_SECONDS = 15.0  # to find out what this machine can do with images
 _WATCHED_UPDATES = (b"available_commands_update", b"config_option_update")
@@ -54,7 +56,23 @@ class AcpSession:
     current: QueuedLine | None = None
     has_commands: bool = False  # its agent has listed its commands
     model_option: str = "model"  # the option that selects its model
-    reply: str | None = None  # the beginning of the agent's reply to a prompt with pixels; None: it got no pixels
+    reply: str | None = None  # the beginning of the agent's reply; None: it has no prompt to reply to
+    history: tuple[SessionMessage, ...] = ()  # the last messages, without the reply that is still coming
+
+    def begin_turn(self, words: str) -> None:
+        """Note a prompt that goes to the agent."""
+        self.end_turn()
+        self._add_message(SessionMessage("user", words[:_MAX_TEXT]))
+        self.reply = ""
+
+    def end_turn(self) -> None:
+        """Note that the agent's reply is complete."""
+        if self.reply:
+            self._add_message(SessionMessage("assistant", self.reply))
+        self.reply = None
+
+    def _add_message(self, message: SessionMessage) -> None:
+        self.history = (*self.history, message)[-_MAX_HISTORY:]
 
     def select_model(self, params: Mapping[str, Any]) -> None:
         """Note that the editor selects another model."""
@@ -77,7 +95,7 @@ class AcpSession:
         elif kind == "agent_message_chunk" and self.reply is not None:
             content = update.get("content")
             text = content.get("text") if isinstance(content, dict) else ""
-            self.reply = (self.reply + str(text or ""))[:_MAX_REPLY]
+            self.reply = (self.reply + str(text or ""))[:_MAX_TEXT]
 
 
 @dataclass(slots=True, eq=False)
@@ -86,6 +104,7 @@ class QueuedLine:
 
     line: bytes
     request: RequestId | None = None  # of a prompt
+    words: str = ""  # of a prompt
     is_plain: bool = False  # it has no images
     rejection: str = ""  # the agent's error for this prompt, which is sent once more
     prepared: PreparedPrompt | None = None
@@ -192,6 +211,7 @@ class AgentMonitor:
             messages.get_agent_name(message) or self._name,
             messages.takes_images(message),
             read_image_capability(message),
+            messages.takes_embedded_files(message),
         )
         promise = build_promise(self._support.future.result(_SUPPORT_SECONDS), self._agent)
         return line if promise is None else messages.advertise(line, promise)

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image as Pillow
 
+from sightline.api.body_preparation import find_runtime
+from sightline.model.ports import Lease
+from sightline.runtime import Runtime
 from sightline.surfaces.acp.messages import SessionMessage
 from sightline.surfaces.acp.negotiation import AcpAgent
-from sightline.surfaces.acp.prompt_images import PreparedPrompt, PromptContext, prepare_prompt, repair_prompt
+from sightline.surfaces.acp.prompt_images import (
+    PreparedPrompt,
+    PromptContext,
+    prepare_prompt,
+    repair_prompt,
+    run_command,
+)
+from sightline.vision.concurrency import name_look
 from tests.acp.editing import blob, image, text
 from tests.api.answering import Model, saying, settle
 from tests.refusals import NOT_SHOWN
@@ -36,10 +48,13 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
         yield eye
 
 
-def start(agent: AcpAgent, *blocks: Mapping[str, Any], context: PromptContext) -> PreparedPrompt:
+def build_line(*blocks: Mapping[str, Any]) -> bytes:
     params = {"sessionId": "s", "prompt": [*blocks]}
-    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": params}).encode() + b"\n"
-    started = prepare_prompt(line, agent, context)
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": params}).encode() + b"\n"
+
+
+def start(agent: AcpAgent, *blocks: Mapping[str, Any], context: PromptContext) -> PreparedPrompt:
+    started = prepare_prompt(build_line(*blocks), agent, context)
     assert isinstance(started, Future)
     prepared = started.result()
     assert prepared is not None
@@ -120,6 +135,42 @@ def test_an_embedded_image_becomes_an_image_for_an_agent_without_embedded_files(
     assert shown == {**image(PICTURE), "uri": "file:///a.png"}
     words = {"type": "resource", "resource": {"uri": "file:///a.md", "text": "words"}}
     assert prepare(agent, words, blob(PICTURE))[0] == words
+
+
+@requirement("command.list_own")
+def test_an_image_that_comes_with_the_command_is_listed_and_described(model: Model) -> None:
+    """Also if the user doesn't want references in prompts."""
+    name = f"sha256:{sha256(PICTURE).hexdigest()}"
+    line = build_line(text("/vision-proxy list"), image(PICTURE))
+    listed, pasted = run_command("/vision-proxy list", line, PromptContext(), (), owner=True)
+    assert (listed, pasted) == (f"[Vision Proxy] {name}", (name,))
+    described, _ = run_command("/vision-proxy describe", line, PromptContext(), (), owner=True)
+    assert described.endswith("A door.")
+    named, _ = run_command("/vision-proxy list", line, PromptContext(), (name, f"{name} a.png"), owner=True)
+    assert named.count(name) == 1
+
+
+@requirement("command.serialised")
+def test_a_describe_command_waits_for_an_automatic_look_at_its_image(model: Model) -> None:
+    runtime = find_runtime()
+    assert isinstance(runtime, Runtime)
+    descriptions, scope = runtime.record.descriptions, runtime.record.compute_scope("")
+    lease = Lease(scope, name_look([sha256(PICTURE).hexdigest()], "a question"), "another process")
+    assert descriptions.claim_lease(lease, 0.0, 60) is None
+    asked_before: list[int] = []
+
+    def finish() -> None:
+        asked_before.append(len(model.asked))
+        descriptions.finish_lease(lease, None)
+
+    command = "/vision-proxy describe --question=Which?"
+    for picture in (OTHER, PICTURE):
+        line = build_line(text(command), image(picture))
+        if picture is PICTURE:
+            threading.Timer(0.3, finish).start()
+        said, _ = run_command(command, line, PromptContext(), (), owner=True)
+        assert said.endswith("A door.")
+    assert (asked_before, len(model.asked)) == ([1], 2)
 
 
 def questions(model: Model) -> list[str]:

@@ -92,11 +92,11 @@ class PreparedPrompt:
 
 
 def prepare_prompt(
-    line: bytes, agent: AcpAgent, context: PromptContext
+    line: bytes, agent: AcpAgent, context: PromptContext, *, keep_images: bool = False
 ) -> Future[PreparedPrompt | None] | Refusal | None:
     """Start to prepare a prompt: each image is resized, described or left alone. None: there is nothing to prepare.
 
-    Links to web addresses stay: it is up to the agent to fetch them.
+    Links to web addresses stay: it is up to the agent to fetch them. `keep_images`: the record keeps all images.
     """
     settings = load_settings()
     runtime = find_runtime(settings)
@@ -124,6 +124,8 @@ def prepare_prompt(
         request = await runtime.engine.prepare(
             reading, visitor, references=settings.references, adjust_profile=adjust_profile
         )
+        if keep_images:
+            await runtime.engine.keep_images(reading, visitor)
         return _build_prepared_prompt(request, visitor, blocks, runtime)
 
     return start_coroutine(prepare())
@@ -224,7 +226,8 @@ def run_command(
     text: str, line: bytes, context: PromptContext, images: Sequence[str], *, owner: bool
 ) -> tuple[str, tuple[str, ...]]:
     """Answer a command, and return the answer and the images that came with it, which `describe` then describes."""
-    started = prepare_prompt(line, AcpAgent(takes_images=True), replace(context, model="", suspected_blind=False))
+    unknown = replace(context, model="", suspected_blind=False)
+    started = prepare_prompt(line, AcpAgent(takes_images=True), unknown, keep_images=True)
     prepared = started.result() if isinstance(started, Future) else None
     pasted = prepared.references if prepared else ()
     verb = text.split()[1:2]
@@ -232,7 +235,8 @@ def run_command(
         text = " ".join([text, *(each.split()[0] for each in pasted)])
     settings = load_settings()
     own = replace(Session(settings).tool_context, policy=_build_policy(settings, context))
-    return answer_text(text, own, [*images, *pasted], owner=owner), pasted
+    known = {each.split()[0]: each for each in (*images, *pasted)}  # by the hash; the newest name counts
+    return answer_text(text, own, [*known.values()], owner=owner), pasted
 
 
 def _build_prepared_prompt(

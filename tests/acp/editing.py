@@ -17,7 +17,7 @@ from tests.cli.forked import Forked
 
 RELAY = (sys.executable, "-m", "sightline", "acp", "--")
 AGENT = str(Path(__file__).with_name("scripted_agent.py"))
-SEES = {"protocolVersion": 1, "agentCapabilities": {"promptCapabilities": {"image": True}}}
+SEES = {"protocolVersion": 1, "agentCapabilities": {"promptCapabilities": {"image": True, "embeddedContext": True}}}
 BLIND = {"protocolVersion": 1, "agentInfo": {"name": "stone", "version": "1"}, "agentCapabilities": {}}
 PATIENCE = 40  # seconds after which a test has failed: fewer than a look may take, so that none is waited for
 

@@ -59,7 +59,8 @@ def prompted(request: Any, params: dict[str, Any]) -> None:
         else:
             refuse(request)
         return
-    words = ACTS.get("says", "all right")
+    said = ACTS.get("says", "all right")
+    words = said if isinstance(said, str) else said.pop(0) if len(said) > 1 else said[0]
     content = {"type": "text", "text": words}
     update = {"sessionUpdate": "agent_message_chunk", "content": content}
     say({"method": "session/update", "params": {"sessionId": params["sessionId"], "update": update}})

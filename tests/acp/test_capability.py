@@ -68,6 +68,14 @@ def test_if_images_are_resized_our_limits_are_advertised() -> None:
     assert (tighter.max_bytes, tighter.max_dimension, tighter.downsample_target_bytes) == (1000, 500, 400)
 
 
+@requirement("capability.target.clamped")
+def test_the_advertised_target_is_never_above_the_advertised_limit() -> None:
+    agent = AcpAgent("a", takes_images=True, capability=ImageCapability(max_bytes=1000))
+    told = build_promise(replace(ALL, can_refit=False), agent)
+    assert told is not None
+    assert (told.max_bytes, told.downsample_target_bytes) == (1000, 1000)
+
+
 @requirement("capability.target")
 def test_our_limits_count_for_an_agent_that_states_none() -> None:
     limits = adapt_profile(MODEL, ALL, SEEING).limits

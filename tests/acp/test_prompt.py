@@ -213,8 +213,9 @@ def test_web_addresses_are_not_fetched(
             ours.leave()
             assert ours.process.stderr
             assert "invalid" not in ours.process.stderr.read().decode(), "nobody has looked for it"
-    assert alone == [text("a"), *links]
-    assert beside[:4] == links
+    named = {"type": "resource_link", "uri": f"{web}/a.png", "name": "a.png", "mimeType": "image/png"}
+    assert alone == [text("a"), *links[:3], named]
+    assert beside[:4] == [*links[:3], named]
     assert NAME in beside[4]["text"]
 
 
@@ -417,6 +418,35 @@ def test_an_agent_that_says_it_cannot_see_is_believed_for_its_session(
     assert kinds == ["image", "text", "image"]
 
 
+@requirement("acp.says_blind")
+def test_words_of_an_agent_do_not_make_a_model_blind_that_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = ['The dialog says: "vision is not supported".', NO_EYES, NO_EYES, "I can't see images."]
+    with watched(monkeypatch, initialize=SEES, says=says) as (ours, _):
+        session = ours.open(tmp_path)
+        ours.prompt(session, image(PICTURE))  # answered with a transcription
+        ours.prompt(session, image(PICTURE))  # answered by a model that has seen the first
+        ours.ask("session/set_model", {"sessionId": session, "modelId": "claude-sonnet-4-5"})
+        ours.prompt(session, image(PICTURE))  # answered by a model that is known to see
+        ours.ask("session/set_model", {"sessionId": session, "modelId": "some-model"})
+        ours.prompt(session, image(PICTURE))  # answered by a model about which nothing is known
+        ours.prompt(session, image(PICTURE))
+        kinds = [blocks[-1]["type"] for blocks in ours.prompts()]
+    assert kinds == ["image"] * 4 + ["text"]
+
+
+@requirement("acp.words")
+def test_a_look_gets_the_last_messages_of_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched(monkeypatch, initialize=BLIND, says="Show me the dialog.") as (ours, model):
+        session, other = ours.open(tmp_path), ours.session(tmp_path)
+        ours.prompt(other, text("words of another session"))
+        ours.prompt(session, text("fix the login page"))
+        ours.prompt(session, text("What is wrong here?"), image(PICTURE))
+    (part,) = model.parts("text")
+    assert part["text"].endswith(
+        "User: fix the login page\nAssistant: Show me the dialog.\nUser: What is wrong here?"
+    ), "in their order, and nothing else"
+
+
 @requirement("acp.bad")
 def test_bad_images_are_corrected_or_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     liar = image(PICTURE, "image/jpeg")
@@ -431,8 +461,8 @@ def test_bad_images_are_corrected_or_explained(tmp_path: Path, monkeypatch: pyte
     assert all((first, last) == (text("a"), text("b")) for first, *_, last in prompts)
     corrected, *told = [blocks[1] for blocks in prompts]
     assert corrected == image(PICTURE, "image/png")
-    assert [each["type"] for each in told[:2]] == ["text", "text"]
-    assert told[2:] == [empty, {"type": "image"}, {"type": "resource"}, {"type": 7, "image": "image"}]
+    assert [each["type"] for each in told[:4]] == ["text"] * 4
+    assert told[4:] == [{"type": "resource"}, {"type": 7, "image": "image"}]
 
 
 @requirement("acp.bad", "capability.true")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from io import BytesIO
 from typing import Any
 
@@ -61,6 +62,40 @@ def test_every_field_is_optional_and_one_that_makes_no_sense_counts_as_not_said(
     some = {"_meta": {"imageCapability": {"maxDimension": 100, "later": {}}}}
     assert sightline.read_image_capability(some) == ImageCapability(max_dimension=100)
     assert ImageCapability().as_dict() == {}
+
+
+@requirement("capability.numbers")
+def test_whole_numbers_are_read_however_json_writes_them() -> None:
+    said = json.loads('{"maxBytes": 5242880.0, "maxDimension": 8e3, "downsampleTargetBytes": 5.24288E5}')
+    found = sightline.read_image_capability({"_meta": {"imageCapability": said}})
+    assert found == ImageCapability(5_242_880, 8000, 524_288)
+    assert json.dumps(found.as_dict()) == '{"maxBytes": 5242880, "maxDimension": 8000, "downsampleTargetBytes": 524288}'
+    wrong = json.loads('{"maxBytes": 1e999, "maxDimension": 0.5, "downsampleTargetBytes": NaN}')
+    assert sightline.read_image_capability({"_meta": {"imageCapability": wrong}}) == ImageCapability()
+    sound = sightline.read_audio_capability({"_meta": {"audioCapability": {"maxDurationMs": 6e4}}})
+    assert sound == AudioCapability(max_duration_ms=60_000)
+
+
+@requirement("capability.merged")
+def test_fields_are_collected_from_all_places_and_the_first_place_that_has_one_decides() -> None:
+    full = {"maxBytes": 1000, "maxDimension": 500, "autoHandlesOversized": True}
+    for hiding in ({}, {"maxBytes": None}, {"maxBytes": "many"}, {"unknown": 1}):
+        answer = {"_meta": {"imageCapability": hiding}, "agentCapabilities": {"_meta": {"imageCapability": full}}}
+        assert sightline.read_image_capability(answer) == ImageCapability(1000, 500, auto_handles_oversized=True)
+    partly = {"maxBytes": 700}
+    answer = {"_meta": {"imageCapability": partly, "sudocode": {"imageCapability": full}}}
+    assert sightline.read_image_capability(answer) == ImageCapability(700, 500, auto_handles_oversized=True)
+    silent = {"_meta": {"audioCapability": {}, "sudocode": {"audioCapability": {"maxBytes": 5}}}}
+    assert sightline.read_audio_capability(silent) == AudioCapability(max_bytes=5)
+
+
+@requirement("capability.target.clamped")
+def test_the_target_is_never_above_the_limit() -> None:
+    for place in ({"maxBytes": 1000, "downsampleTargetBytes": 4000}, {"maxBytes": 1e3, "downsampleTargetBytes": 4e3}):
+        found = sightline.read_image_capability({"_meta": {"imageCapability": place}})
+        assert found == ImageCapability(1000, None, 1000)
+    assert ImageCapability(1000, None, 4000).downsample_target_bytes == 1000
+    assert AudioCapability(1000, None, 4000).downsample_target_bytes == 1000
 
 
 @requirement("capability.audio")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from PIL import Image as Pillow
 
 from sightline.engine import PreparedRequest
-from sightline.model.profile import Lesson
+from sightline.model.profile import Lesson, Profile
 from sightline.model.records import LedgerEntry
 from sightline.model.scene import Refitted, Refused, Shown, Told
 from sightline.store import open_record
 from sightline.wire import OPENAI_CHAT
-from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, picture, sent, visitor, words
+from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, encoded, picture, sent, visitor, words
 from tests.requirements import requirement
 from tests.scripted.pictures import truncated_jpeg, undecodable_png
 
@@ -127,6 +129,61 @@ async def test_an_image_over_a_limit_is_refitted_and_the_limit_is_kept(said: str
         assert isinstance(fate, Refitted)
         assert fate.image.size.edge == edges[0]
         assert all(fact in after.receipt.sights[0].why for fact in ("320x240", "200 px"))
+
+
+def noise(size: tuple[int, int] = (200, 160)) -> bytes:
+    """Return a PNG that can't be compressed, of about as many bytes as it has pixels."""
+    file = io.BytesIO()
+    Pillow.frombytes("L", size, Random(0).randbytes(size[0] * size[1])).save(file, "png")
+    return file.getvalue()
+
+
+def with_target(profile: Profile) -> Profile:
+    return replace(profile, limits=replace(profile.limits, refit_bytes=8_000))
+
+
+@requirement("recover.unnamed_limit")
+@pytest.mark.parametrize("said", ["Image too large", "image file is too large", "Payload too large"])
+async def test_without_a_number_images_are_reduced_to_the_target(said: str) -> None:
+    stage = Stage()
+    pictures = [noise(), noise((160, 120)), picture(1, (64, 64))]
+    before = await stage.engine.prepare(
+        stage.read(asking(*pictures, model=SEEING)), visitor(), adjust_profile=with_target
+    )
+    after = await stage.repair(before, 400, said)
+    assert fates(after) == [Refitted, Refitted, Shown]
+    assert after is not None
+    assert all(len(each["source"]["data"]) <= 8_000 for each in content(after) if each["type"] == "image")
+
+
+@requirement("recover.unnamed_limit")
+async def test_the_lesson_of_an_unnamed_limit_is_the_size_that_was_rejected() -> None:
+    stage = Stage()
+    before = await stage.engine.prepare(
+        stage.read(asking(noise(), model=SEEING)), visitor(), adjust_profile=with_target
+    )
+    after = await stage.repair(before, 400, "Image too large")
+    assert after is not None
+    await stage.engine.confirm_repair(after, visitor())
+    lesson = stage.record.policy.read_lesson("up", SEEING)
+    assert lesson is not None
+    assert (lesson.limits.encoded_bytes, lesson.limits.refit_bytes) == (len(encoded(noise())) - 1, 8_000)
+    following = await again(stage, noise(), noise((160, 120)))
+    assert fates(following) == [Refitted, Shown], "a smaller image was never rejected"
+    assert content(following)[0] == content(after)[0]
+
+
+@requirement("recover.unnamed_limit")
+async def test_an_image_of_the_target_size_that_is_still_too_large_is_described() -> None:
+    stage = Stage(ScriptedSeer(["Four colours."]))
+    after = await rejected(stage, 400, "Image too large", picture())
+    assert fates(after) == [Told]
+    assert after is not None
+    await stage.engine.confirm_repair(after, visitor())
+    assert stage.record.policy.list_lessons() == ()
+    wide = await rejected(stage, 400, "Image too large", picture(2, (2400, 16)))
+    assert fates(wide) == [Refitted], "its sides are reduced first"
+    assert await rejected(stage, 413, "Payload too large", picture()) is None, "small images are not the cause"
 
 
 @requirement("recover.limits")

@@ -72,6 +72,18 @@ def test_an_image_of_the_conversation_is_listed_and_asked_about_by_its_sha256(tm
         assert len(provider.asked(model)) == 1
 
 
+@requirement("command.list_own")
+def test_an_image_that_comes_with_the_command_is_listed(tmp_path: Path) -> None:
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        url, model = f"{proxy.url}/u/deepseek", "deepseek-v4-pro"
+        (message,) = pasted_chat(PICTURE)
+        shown = [part for part in message["content"] if part["type"] != "text"]
+        beside = {"role": "user", "content": [{"type": "text", "text": "/vision-proxy list"}, *shown]}
+        assert ask_chat(url, model, [beside]) == f"[Vision Proxy] sha256:{SHA}"
+        assert SHOWN in ask_chat(url, model, [typed(f"/vision-proxy describe sha256:{SHA[:16]}")])
+        assert not provider.asked(model)
+
+
 @requirement("command.proxy_verbs", "record.reach")
 def test_a_command_reaches_no_local_file_and_no_foreign_image(tmp_path: Path) -> None:
     file = tmp_path / "secret.png"

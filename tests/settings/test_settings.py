@@ -688,3 +688,7 @@ def test_the_image_capability_overrides_its_defaults(home: Path) -> None:
     settings = load_settings(env(home))
     assert settings.image_capability == ImageCapability(1_000_000, 8000, 524_288, auto_handles_oversized=True)
     assert settings.warnings == ()
+    write(home, '{"imageCapability": {"maxBytes": 1e5, "maxDimension": 600.0}}')
+    settings = load_settings(env(home))
+    assert settings.image_capability == ImageCapability(100_000, 600, 100_000), "the target is not above the limit"
+    assert settings.warnings == ()

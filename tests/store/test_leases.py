@@ -45,6 +45,21 @@ def test_the_first_owner_has_the_lease_until_it_finishes(timed: Store, clock: Cl
 
 
 @requirement("record.flights")
+def test_an_open_lease_is_found_by_a_part_of_its_name(timed: Store, clock: Clock) -> None:
+    lease = Lease("scope", "image-1,image-2 question", "me")
+    assert not timed.descriptions.has_open_lease("scope", "image-2")
+    timed.descriptions.claim_lease(lease, 0, 6)
+    assert timed.descriptions.has_open_lease("scope", "image-2")
+    assert not timed.descriptions.has_open_lease("scope", "image-3")
+    assert not timed.descriptions.has_open_lease("another", "image-2")
+    timed.descriptions.finish_lease(lease, "words")
+    assert not timed.descriptions.has_open_lease("scope", "image-2"), "it has its answer"
+    timed.descriptions.claim_lease(replace(lease, owner="you"), clock() + 1, 6)
+    passes(clock, 7)
+    assert not timed.descriptions.has_open_lease("scope", "image-2"), "its owner has died"
+
+
+@requirement("record.flights")
 def test_leases_differ_by_scope_and_name(record: Store) -> None:
     assert record.descriptions.claim_lease(MINE, 0, 6) is None
     assert record.descriptions.claim_lease(replace(YOURS, scope="other"), 0, 6) is None

@@ -22,6 +22,7 @@ from sightline.vision.prompts import Prompt
 from sightline.vision.service import SEER_ACTIVITY, SeerActivity, VisionService
 from sightline.vision.vision_request import CacheRule, Quota, VisionImage, VisionRequest, VisionResult
 from tests.engine.parts import ScriptedSeer, turns
+from tests.requirements import requirement
 
 IMAGE = Image("1" * 64, "image/png", Size(4, 3), b"the file's bytes")
 NOBODY = Refusal("unavailable", "no candidate")
@@ -114,6 +115,23 @@ async def test_a_request_that_joins_another_still_saves_the_answer(record: Store
     assert (saved, len(seer.asked)) == (["words"], 1)
     failing = replace(rule, save=lambda result: FAILED)
     assert await vision.look(request(cache=failing)) == FAILED, "that it could not be saved is told"
+
+
+@requirement("command.serialised")
+async def test_a_command_waits_for_automatic_looks_at_its_images_and_for_no_other(record: Store) -> None:
+    slow, quick = ScriptedSeer(["automatic"]), ScriptedSeer(["command"])
+    slow.gate.clear()
+    automatic = asyncio.ensure_future(service(record, slow).look(request(identity=["auto"], take_turns=True)))
+    await turns(lambda: slow.asked)
+    other = service(record, quick)  # of another process, or of another event loop
+    for free in ({"sha256s": ("2" * 64,)}, {"scope": "another"}, {"waits_for_looks": False}):
+        await other.look(request(**{"waits_for_looks": True, "identity": [*free], **free}))
+    assert (len(quick.asked), slow.at_once) == (3, 1)
+    command = asyncio.ensure_future(other.look(request(identity=["command"], waits_for_looks=True)))
+    asyncio.get_running_loop().call_later(0.2, slow.gate.set)
+    await command
+    assert (len(quick.asked), slow.at_once) == (4, 0)
+    await automatic
 
 
 @pytest.mark.parametrize(

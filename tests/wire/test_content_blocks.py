@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -81,11 +82,32 @@ def of(content: Codec, *blocks: Json) -> dict[str, Json]:
 def test_an_image_is_a_sight(content: Codec, block: Json, source: Source) -> None:
     scene = read(content, of(content, text("look"), None, block)).scene
     (sight,) = scene.sights
-    assert sight == Sight((content.messages_key, 2), source, "tool" if content is MCP else "user")
+    role: Literal["user", "tool"] = "tool" if content is MCP else "user"
+    assert replace(sight, pasted_name=None) == Sight((content.messages_key, 2), source, role)
     assert scene.messages == (Message("tool") if content is MCP else Message("user", opens_turn=True),)
     assert scene.is_partial, "the conversation stands elsewhere"
     assert not scene.stream
     assert (MCP.messages_key, ACP.messages_key) == ("content", "prompt")
+
+
+@requirement("acp.words")
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("file:///home/u/my%20shot.png", "my shot.png"),
+        ("zed:///agent/before.png?x=1#y", "before.png"),
+        ("C:\\shots\\after.png", "after.png"),
+        ("file:///", None),
+        ("", None),
+        (f"data:image/png;base64,{SMALL}", None),
+        ("file://[::1/a.png", None),
+        (f"file:///{'a' * 300}.png", None),
+    ],
+)
+def test_a_pasted_image_has_the_file_name_of_its_address(uri: str, name: str | None) -> None:
+    (sight,) = read(ACP, of(ACP, picture_block(uri=uri))).scene.sights
+    assert sight.filename == name
+    assert sight.with_fate(Shown()).filename == name
 
 
 @requirement("wire.mcp", "wire.acp")

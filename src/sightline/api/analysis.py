@@ -282,6 +282,7 @@ class _LocatedQuestion:
             keep_images=self._keep_images,
             advise=partial(advise_user, settings=self.settings),
             max_chars=_MAX_ANSWER_LENGTH,
+            waits_for_looks=not self.asking.from_model,
             since=since,
         )
 

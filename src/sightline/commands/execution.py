@@ -214,7 +214,11 @@ def list_consents(settings: Settings, consents: Mapping[str, bool]) -> tuple[str
 
 
 def describe_consent(settings: Settings, provider: str, *, given: bool) -> str:
-    text = f"{CONSENT_TEXT}; the proxy also sends the end of the conversation (includeContext)" if given else NOT_SENT
+    text = (
+        f"{CONSENT_TEXT}; the proxy and ACP also send the end of the conversation (includeContext)"
+        if given
+        else NOT_SENT
+    )
     return f"{format_provider(settings, provider)}: {text.format(provider)}"
 
 

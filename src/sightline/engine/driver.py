@@ -152,6 +152,11 @@ class Engine:
         """Return the images of a body that are kept for this client, each as its reference and its file name."""
         return self._images.list_references(reading.scene.sights, origin)
 
+    async def keep_images(self, reading: Reading, origin: RequestOrigin) -> None:
+        """Keep the images of a body in the record, so that they can be referred to."""
+        sources = {sight.source for sight in reading.scene.sights if isinstance(sight.source, InlineSource)}
+        await self._images.keep_missing(sources, origin)
+
     async def prepare(
         self,
         reading: Reading,

@@ -9,10 +9,25 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sightline.model.base64_text import compute_base64_length
 from sightline.model.facts import ProxyMode, Retention, Routing, Rules
-from sightline.model.profile import Lesson
+from sightline.model.media_capability import DEFAULT_TARGET_BYTES
+from sightline.model.profile import ImageLimits, Lesson, Profile
 from sightline.model.records import Receipt
-from sightline.model.scene import Edit, InlineSource, Insert, Json, JsonPath, Message, Rebuild, Replace, Scene, Sight
+from sightline.model.scene import (
+    Edit,
+    InlineSource,
+    Insert,
+    Json,
+    JsonPath,
+    Message,
+    Rebuild,
+    Refitted,
+    Replace,
+    Scene,
+    Shown,
+    Sight,
+)
 from sightline.model.value import value_class
 from sightline.profiles.profile_lookup import ProfileOverride
 from sightline.profiles.rejections import Rejection
@@ -29,6 +44,8 @@ from sightline.wire.scene_reader import is_from_person
 
 _NO_FILES = PathPolicy(())
 _PLAIN_FORMATS = ("image/png", "image/jpeg")
+_REFIT_BYTES = DEFAULT_TARGET_BYTES // 3 * 4  # base64 length of an image that is too large for an unknown limit
+_REFIT_EDGE = 2000  # pixels: the smallest limit that a provider is known to have
 MAX_CONTEXT_CHARS = 3000  # of all messages that a seer gets for context
 _MAX_CONTEXT_MESSAGES = 8
 _MAX_ASSISTANT_CHARS = 500  # of each message of the assistant among them
@@ -71,6 +88,7 @@ class Reading:
     heavy: bool = False  # work on it takes more than a few milliseconds, and is done in a thread
     value_count: int = 0  # of its JSON tree, if that is large: a measure of its memory
     caller: str = ""  # who sent it, if it is heavy: callers take turns
+    earlier: tuple[Json, ...] = ()  # messages before those of the body, as far as they are known
 
     def with_additions(self, extra_edits: tuple[Edit, ...], scene: Scene) -> Reading:
         """Return the reading with these edits and this scene."""
@@ -85,6 +103,7 @@ class Reading:
             self.heavy,
             self.value_count,
             self.caller,
+            self.earlier,
         )
 
     def name_messages(self, *, text_only: bool = False) -> HashChain | None:
@@ -104,10 +123,12 @@ class Reading:
 
     def _find_conversation(self) -> Json:
         """Return the part of the tree with the messages: a request to count tokens wraps it in another object."""
-        place = next((sight.place for sight in self.scene.sights), ())
-        return get_at(
-            self.tree, *place[: place.index(self.wire.messages_key)] if self.wire.messages_key in place else ()
-        )
+        key, place = self.wire.messages_key, next((sight.place for sight in self.scene.sights), ())
+        found = get_at(self.tree, *place[: place.index(key)] if key in place else ())
+        if not self.wire.is_one_message:
+            return found
+        message: Json = {"role": self.scene.messages[-1].role, "content": get_list(found, key)}
+        return {key: [*self.earlier, message]}
 
     def find_places(self, names: HashChain) -> Callable[[int], ConversationPlace]:
         """Return a function that finds the place of a message, by its index."""
@@ -284,6 +305,38 @@ def find_repairs(before: PreparedRequest, rejection: Rejection) -> Iterator[tupl
             yield replace(rules, profile=profile.apply_lesson(plain)), RepairLesson(plain)
         case _:
             yield replace(rules, profile=profile.apply_lesson(rejection.lesson)), RepairLesson(rejection.lesson)
+            if rejection.kind in ("bytes", "request"):  # it names no limit, or one that all images meet
+                yield from _reduce_images(before, profile, rejection)
+
+
+def _reduce_images(
+    before: PreparedRequest, profile: Profile, rejection: Rejection
+) -> Iterator[tuple[Rules, RepairLesson]]:
+    """Yield rules for images that are too large for an unknown limit: fewer bytes, fewer pixels, only descriptions."""
+    target, reason = profile.limits.refit_bytes or _REFIT_BYTES, rejection.lesson.why
+    lighter = Lesson(limits=ImageLimits(encoded_bytes=target), why=reason)
+    rules = replace(before.rules, profile=profile.apply_lesson(lighter))
+    if rejection.kind == "request":  # images may be only a part of what is too large
+        yield rules, RepairLesson(suspected=lighter)
+        return
+    # Only the size of the largest image is known to be too large.
+    largest = max((_measure_encoded(sight) for sight in before.scene.sights), default=0)
+    limits = ImageLimits(encoded_bytes=largest - 1, refit_bytes=target)
+    yield rules, RepairLesson(Lesson(limits=limits, why=reason))
+    smaller = Lesson(limits=ImageLimits(edge=_REFIT_EDGE), why=reason)
+    yield replace(rules, profile=profile.apply_lesson(smaller)), RepairLesson(suspected=smaller)
+    yield replace(rules, profile=profile.apply_lesson(Lesson(blind=True, why=reason))), RepairLesson()
+
+
+def _measure_encoded(sight: Sight) -> int:
+    """Return the base64 length of an image as it was sent; 0: its pixels were not."""
+    match sight.fate, sight.source:
+        case Refitted(image=image), _:
+            return compute_base64_length(len(image.data))
+        case Shown(), InlineSource() as source:
+            return len(source.text)
+        case _:
+            return 0
 
 
 def blame_edits(rejected: PreparedRequest) -> Lesson | None:

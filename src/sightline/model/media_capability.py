@@ -16,13 +16,19 @@ Promise = Literal["autoHandlesOversized", "autoHandlesWrongModel"]
 
 @dataclass(frozen=True, slots=True)
 class ImageCapability:
-    """What a peer declares about the images that it accepts; None: it doesn't say."""
+    """What a peer declares about the images that it accepts; None: it doesn't say.
+
+    The target is never above `max_bytes`: a larger one is lowered to it.
+    """
 
     max_bytes: int | None = None  # of the decoded image
     max_dimension: int | None = None  # of either side, in pixels
     downsample_target_bytes: int | None = None
     auto_handles_oversized: bool | None = None  # it reduces images that are too large
     auto_handles_wrong_model: bool | None = None  # it describes images for models without vision
+
+    def __post_init__(self) -> None:
+        _clamp_target(self)
 
     def as_dict(self) -> dict[str, Json]:
         """Return the declared fields under their names on the wire."""
@@ -56,8 +62,17 @@ class AudioCapability:
     auto_handles_oversized: bool | None = None
     auto_handles_wrong_model: bool | None = None
 
+    def __post_init__(self) -> None:
+        _clamp_target(self)
+
     def as_dict(self) -> dict[str, Json]:
         return _to_wire_names(AUDIO_FIELDS, asdict(self))
+
+
+def _clamp_target(capability: ImageCapability | AudioCapability) -> None:
+    target, limit = capability.downsample_target_bytes, capability.max_bytes
+    if target is not None and limit is not None and target > limit:
+        object.__setattr__(capability, "downsample_target_bytes", limit)
 
 
 # Names on the wire, and our names.
@@ -77,9 +92,14 @@ AUDIO_FIELDS: Mapping[str, str] = {
     "autoHandlesOversized": "auto_handles_oversized",
     "autoHandlesWrongModel": "auto_handles_wrong_model",
 }
-DEFAULT_CAPABILITY: dict[str, Json] = {"maxBytes": 5_242_880, "maxDimension": 8000, "downsampleTargetBytes": 524_288}
+DEFAULT_TARGET_BYTES = 524_288
+DEFAULT_CAPABILITY: dict[str, Json] = {
+    "maxBytes": 5_242_880,
+    "maxDimension": 8000,
+    "downsampleTargetBytes": DEFAULT_TARGET_BYTES,
+}
 
-# Where an answer to `initialize` may declare it; the first one found counts. {} is image or audio.
+# Where an answer to `initialize` may declare it; for each field, the first place that has it counts. {} is the kind.
 _PLACES = (
     "_meta",
     "agentCapabilities._meta",
@@ -93,8 +113,8 @@ def read_image_capability(answer: object) -> ImageCapability | None:
 
     answer: the message or its result, as a dict; anything else declares nothing.
     """
-    declared = _find_capability(answer, "image")
-    return None if declared is None else parse_image_capability(declared)
+    fields = _collect_fields(answer, "image", IMAGE_FIELDS)
+    return None if fields is None else ImageCapability(**fields)
 
 
 def read_audio_capability(answer: object) -> AudioCapability | None:
@@ -102,8 +122,8 @@ def read_audio_capability(answer: object) -> AudioCapability | None:
 
     answer: the message or its result, as a dict; anything else declares nothing.
     """
-    declared = _find_capability(answer, "audio")
-    return None if declared is None else AudioCapability(**_parse_fields(AUDIO_FIELDS, declared))
+    fields = _collect_fields(answer, "audio", AUDIO_FIELDS)
+    return None if fields is None else AudioCapability(**fields)
 
 
 def parse_image_capability(values: Mapping[str, object]) -> ImageCapability:
@@ -111,14 +131,13 @@ def parse_image_capability(values: Mapping[str, object]) -> ImageCapability:
     return ImageCapability(**_parse_fields(IMAGE_FIELDS, values))
 
 
-def _find_capability(answer: object, kind: str) -> Mapping[str, object] | None:
+def _collect_fields(answer: object, kind: str, fields: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the valid fields from all places; None: no place declares anything."""
     inner = _get_path(answer, "result")
     result = answer if inner is None else inner
-    for place in _PLACES:
-        found = _get_path(result, f"{place.format(kind)}.{kind}Capability")
-        if isinstance(found, dict):
-            return found
-    return None
+    declared = [_get_path(result, f"{place.format(kind)}.{kind}Capability") for place in reversed(_PLACES)]
+    objects = [each for each in declared if isinstance(each, dict)]
+    return {name: value for each in objects for name, value in _parse_fields(fields, each).items()} if objects else None
 
 
 def _get_path(value: object, path: str) -> object:
@@ -128,17 +147,17 @@ def _get_path(value: object, path: str) -> object:
 
 
 def _parse_fields(fields: Mapping[str, str], values: Mapping[str, object]) -> dict[str, Any]:
-    return {
-        name: values[written]
-        for written, name in fields.items()
-        if written in values and _is_valid(name, values[written])
-    }
+    parsed = {name: _parse_field(name, values.get(written)) for written, name in fields.items()}
+    return {name: value for name, value in parsed.items() if value is not None}
 
 
-def _is_valid(name: str, value: object) -> bool:
-    if name.startswith("auto_"):
-        return isinstance(value, bool)
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def _parse_field(name: str, value: object) -> int | None:
+    """Return a flag, or a positive whole number, which JSON may also write as 8e3 or 8000.0; None: it is invalid."""
+    if name.startswith("auto_") or isinstance(value, bool):
+        return value if isinstance(value, bool) and name.startswith("auto_") else None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def _to_wire_names(fields: Mapping[str, str], values: Mapping[str, Json]) -> dict[str, Json]:

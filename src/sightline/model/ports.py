@@ -136,6 +136,10 @@ class DescriptionStore(Protocol):
         """Return whether the lease of this owner is still known, and its answer."""
         ...
 
+    def has_open_lease(self, scope: str, part: str) -> bool:
+        """Return whether an owner works under a lease whose name contains `part`."""
+        ...
+
 
 class ConversationStore(Protocol):
     """What is needed to continue a conversation: visits to prompt caches, and our own tool calls; also omissions."""

@@ -150,6 +150,12 @@ class Repeated:
 Fate = Shown | Refitted | Told | Retired | Refused | Repeated
 
 
+def get_last_component(path: str) -> str | None:
+    """Return the last component of a path; None if there is none or it is too long to be a file name."""
+    last = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return last if 0 < len(last) <= _MAX_FILENAME else None
+
+
 @value_class
 class ToolCall:
     """A tool call whose result contains a sight."""
@@ -162,8 +168,7 @@ class ToolCall:
     @property
     def filename(self) -> str | None:
         """The last component of the path; None if there is none or it is too long to be a file name."""
-        last = (self.path or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
-        return last if 0 < len(last) <= _MAX_FILENAME else None
+        return get_last_component(self.path or "")
 
 
 @value_class
@@ -181,10 +186,11 @@ class Sight:
     pixels_only: bool = False  # the wire accepts nothing but an image here: it may be refitted, not replaced by text
     label: str = ""  # text before it: the tool call of a moved image, or the reference of a pasted one
     fate: Fate | None = None
+    pasted_name: str | None = None  # file name that the client gives for a pasted image
 
     @property
     def filename(self) -> str | None:
-        return self.call.filename if self.call else None
+        return self.call.filename if self.call else self.pasted_name
 
     @property
     def is_in_tool_result(self) -> bool:
@@ -199,7 +205,7 @@ class Sight:
         """Return the sight with another label and fate, three times as fast as `dataclasses.replace`."""
         return Sight(
             self.place, self.source, self.role, self.call, self.message, self.path_in_text, self.hoisted,
-            self.pixels_only, label, fate,
+            self.pixels_only, label, fate, self.pasted_name,
         )  # fmt: skip
 
 

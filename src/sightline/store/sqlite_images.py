@@ -290,6 +290,15 @@ class SqliteDescriptions:
         )
         return row is not None, row[0] if row else None
 
+    @return_on_error(default=False)
+    def has_open_lease(self, scope: str, part: str) -> bool:
+        now = read_record_time(self.transactions.backend.database, self.transactions.wall_clock()).steady
+        row = self.transactions.fetch_one(
+            "SELECT 1 FROM flights WHERE scope = ? AND instr(name, ?) AND answer IS NULL AND until > ?",
+            *(scope, part, now),
+        )
+        return row is not None
+
 
 def forget_descriptions(connection: Connection, sha256: str | None) -> None:
     """Delete the descriptions of one image, alone or with others, or of all images; and every lease."""

@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -232,6 +232,14 @@ class CrossProcessFlight:
                 return await work()
         return await self._work_under_lease(lease, work, encode)
 
+    async def wait_for_looks(self, scope: str, images: Sequence[str]) -> None:
+        """Wait until no process looks at any of these images, given by their hashes, under the name of `name_look`."""
+        end, parts = time.monotonic() + self._patience, [*map(_shorten, images)]
+        while any(self._descriptions.has_open_lease(scope, part) for part in parts):
+            await asyncio.sleep(_POLL_SECONDS)
+            if time.monotonic() >= end:
+                return
+
     async def _wait_for(self, lease: Lease, end: float) -> str | None:
         """Return the answer of the lease's owner; None: it failed, or `end` has passed."""
         while time.monotonic() < end:
@@ -263,6 +271,15 @@ class CrossProcessFlight:
                 await asyncio.wait_for(finished.wait(), _RENEW_SECONDS)
             except TimeoutError:
                 await asyncio.to_thread(self._descriptions.claim_lease, lease, 0.0, _LEASE_SECONDS)
+
+
+def name_look(images: Sequence[str], question: str) -> str:
+    """Return a name for a lease that also says which images the question is about."""
+    return f"{','.join(map(_shorten, images))} {question}"
+
+
+def _shorten(sha256: str) -> str:
+    return sha256[:16]
 
 
 def hash_question(*parts: Json) -> str:

@@ -35,6 +35,7 @@ from sightline.vision.concurrency import (
     LruCache,
     SingleFlight,
     hash_question,
+    name_look,
 )
 from sightline.vision.prompts import REPAIR_QUESTION, find_coordinate_form
 from sightline.vision.providers import ModelCheck, calculate_cost
@@ -140,6 +141,8 @@ class VisionService:
     async def look(self, request: VisionRequest, candidates: Candidates | None = None) -> Outcome:
         """Return the answer to a request, or why there is none. `candidates` were chosen before, if given."""
         began = monotonic()
+        if request.waits_for_looks:
+            await self._shared.wait_for_looks(request.scope, request.sha256s)
         if candidates is None:
             candidates = await self.choose(request.caller, request.model, request.check)
         fallback_reason = candidates.missing_consent
@@ -276,7 +279,8 @@ class VisionService:
         self, request: VisionRequest, candidates: Candidates, fallback_reason: Refusal | None, name: str
     ) -> Outcome:
         ask = partial(self._ask_in_turn, request, candidates, fallback_reason)
-        outcome = await self._shared.run(request.scope, name, ask, _encode, request.since)
+        lease = name_look(request.sha256s, name) if request.take_turns else name
+        outcome = await self._shared.run(request.scope, lease, ask, _encode, request.since)
         if not isinstance(outcome, str):
             return outcome
         stored = await self._threads.run(request.scope, request.keep_images)

@@ -183,7 +183,8 @@ class VisionRequest:
     find_fault: Callable[[str], str] | None = None  # why an answer can't be used; the seer is then asked once more
     advise: Callable[[Refusal, Candidate], Refusal] = lambda refusal, candidate: refusal  # adds a better remedy
     max_chars: int | None = None  # of an answer
-    take_turns: bool = False  # such requests come in large numbers: callers take turns
+    take_turns: bool = False  # automatic requests come in large numbers: callers take turns
+    waits_for_looks: bool = False  # it waits for automatic requests about its images
     since: float = 0.0  # when it was made; answers that other processes got earlier are too old
 
     def make_members(self, sizes: Sequence[Size | None]) -> tuple[DescribedImage, ...]:

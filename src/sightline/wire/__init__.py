@@ -29,6 +29,7 @@ class Codec:
     lower: Callable[[Scene, Json, Profile], list[Edit]]
     head_keys: Sequence[str] = ()  # the keys of what comes before the first message, such as tools and system prompt
     messages_key: str  # the key of the messages or blocks
+    is_one_message: bool = False  # the key has the blocks of one message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +129,14 @@ MCP = Codec(
     read=content_blocks.read_mcp,
     lower=content_blocks.lower_mcp,
     messages_key=content_blocks.MCP_KEY,
+    is_one_message=True,
 )
 ACP = Codec(
     name="acp",
     read=content_blocks.read_acp,
     lower=content_blocks.lower_acp,
     messages_key=content_blocks.ACP_KEY,
+    is_one_message=True,
 )
 
 CONTENTS: tuple[Codec, ...] = (MODEL_MESSAGE, MCP, ACP)

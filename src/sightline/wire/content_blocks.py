@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import unquote, urlsplit
 
 from sightline.model.profile import Profile
-from sightline.model.scene import Edit, Insert, Json, JsonPath, LinkSource, Rebuild, Replace, Scene, Source
+from sightline.model.scene import (
+    Edit,
+    Insert,
+    Json,
+    JsonPath,
+    LinkSource,
+    Rebuild,
+    Replace,
+    Scene,
+    Source,
+    get_last_component,
+)
 from sightline.wire import base64_images
 from sightline.wire.base64_images import build_inline, parse_image_string, read_image_url
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_text
@@ -17,7 +29,7 @@ from sightline.wire.lowering import (
     lower_in_text,
     lower_tool_result,
 )
-from sightline.wire.scene_reader import SceneReader, is_from_person
+from sightline.wire.scene_reader import SceneReader
 
 _WEB = ("https://", "http://")
 
@@ -113,15 +125,25 @@ _PARAMS = "params"
 
 
 def read_acp(tree: Json, texts: Texts) -> Scene:
-    """Read a prompt; the agent has the rest of the conversation."""
+    """Read a prompt, which always begins a turn; the agent has the rest of the conversation."""
     reader = SceneReader(texts)
     place = find_prompt(tree)
-    blocks = get_at(tree, *place)
-    reader.begin_message("user", opens=is_from_person(get_text(each, "text") for _, each in enumerate_objects(blocks)))
-    for index, each in enumerate_objects(blocks):
+    reader.begin_message("user", opens=True)
+    for index, each in enumerate_objects(get_at(tree, *place)):
         if (source := find_source(each, texts)) is not None:
-            reader.add_pasted_image((*place, index), source)
+            reader.add_pasted_image((*place, index), source, find_block_name(each, texts))
     return reader.build_scene("", stream=False, partial=True)
+
+
+def find_block_name(block: Block, texts: Texts) -> str | None:
+    """Return the file name in the address of a block; None: it has no address, or one without a name."""
+    uri = get_text(block, "uri") or get_text(get_at(block, "resource"), "uri")
+    if texts.token in uri or uri[:5].lower() == "data:":
+        return None
+    try:
+        return get_last_component(unquote(urlsplit(uri).path))
+    except ValueError:
+        return None
 
 
 def find_prompt(tree: Json) -> JsonPath:

@@ -70,8 +70,9 @@ class SceneReader:
         call_id = get_name(result, key, self.texts)
         return self.calls.get(call_id) or ToolCall(call_id)
 
-    def add_pasted_image(self, place: JsonPath, source: Source) -> None:
-        self.sights.append(Sight(place, source, "user", message=self._message_index))
+    def add_pasted_image(self, place: JsonPath, source: Source, name: str | None = None) -> None:
+        """Add an image that the user attached; `name`: its file name, if the client gives one."""
+        self.sights.append(Sight(place, source, "user", message=self._message_index, pasted_name=name))
 
     def add_tool_image(
         self, place: JsonPath, source: Source, call: ToolCall | None, *, hoisted: bool = False, fixed: bool = False

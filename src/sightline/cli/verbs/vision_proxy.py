@@ -101,7 +101,7 @@ class ConsentVerb:
         parser.description = (
             "Allow or forbid sending images, crops, pages and frames to the vision models of a provider."
             " Consent applies to that provider only. The provider that your agent uses needs none."
-            " The proxy also sends the end of the conversation with an image (includeContext)."
+            " The proxy and ACP also send the end of the conversation with an image (includeContext)."
         )
         terminal.add_command_arguments(parser, "consent")
         terminal.add_json(parser)

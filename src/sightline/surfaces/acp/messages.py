@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from sightline.model.media_capability import AudioCapability, ImageCapability
 from sightline.model.scene import Edit, Insert, Json, JsonPath, Replace
@@ -16,6 +17,14 @@ COMMAND = "vision-proxy"
 _LARGE = 64 * 1024  # bytes
 _V1, _V2 = ("result", "agentCapabilities"), ("result", "capabilities")
 _PROMPT_V2 = (*_V2, "session", "prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMessage:
+    """The beginning of a message that was exchanged earlier in a session."""
+
+    role: Literal["user", "assistant"]
+    text: str
 
 
 def parse_message(line: bytes) -> dict[str, Any] | None:
@@ -39,11 +48,23 @@ def get_member(value: object, *way: str) -> Any:
     return value
 
 
+def read_words(params: Mapping[str, Any]) -> str:
+    """Return the text of a prompt."""
+    blocks = params.get("prompt")
+    texts = [get_member(block, "text") for block in (blocks if isinstance(blocks, list) else ())]
+    return "\n".join(text for text in texts if isinstance(text, str)).strip()
+
+
 def takes_images(message: Mapping[str, Any]) -> bool:
     """Return whether an agent says, in its response to `initialize`, that prompts may contain images."""
     if _is_draft(message):
         return isinstance(get_member(message, *_PROMPT_V2, "image"), dict)
     return get_member(message, *_V1, "promptCapabilities", "image") is True
+
+
+def takes_embedded_files(message: Mapping[str, Any]) -> bool:
+    """Return whether an agent says that prompts may contain files; the draft of version 2 is taken to say so."""
+    return _is_draft(message) or get_member(message, *_V1, "promptCapabilities", "embeddedContext") is True
 
 
 def get_agent_name(message: Mapping[str, Any]) -> str:

@@ -70,6 +70,7 @@ class AcpAgent:
     name: str = ""
     takes_images: bool = False  # prompts may contain them
     capability: ImageCapability | None = None
+    takes_embedded_files: bool = True  # prompts may contain them
 
     def get_trusted_capability(self, trust: TrustLevel) -> ImageCapability:
         """Return the part of its capability that counts."""

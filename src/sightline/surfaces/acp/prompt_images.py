@@ -10,13 +10,10 @@ import re
 import secrets
 import shlex
 import tempfile
-from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from sightline.api import Session
 from sightline.api.body_preparation import find_runtime
@@ -27,29 +24,38 @@ from sightline.engine.requests import RepairLesson
 from sightline.model.fence import dump_json_line, replace_surrogates, to_one_line
 from sightline.model.profile import Lesson, Profile, RequestOrigin, Upstream
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Edit, Json, LinkSource, Refitted, Refused, Replace, Shown, Told
-from sightline.model.scene import JsonPath as Way
-from sightline.pixels.probe import probe
+from sightline.model.scene import (
+    Edit,
+    Json,
+    JsonPath,
+    LinkSource,
+    Message,
+    Refitted,
+    Refused,
+    Replace,
+    Scene,
+    Shown,
+    Told,
+)
 from sightline.runtime import Runtime, build_read_policy
 from sightline.settings import Settings, load_settings
 from sightline.settings.upstreams import UNKNOWN_UPSTREAM, find_owner
-from sightline.sources.files import PathPolicy, build_path_policy, read_permitted_file
+from sightline.sources.files import PathPolicy, build_path_policy
 from sightline.surfaces.acp import IMPORT_LOCK
+from sightline.surfaces.acp.messages import SessionMessage
 from sightline.surfaces.acp.negotiation import AcpAgent, ImageSupport, adapt_profile
+from sightline.surfaces.acp.prompt_blocks import RewrittenBlocks, get_address, rewrite_blocks
 from sightline.vision.background_loop import run_blocking, start_coroutine
 from sightline.wire import ACP
 from sightline.wire.content_blocks import find_prompt
 from sightline.wire.json_document import JsonDocument, lift
 from sightline.wire.json_edits import graft
-from sightline.wire.json_tree import Block, enumerate_objects, get_at, get_text
+from sightline.wire.json_tree import get_at, get_text
 from sightline.wire.message_texts import is_plain_text
 
-_MAX_LINKS = 20  # linked files of one prompt that are opened
 _MAX_NAME = 64
-_MAX_ADDRESS = 4096
 _WORDLESS_TYPES = ("image", "audio", "resource_link")
 _READ_ONLY_VERBS = (["status"], ["list"], ["describe"], ["redescribe"])
-_IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".ico", ".psd")
 _ROUTE_SUFFIX = re.compile(r"\([^()]*\)$")  # how the agent reaches a model: not part of the model's name
 
 
@@ -61,6 +67,7 @@ class PromptContext:
     model: str = ""  # by the agent's name for it
     suspected_blind: bool = False  # the agent has said that it can't see images
     lessons: tuple[Lesson, ...] = ()  # learned in this conversation about a model without a name
+    history: tuple[SessionMessage, ...] = ()  # the last messages before the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class PreparedPrompt:
     references: tuple[str, ...]  # of its images that are in the record
     request: PreparedRequest = field(repr=False)
     visitor: RequestOrigin = field(repr=False)
-    links: frozenset[Way]  # where the prompt links to files that were opened here
+    blocks: RewrittenBlocks = field(repr=False)  # in place of those that name an image instead of containing it
     runtime: Runtime = field(repr=False)
 
     @property
@@ -85,23 +92,23 @@ class PreparedPrompt:
 
 
 def prepare_prompt(
-    line: bytes, agent: AcpAgent, context: PromptContext
+    line: bytes, agent: AcpAgent, context: PromptContext, *, keep_images: bool = False
 ) -> Future[PreparedPrompt | None] | Refusal | None:
     """Start to prepare a prompt: each image is resized, described or left alone. None: there is nothing to prepare.
 
-    Links to web addresses stay: it is up to the agent to fetch them.
+    Links to web addresses stay: it is up to the agent to fetch them. `keep_images`: the record keeps all images.
     """
     settings = load_settings()
     runtime = find_runtime(settings)
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
     if isinstance(runtime, Refusal) or document is None:
         return runtime if isinstance(runtime, Refusal) else None
-    linked = dict(_load_linked_images(document.tree, _build_policy(settings, context)))
-    tree = graft(document.tree, [Replace(place, block) for place, block in linked.items()])
+    embeds = agent.takes_embedded_files or not agent.takes_images  # without images, all become text
+    blocks = rewrite_blocks(document.tree, document, _build_policy(settings, context), embeds=embeds)
+    tree = graft(document.tree, [Replace(place, block) for place, block in blocks.all.items()])
     preset, model = _find_model(context.model, runtime)
-    all_sights = replace(ACP.read(tree, document), model=model)
-    scene = all_sights.with_sights(tuple(each for each in all_sights.sights if not isinstance(each.source, LinkSource)))
-    if not 0 < len(scene.sights) <= MAX_IMAGES:
+    scene = _read_scene(tree, document, model, context.history)
+    if len(scene.sights) > MAX_IMAGES or not (scene.sights or blocks.repaired):
         return None
     support = ImageSupport(settings.image_capability, settings.trust_peer_capability, can_refit=True, can_describe=True)
     name = replace_surrogates(agent.name)[:_MAX_NAME]
@@ -113,13 +120,28 @@ def prepare_prompt(
 
     async def prepare() -> PreparedPrompt:
         visitor = RequestOrigin(Upstream(name, {}, preset), "openai_chat", runtime.record.compute_scope(""))
-        reading = Reading(ACP, tree, document, scene)
+        reading = Reading(ACP, tree, document, scene, earlier=_build_messages(context.history))
         request = await runtime.engine.prepare(
             reading, visitor, references=settings.references, adjust_profile=adjust_profile
         )
-        return _build_prepared_prompt(request, visitor, frozenset(linked), runtime)
+        if keep_images:
+            await runtime.engine.keep_images(reading, visitor)
+        return _build_prepared_prompt(request, visitor, blocks, runtime)
 
     return start_coroutine(prepare())
+
+
+def _read_scene(tree: Json, document: JsonDocument, model: str, history: Sequence[SessionMessage]) -> Scene:
+    """Return the images of a prompt that are in it, as the last message of the conversation."""
+    scene = ACP.read(tree, document)
+    earlier = tuple(Message(each.role, opens_turn=each.role == "user") for each in history)
+    sights = (each for each in scene.sights if not isinstance(each.source, LinkSource))
+    moved = tuple(replace(each, message=each.message + len(earlier)) for each in sights)
+    return replace(scene, model=model, messages=(*earlier, *scene.messages), sights=moved)
+
+
+def _build_messages(history: Sequence[SessionMessage]) -> tuple[Json, ...]:
+    return tuple({"role": each.role, "content": each.text} for each in history)
 
 
 def repair_prompt(prompt: PreparedPrompt, error: str) -> Future[PreparedPrompt | None]:
@@ -129,7 +151,7 @@ def repair_prompt(prompt: PreparedPrompt, error: str) -> Future[PreparedPrompt |
         repaired = await prompt.runtime.engine.repair(prompt.request, prompt.visitor, 400, error)
         if repaired is None:
             return None
-        return _build_prepared_prompt(repaired, prompt.visitor, prompt.links, prompt.runtime)
+        return _build_prepared_prompt(repaired, prompt.visitor, prompt.blocks, prompt.runtime)
 
     return start_coroutine(repair())
 
@@ -162,7 +184,7 @@ def _describe_lesson(agent: str, model: str, lesson: Lesson | None) -> str:
 
 
 def reports_blind_model(text: str) -> bool:
-    """Return whether a text is an agent's message that its model can't see images."""
+    """Return whether an agent's error says that its model can't see images."""
     with IMPORT_LOCK:
         from sightline.profiles.rejections import parse_rejection
 
@@ -204,7 +226,8 @@ def run_command(
     text: str, line: bytes, context: PromptContext, images: Sequence[str], *, owner: bool
 ) -> tuple[str, tuple[str, ...]]:
     """Answer a command, and return the answer and the images that came with it, which `describe` then describes."""
-    started = prepare_prompt(line, AcpAgent(takes_images=True), replace(context, model="", suspected_blind=False))
+    unknown = replace(context, model="", suspected_blind=False)
+    started = prepare_prompt(line, AcpAgent(takes_images=True), unknown, keep_images=True)
     prepared = started.result() if isinstance(started, Future) else None
     pasted = prepared.references if prepared else ()
     verb = text.split()[1:2]
@@ -212,22 +235,26 @@ def run_command(
         text = " ".join([text, *(each.split()[0] for each in pasted)])
     settings = load_settings()
     own = replace(Session(settings).tool_context, policy=_build_policy(settings, context))
-    return answer_text(text, own, [*images, *pasted], owner=owner), pasted
+    known = {each.split()[0]: each for each in (*images, *pasted)}  # by the hash; the newest name counts
+    return answer_text(text, own, [*known.values()], owner=owner), pasted
 
 
 def _build_prepared_prompt(
-    request: PreparedRequest, visitor: RequestOrigin, links: frozenset[Way], runtime: Runtime
+    request: PreparedRequest, visitor: RequestOrigin, blocks: RewrittenBlocks, runtime: Runtime
 ) -> PreparedPrompt:
     document = request.reading.texts
     assert isinstance(document, JsonDocument)
-    line = b"".join(document.splice([*_select_edits(request, links, document.token)]))
+    edits = [*_select_edits(request, blocks.linked, document.token)]
+    replaced = {edit.place for edit in edits if isinstance(edit, Replace)}
+    edits += [Replace(place, block) for place, block in blocks.repaired.items() if place not in replaced]
+    line = b"".join(document.splice(edits))
     return PreparedPrompt(
-        line, tuple(runtime.engine.list_references(request.reading, visitor)), request, visitor, links, runtime
+        line, tuple(runtime.engine.list_references(request.reading, visitor)), request, visitor, blocks, runtime
     )
 
 
-def _select_edits(request: PreparedRequest, links: frozenset[Way], token: str) -> Iterator[Edit]:
-    """Yield the edits of a prompt.
+def _select_edits(request: PreparedRequest, links: Container[JsonPath], token: str) -> Iterator[Edit]:
+    """Yield the edits for the images of a prompt.
 
     A link stays as it is if the agent can open it. A text that replaces a file begins with the file's address.
     """
@@ -238,48 +265,8 @@ def _select_edits(request: PreparedRequest, links: frozenset[Way], token: str) -
             if edit.place not in links or isinstance(fate, Refitted):
                 yield edit
         elif edit.place not in links or isinstance(fate, Told) or request.rules.is_blind:
-            name = _get_address(get_at(request.reading.tree, *edit.place), token)
+            name = get_address(get_at(request.reading.tree, *edit.place), token)
             yield Replace(edit.place, {"type": "text", "text": f"{name}\n{fate.text}"}) if name else edit
-
-
-def _get_address(block: Json, token: str) -> str:
-    """Return the address of a file for people to read, or an empty text; a data: address is none."""
-    uri = get_text(block, "uri") or get_text(get_at(block, "resource"), "uri")
-    is_readable = len(uri) <= _MAX_ADDRESS and token not in uri and not uri.lower().startswith("data:")
-    return to_one_line(uri) if is_readable else ""
-
-
-def _load_linked_images(tree: Json, policy: PathPolicy) -> Iterator[tuple[Way, Block]]:
-    """Yield image blocks for the image files that a prompt links to; files that may not be read stay links."""
-    place = find_prompt(tree)
-    named = [
-        (index, block, path)
-        for index, block in enumerate_objects(get_at(tree, *place))
-        if block.get("type") == "resource_link"
-        and (path := _get_file_path(get_text(block, "uri")))
-        and _is_image_file(block, path)
-    ]
-    for index, block, path in named[:_MAX_LINKS]:
-        file = read_permitted_file(path, policy)
-        picture = file if isinstance(file, Refusal) else probe(file.data, len(file.data))
-        if picture is None or isinstance(picture, Refusal) or isinstance(file, Refusal):
-            continue
-        data = b64encode(file.data).decode("ascii")
-        yield (*place, index), {"type": "image", "mimeType": picture.mime, "uri": get_text(block, "uri"), "data": data}
-
-
-def _get_file_path(uri: str) -> str:
-    """Return the path of a file: address on this machine, or an empty text."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return ""
-    is_local = parts.scheme == "file" and parts.netloc in ("", "localhost")
-    return url2pathname(parts.path) if is_local else ""
-
-
-def _is_image_file(block: Block, path: str) -> bool:
-    return get_text(block, "mimeType").strip().lower().startswith("image/") or path.lower().endswith(_IMAGE_SUFFIXES)
 
 
 def _build_policy(settings: Settings, context: PromptContext) -> PathPolicy:

@@ -18,7 +18,6 @@ from sightline.surfaces.acp import IMPORT_LOCK, messages
 from sightline.surfaces.acp.pipes import LineWriter
 from sightline.surfaces.acp.relay_state import (
     CANCEL,
-    MAX_SHORT_REPLY,
     PROMPT,
     AcpSession,
     BackgroundResult,
@@ -58,22 +57,26 @@ class PromptQueue:
         self._held_bytes = 0  # of all queued lines
         self._lessons: tuple[Lesson, ...] = ()  # about a model that the agent does not name
 
-    def take_prompt(self, line: bytes, request: RequestId, session: AcpSession) -> bool:
+    def take_prompt(self, line: bytes, request: RequestId, session: AcpSession, words: str) -> bool:
         """Queue a prompt if it has to be prepared or has to wait. Return False if it can be sent on unchanged."""
         self._state.add_request(request, PendingRequest(PROMPT, session.id))
         if not any(marker in line for marker in _MARKERS):
-            session.reply = None
-            return self.queue_line(session, line, request)
-        self._enqueue(session, QueuedLine(line, request))
+            if self.queue_line(session, line, request, words):
+                return True
+            session.begin_turn(words)
+            return False
+        self._enqueue(session, QueuedLine(line, request, words))
         return True
 
-    def queue_line(self, session: AcpSession | None, line: bytes, request: RequestId | None = None) -> bool:
+    def queue_line(
+        self, session: AcpSession | None, line: bytes, request: RequestId | None = None, words: str = ""
+    ) -> bool:
         """Queue a line if a prompt of its session is being prepared. Return whether it was."""
         with self._lock:
             if session is None or session.current is None:
                 return False
             self._held_bytes += len(line)
-            session.waiting.append(QueuedLine(line, request, is_plain=True))
+            session.waiting.append(QueuedLine(line, request, words, is_plain=True))
             return True
 
     def cancel(self, method: object, params: Mapping[str, Any]) -> None:
@@ -117,6 +120,8 @@ class PromptQueue:
         session = self._state.get_session(pending.session)
         prompt = pending.prepared
         if prompt is None or session is None:
+            if session is not None:
+                session.end_turn()
             return (line,)
         with IMPORT_LOCK:
             from sightline.surfaces.acp import prompt_images
@@ -134,15 +139,31 @@ class PromptQueue:
             status, lesson = prompt_images.record_lesson(prompt)
             self._lessons += () if lesson is None else (lesson,)
             self._print_status(status)
-        reply = session.reply if session.reply and len(session.reply) <= MAX_SHORT_REPLY else ""
-        texts = (reply, _get_error_text(error) if error is not None else "")
-        if any(text and prompt_images.reports_blind_model(text) for text in texts):
+        if self._is_blind(session, prompt, message):
             session.suspected_blind = True
             self._print_status(
                 f"{self._get_agent().name} says that its model can't see images; from now on they are described"
             )
-        session.reply = None
+        session.end_turn()
         return (line,)
+
+    def _is_blind(self, session: AcpSession, prompt: PreparedPrompt, message: Mapping[str, Any]) -> bool:
+        """Return whether the response to a prompt with pixels says that the model can't see; note if it could.
+
+        What an agent says counts less than an error: never against a model that is known to see, or has seen.
+        """
+        with IMPORT_LOCK:
+            from sightline.profiles.blind_replies import admits_blindness
+            from sightline.surfaces.acp import prompt_images
+
+        if message.get("error") is not None:
+            return prompt_images.reports_blind_model(_get_error_text(message["error"]))
+        if not session.reply or not prompt.shows_pixels:
+            return False
+        if admits_blindness(session.reply):
+            return not session.has_seen and prompt.request.rules.profile.vision is not True
+        session.has_seen = messages.get_member(message, "result", "stopReason") == "end_turn" or session.has_seen
+        return False
 
     def cancel_all(self) -> None:
         """Give up all queued lines, because the editor has left, and wait until no line is in work."""
@@ -198,13 +219,17 @@ class PromptQueue:
     def _prepare_line(self, session: AcpSession, work: QueuedLine) -> bytes:
         """Return a line as it goes to the agent; empty: it was answered here."""
         if work.is_plain or work.request is None:
+            if work.request is not None and not work.cancelled:
+                session.begin_turn(work.words)
             return work.line
         if work.cancelled:  # while it waited
             return b""
         with IMPORT_LOCK:
             from sightline.surfaces.acp import prompt_images
 
-        context = prompt_images.PromptContext(session.folders, session.model, session.suspected_blind, self._lessons)
+        context = prompt_images.PromptContext(
+            session.folders, session.model, session.suspected_blind, self._lessons, session.history
+        )
         if work.prepared is not None:
             return self._retry(session, work, work.prepared)
         if b"/vision-proxy" in work.line and (found := prompt_images.find_typed_command(work.line)) is not None:
@@ -217,7 +242,7 @@ class PromptQueue:
             self._print_status(f"the images of a prompt were passed on unchanged: {outcome}")
             outcome = None
         prompt = self._wait_for(work, outcome) if outcome else None
-        session.reply = "" if prompt and prompt.shows_pixels else None
+        session.begin_turn(work.words)
         if prompt is None:
             return work.line
         session.images = tuple(dict.fromkeys([*session.images, *prompt.references]))
@@ -270,7 +295,7 @@ class PromptQueue:
                 return b""
             if after is not None:
                 self._state.requests[work.request] = PendingRequest(PROMPT, session.id, prepared=after)
-        session.reply = None
+        session.reply = None if after is None else ""
         return self._return_rejection(work) if after is None else after.line
 
     def _return_rejection(self, work: QueuedLine) -> bytes:

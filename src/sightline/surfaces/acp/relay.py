@@ -1,8 +1,8 @@
 """The relay between an ACP editor and its agent: starts the agent and forwards the messages of both.
 
-Only a few lines are read: `initialize` and its response, requests for sessions, prompts, and lists of commands. `Relay`
-decides which these are and what handles them. All other lines pass through as they arrive, and a cancellation overtakes
-queued lines. If anything fails here, the line is forwarded unchanged.
+Only a few lines are read: `initialize` and its response, requests for sessions, prompts, what the agent says in reply,
+and lists of commands. `Relay` decides which these are and what handles them. All other lines pass through as they
+arrive, and a cancellation overtakes queued lines. If anything fails here, the line is forwarded unchanged.
 
 The agent ends as it would without the relay: it gets our signals, its input closes when the editor disconnects, and it
 is terminated only if it stays silent after that.
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from sightline.surfaces.acp.messages import add_server, parse_message
+from sightline.surfaces.acp.messages import add_server, parse_message, read_words
 from sightline.surfaces.acp.pipes import MAX_LINE, HeldLine, LinePump, LineWriter, MessageHead
 from sightline.surfaces.acp.prompt_queue import PromptQueue
 from sightline.surfaces.acp.relay_state import CANCEL, PROMPT, AgentMonitor, PendingRequest, RelayState, RequestId
@@ -103,7 +103,7 @@ class Relay:
             return False
         session = self._state.get_session(params.get("sessionId"), create=method == PROMPT)
         if method == PROMPT and session is not None and request is not None:
-            return self._prompts.take_prompt(line.data, request, session)
+            return self._prompts.take_prompt(line.data, request, session, read_words(params))
         if method == "initialize" and request is not None:
             self._monitor.start()
             self._state.add_request(request, PendingRequest("initialize"))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sightline.surfaces.acp import IMPORT_LOCK, messages
+from sightline.surfaces.acp.messages import SessionMessage
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -25,8 +26,9 @@ T = TypeVar("T")
 RequestId = str | int | float
 PROMPT, CANCEL = "session/prompt", "session/cancel"
 COMMANDS = "available_commands_update"
-MAX_SHORT_REPLY = 400  # characters: a longer reply says more than that the model can't see images
 
+_MAX_TEXT = 1000  # characters that are kept of each message
+_MAX_HISTORY = 8  # messages that are kept of a session
 _MAX_SESSIONS = 4096  # an agent may name as many as it likes
 _SUPPORT_SECONDS = 15.0  # to find out what this machine can do with images
 _WATCHED_UPDATES = (b"available_commands_update", b"config_option_update")
@@ -48,19 +50,39 @@ class AcpSession:
     folders: tuple[str, ...] = ()
     model: str = ""
     suspected_blind: bool = False  # its agent has said that its model can't see images
+    has_seen: bool = False  # its model has answered a prompt with pixels, and not that it can't see them
     images: tuple[str, ...] = ()  # those of its prompts, by their references
     waiting: deque[QueuedLine] = field(default_factory=deque)
     current: QueuedLine | None = None
     has_commands: bool = False  # its agent has listed its commands
     model_option: str = "model"  # the option that selects its model
-    reply: str | None = None  # the beginning of the agent's reply to a prompt with pixels; None: it got no pixels
+    reply: str | None = None  # the beginning of the agent's reply; None: it has no prompt to reply to
+    history: tuple[SessionMessage, ...] = ()  # the last messages, without the reply that is still coming
+
+    def begin_turn(self, words: str) -> None:
+        """Note a prompt that goes to the agent."""
+        self.end_turn()
+        self._add_message(SessionMessage("user", words[:_MAX_TEXT]))
+        self.reply = ""
+
+    def end_turn(self) -> None:
+        """Note that the agent's reply is complete."""
+        if self.reply:
+            self._add_message(SessionMessage("assistant", self.reply))
+        self.reply = None
+
+    def _add_message(self, message: SessionMessage) -> None:
+        self.history = (*self.history, message)[-_MAX_HISTORY:]
 
     def select_model(self, params: Mapping[str, Any]) -> None:
         """Note that the editor selects another model."""
         if isinstance(model := params.get("modelId"), str):
-            self.model, self.suspected_blind = model, False
+            self._change_model(model)
         elif params.get("configId") == self.model_option and isinstance(value := params.get("value"), str):
-            self.model, self.suspected_blind = value, False
+            self._change_model(value)
+
+    def _change_model(self, model: str) -> None:
+        self.model, self.suspected_blind, self.has_seen = model, False, False
 
     def apply_update(self, kind: object, update: Mapping[str, Any]) -> None:
         """Note what the agent reports about the session."""
@@ -69,11 +91,11 @@ class AcpSession:
         elif kind == "config_option_update":
             model, _ = find_model(update)
             if model and model != self.model:
-                self.model, self.suspected_blind = model, False
+                self._change_model(model)
         elif kind == "agent_message_chunk" and self.reply is not None:
             content = update.get("content")
             text = content.get("text") if isinstance(content, dict) else ""
-            self.reply = (self.reply + str(text or ""))[: MAX_SHORT_REPLY + 1]
+            self.reply = (self.reply + str(text or ""))[:_MAX_TEXT]
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +104,7 @@ class QueuedLine:
 
     line: bytes
     request: RequestId | None = None  # of a prompt
+    words: str = ""  # of a prompt
     is_plain: bool = False  # it has no images
     rejection: str = ""  # the agent's error for this prompt, which is sent once more
     prepared: PreparedPrompt | None = None
@@ -188,6 +211,7 @@ class AgentMonitor:
             messages.get_agent_name(message) or self._name,
             messages.takes_images(message),
             read_image_capability(message),
+            messages.takes_embedded_files(message),
         )
         promise = build_promise(self._support.future.result(_SUPPORT_SECONDS), self._agent)
         return line if promise is None else messages.advertise(line, promise)

@@ -178,6 +178,7 @@ class Proxy:
         self._log.note_model(context, reading, omitting)
         self._log.start_activity(context.entry)
         if self._commands and command:
+            await self._engine.keep_images(reading, context.caller)
             images = await self._engine.offload(reading, self._engine.list_references, reading, context.caller)
             work = self._commands.answer(command, reading, context.route, context.caller, images)
             await context.response.send_whole(*await context.keep_alive(work))

@@ -380,3 +380,32 @@ def test_usage_beside_an_empty_choice_is_kept(done: bytes) -> None:
     out += listener.feed(chunk({"content": "A cat."}) + chunk({}, "stop") + tail) + listener.finish() + listener.ending
     got = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
     assert [each["usage"]["completion_tokens"] for each in got if each.get("usage")] == [4]
+
+
+@requirement("loop.prefix")
+@pytest.mark.parametrize(
+    "extra", [{"annotations": []}, {"annotations": [], "provider_specific_fields": {"refusal": None}}]
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_fields_that_say_nothing_are_not_part_of_a_leg(extra: Block, stream: bool) -> None:
+    """Otherwise the next leg has them, the next turn doesn't, and the provider's cache misses."""
+    loop = LOOPS["openai_chat"]
+    call: Block = {"id": "c1", "type": "function", "function": {"name": "analyze_image", "arguments": "{}"}}
+    if stream:
+        listener = loop.build_listener(NAMES)
+        listener.feed(chunk({"content": "Hm.", **extra}) + chunk({"tool_calls": [{"index": 0, **call}]}))
+        listener.feed(chunk({}, "tool_calls"))
+        listener.finish()
+        leg = listener.build_leg()
+    else:
+        message: Block = {"role": "assistant", "content": "Hm.", "refusal": None, **extra, "tool_calls": [call]}
+        answer: Block = {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+        leg = leg_of(loop.list_blocks(answer), loop.classify_block, NAMES)
+    result: Block = {"role": "tool", "tool_call_id": "c1", "content": "A cat."}
+    tree: Json = {"messages": [{"role": "user", "content": "hi"}]}
+    grown: Json = graft(tree, loop.append_legs(tree, [(leg, [result])]))  # type: ignore[assignment]
+    ending = leg_of([{"content": "Done."}], loop.classify_block, NAMES)
+    pasts = [StoredLeg.from_leg(leg, [result]), StoredLeg.from_leg(ending, [])]
+    restored = put_back("openai_chat", [{"role": "assistant", "content": "Hm.Done."}], pasts)
+    assert restored is not None
+    assert restored[:2] == grown["messages"][1:]

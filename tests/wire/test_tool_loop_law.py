@@ -124,6 +124,7 @@ def test_both_sides_see_what_they_would_see_without_us(wire: str) -> None:
 
 SNAKES = [
     ("gemini", {"tool_config": {"function_calling_config": {"mode": "any"}}}),
+    ("gemini", {"toolConfig": {"functionCallingConfig": {"mode": "VALIDATED", "allowedFunctionNames": ["read"]}}}),
     ("gemini", {"generation_config": {"candidate_count": 2}}),
     ("gemini", {"cached_content": "cachedContents/1"}),
     ("openai_responses", {"background": True}),
@@ -139,6 +140,13 @@ def test_no_tool_is_offered_where_it_would_change_the_request(wire: str, more: J
     assert not is_open(loop, {**asked, **more})  # type: ignore[dict-item]
     goes_on = body(wire, [user(wire, "Hi."), *said(wire, Leg("And"))], stream=False)
     assert not is_open(loop, goes_on), "it goes on itself"
+
+
+@requirement("loop.injected")
+@pytest.mark.parametrize("mode", ["AUTO", "VALIDATED", "MODE_UNSPECIFIED"])
+def test_on_gemini_the_tools_are_offered_where_the_model_may_also_speak(mode: str) -> None:
+    asked = body("gemini", [user("gemini", "Hi.")], stream=False)
+    assert is_open(LOOPS["gemini"], {**asked, "toolConfig": {"functionCallingConfig": {"mode": mode}}})
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -36,7 +36,7 @@ MESSAGES_KEY = "contents"
 CALL_IDS_OPTIONAL = True
 _OUTPUT_KEYS = ("candidatesTokenCount", "thoughtsTokenCount")
 _SIGNATURE = ("thoughtSignature", "thought_signature")
-_FREE_MODES = ("", "AUTO", "MODE_UNSPECIFIED")
+_FREE_MODES = ("", "AUTO", "MODE_UNSPECIFIED", "VALIDATED")
 _UNSUPPORTED_KEYS = ("additionalProperties",)  # which `parameters`, the older way of declaring them, doesn't support
 
 
@@ -64,7 +64,8 @@ def can_offer_tools(tree: Json) -> bool:
 def has_free_choice(tree: Json) -> bool:
     config = get_field(tree, ("toolConfig", "tool_config"))
     calling = get_field(config, ("functionCallingConfig", "function_calling_config"))
-    return get_text(calling, "mode").upper() in _FREE_MODES
+    allowed = get_field(calling, ("allowedFunctionNames", "allowed_function_names"))
+    return get_text(calling, "mode").upper() in _FREE_MODES and not allowed
 
 
 def _find_declarations(tree: Json) -> tuple[int, str] | None:

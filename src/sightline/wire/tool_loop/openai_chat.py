@@ -115,8 +115,13 @@ def find_answers(tree: Json) -> list[AnswerRun]:
 
 def _list_extras(message: Block) -> list[Block]:
     """Return a block of the fields of a message that aren't known here, if there are any."""
-    more: Block = {key: each for key, each in message.items() if key not in _KNOWN_KEYS and each is not None}
+    more: Block = {key: each for key, each in message.items() if key not in _KNOWN_KEYS and not _is_empty(each)}
     return [{_EXTRA: more}] if more else []
+
+
+def _is_empty(value: Json) -> bool:
+    """Return whether a field says nothing, such as `annotations: []`: clients don't send it back."""
+    return value in (None, "", []) or (isinstance(value, dict) and all(map(_is_empty, value.values())))
 
 
 def _split_message(message: Block) -> list[Block]:
@@ -320,7 +325,7 @@ class ChatListener(StreamListener):
         for key, more in delta.items():
             if key in ("content", *_REASONING_KEYS):
                 self._text_pieces.setdefault(key, []).append(more if isinstance(more, str) else "")
-            elif key not in _KNOWN_KEYS and more is not None:
+            elif key not in _KNOWN_KEYS and not _is_empty(more):
                 old = self._extras.get(key)
                 self._extras[key] = [*old, *more] if isinstance(old, list) and isinstance(more, list) else more
         pieces = enumerate_objects(delta.get("tool_calls"))

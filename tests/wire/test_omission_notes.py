@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightline.agents import explain_omission
 from sightline.wire.json_document import lift
 from sightline.wire.message_texts import find_omission_note
 from tests.golden.captures import Capture, captures
@@ -20,6 +21,12 @@ WORDS = {
     "tool image omitted: model does not support images": "pi",
     "view_image is not allowed because you do not support image inputs": "codex",
     "image content omitted because you do not support image input": "codex",
+    "This tool result included an image that was omitted as the model does not support vision": "goose",
+}
+WHOLE = {
+    "[tool output omitted]": "openai-agents",
+    "[vision content was removed - gpt-oss does not support this content type]": "fast-agent",
+    "[document, vision content was removed - current model does not support this content type]": "fast-agent",
 }
 CAPTURES = captures()
 LEFT_OUT = {"codex/read.textonly-2": "codex", "codex/attach.textonly-1": "codex", "pi/read.textonly-2": "pi"}
@@ -66,6 +73,24 @@ def test_each_client_is_recognized_by_its_note(words: str, client: str) -> None:
 
 
 @requirement("omitted.recognised")
+@pytest.mark.parametrize(("words", "client"), WHOLE.items())
+def test_a_short_note_counts_only_as_the_whole_text(words: str, client: str) -> None:
+    for key, item in list_places(words):
+        assert found({key: [item]}, key) == client, item
+    for text in (f"grep: {words}", f"{words} by the summary", words[:-1], words.replace("vision", "document")):
+        if text != words:
+            assert found({"messages": [{"role": "tool", "content": text}]}) is None
+
+
+@requirement("omitted.recognised")
+@pytest.mark.parametrize("client", WHOLE.values())
+def test_a_library_is_not_told_to_run_setup(client: str) -> None:
+    said = explain_omission(client, "m")
+    assert client in said
+    assert "setup" not in said
+
+
+@requirement("omitted.recognised")
 @pytest.mark.parametrize("words", WORDS)
 def test_quoted_notes_are_ignored(words: str) -> None:
     for item in (
@@ -92,7 +117,7 @@ def test_a_body_without_the_common_words_is_not_searched() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(sorted(WORDS)),
+    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(sorted(WORDS | WHOLE)),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["role", "type", "content", "text"]), inner),
 )
 
@@ -100,7 +125,7 @@ JSON = st.recursive(
 @requirement("omitted.recognised")
 @given(st.lists(JSON))
 def test_any_conversation_can_be_searched(messages: list[Any]) -> None:
-    assert found({"messages": messages}) in {None, *WORDS.values()}
+    assert found({"messages": messages}) in {None, *WORDS.values(), *WHOLE.values()}
 
 
 @given(st.lists(JSON), st.sampled_from(sorted(WORDS)))

@@ -25,8 +25,18 @@ AGENTS: Mapping[str, CodingAgent] = {
 }
 
 
+# Programs that Sightline doesn't set up, and what to change in them.
+_REMEDIES = {
+    "openai-agents": "it sends no image of a tool over Chat Completions, so use its Responses model",
+    "fast-agent": "declare the model in its model overlay as one that takes images",
+    "goose": "declare the model in its provider's settings as one that takes images",
+}
+
+
 def explain_omission(name: str, model: str) -> str:
-    """Return what the user can do about an agent that leaves images out for a model."""
+    """Return what the user can do about a client that leaves images out for a model."""
+    if name in _REMEDIES:
+        return f"{name} leaves images out before they get here; {_REMEDIES[name]}"
     title = AGENTS[name].title if name in AGENTS else name
     return (
         f"{title} leaves images out before they get here, because it thinks that {model or 'its model'} can't see them;"

@@ -260,26 +260,40 @@ def _enumerate_texts(message: Mapping[str, Json]) -> Iterator[tuple[int, str]]:
 
 # Notes of clients in the place of an image that they left out, because they believe that their model is blind.
 
-_COMMON_WORDS = "not support image"  # in all of the notes: a body without them isn't searched
+# A body that has none of these isn't searched.
+_COMMON_WORDS = ("not support image", "not support vision", "[tool output omitted]", "vision content was removed")
 _OMISSION_NOTES: Mapping[str, str] = {
     "view_image is not allowed because you do not support image inputs": "codex",
     "image content omitted because you do not support image input": "codex",
     "does not support image input. The read_file tool cannot process": "qwen",
     "tool image omitted: model does not support images": "pi",
     "Cannot read image (this model does not support image input)": "opencode",
+    "an image that was omitted as the model does not support vision": "goose",
 }
+# Notes that are the whole text: their words alone may mean anything.
+_match_whole_note = re.compile(
+    r"\s*(?:(?P<openai_agents>\[tool output omitted\])"
+    r"|(?P<fast_agent>\[(?:\w+, )*vision content was removed - [^\[\]]{1,200} does not support this content type\]))\s*"
+).fullmatch
 _MAX_NOTE = 1000  # characters: a longer text only quotes the note
 _CLIENT_ROLES = ("user", "tool", "function")  # messages that a client writes itself
 
 
 def find_omission_note(document: JsonDocument, messages_key: str) -> str | None:
     """Return the client that has left an image out of this body, by the name of its command."""
-    if _COMMON_WORDS.encode() not in document.skeleton:
+    if not any(words.encode() in document.skeleton for words in _COMMON_WORDS):
         return None
     messages = filter(_is_from_client, get_list(document.tree, messages_key))
     texts = (text for message in messages for text in _list_strings(message))
-    short = (text for text in texts if len(text) <= _MAX_NOTE and _COMMON_WORDS in text)
-    return next((client for text in short for note, client in _OMISSION_NOTES.items() if note in text), None)
+    short = (text for text in texts if len(text) <= _MAX_NOTE and any(words in text for words in _COMMON_WORDS))
+    return next((client for text in short if (client := _find_note_writer(text))), None)
+
+
+def _find_note_writer(text: str) -> str | None:
+    """Return the client that writes this note, or None."""
+    if whole_note := _match_whole_note(text):
+        return (whole_note.lastgroup or "").replace("_", "-")
+    return next((client for note, client in _OMISSION_NOTES.items() if note in text), None)
 
 
 def _is_from_client(message: Json) -> bool:

@@ -1,12 +1,12 @@
-"""Whose an image is: images in a user's message without text are the user's, unless a tool announced them."""
+"""Whose an image is: images alone in a user's message directly after tool results were brought by the tools."""
 
 from __future__ import annotations
 
 import pytest
 
-from sightline.model.labels import SEE_BELOW
 from sightline.model.scene import Json, Sight, ToolCall
 from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, Wire
+from tests.requirements import requirement
 from tests.wire.bodies import SMALL, block, body, calling, part, read, result, text, tool, user
 
 
@@ -28,18 +28,62 @@ def test_an_image_alone_at_the_beginning_is_the_user_s() -> None:
 
 
 @pytest.mark.parametrize("between", [SPOKE, SYSTEM, user(text("wait"))], ids=["assistant", "system", "user"])
-def test_an_announcement_covers_only_the_next_message(between: Json) -> None:
-    announced = [calling("c1"), tool("c1", text(SEE_BELOW))]
-    assert roles(OPENAI_CHAT, *announced, user(part())) == ["tool"]
-    assert roles(OPENAI_CHAT, *announced, between, user(part())) == ["user"]
+def test_images_belong_to_tools_only_directly_after_their_results(between: Json) -> None:
+    answered = [calling("c1"), tool("c1", text("done"))]
+    assert roles(OPENAI_CHAT, *answered, user(part())) == ["tool"]
+    assert roles(OPENAI_CHAT, *answered, between, user(part())) == ["user"]
 
 
-def test_one_announcement_among_several_results_is_enough() -> None:
-    calls = calling("c1", "c2", "c3")
-    for first, second, third in ((SEE_BELOW, "a", "b"), ("a", SEE_BELOW, "b"), ("a", "b", SEE_BELOW)):
-        results = [tool("c1", text(first)), tool("c2", text(second)), tool("c3", text(third))]
-        assert roles(OPENAI_CHAT, calls, *results, user(part())) == ["tool"]
-    assert roles(OPENAI_CHAT, calls, tool("c1", text("a")), user(part())) == ["user"]
+def test_images_beside_an_empty_text_are_the_user_s() -> None:
+    answered = [calling("c1"), tool("c1", text("done"))]
+    assert roles(OPENAI_CHAT, *answered, user(text(""), part())) == ["user"]
+
+
+# What clients write into a tool's result when they move its image into a user message, and the texts of that message.
+PEERS: dict[str, tuple[str, list[str]]] = {
+    "strands": (
+        "Tool successfully returned an image. The image is being provided in the following user message.", []
+    ),
+    "goose": ("This tool result included an image that is uploaded in the next message.", []),
+    "cline": ("(see following user message for image)", []),
+    "fast-agent": ("[Tool completed successfully]", []),
+    "llm": ("ok", []),
+    "ADK": ('{"status": "done"}', []),
+    "ADK artifacts": ('{"artifact_names": ["a b.png"]}', ["Artifact a b.png is:"]),
+    "agno": ("done", ["The tool call above generated the attached media."]),
+}  # fmt: skip
+
+
+@requirement("hoist.idempotent", "hoist.peers")
+@pytest.mark.parametrize("peer", PEERS)
+def test_images_that_a_client_has_moved_are_the_tools(peer: str) -> None:
+    words, leads = PEERS[peer]
+    one = user(*map(text, leads), part())
+    for moved in ([one], [one, one]):  # some write a message for each image
+        found = sights(OPENAI_CHAT, body(calling("c1"), {**tool("c1"), "content": words}, *moved))
+        assert [(s.role, s.hoisted, s.call and s.call.id) for s in found] == [("tool", True, "c1")] * len(moved)
+    parts: list[Json] = [*({"text": lead} for lead in leads), PICTURE]
+    content: Json = {"role": "user", "parts": parts}
+    found = sights(GEMINI, contents(CALLS, {"role": "user", "parts": ANSWERS[:1]}, content, content))
+    assert [(s.role, s.hoisted, s.call) for s in found] == [("tool", True, FIRST)] * 2
+    blocks = [*map(text, leads), block()]
+    held = result("t1", text(words))
+    assert roles(ANTHROPIC, user(held), user(*blocks), user(*blocks)) == ["tool", "tool"]
+    assert roles(ANTHROPIC, user(held, *blocks)) == ["tool"], "LiteLLM makes one message of two"
+
+
+@requirement("hoist.peers")
+def test_between_two_results_an_image_belongs_to_the_one_before_it() -> None:
+    """Goose writes the image of each call directly after its result."""
+    messages = [calling("c1", "c2"), tool("c1", text("a")), user(part()), tool("c2", text("b")), user(part())]
+    assert [s.call and s.call.id for s in sights(OPENAI_CHAT, body(*messages))] == ["c1", "c2"]
+
+
+@requirement("hoist.peers")
+def test_a_user_message_that_names_a_call_has_its_images() -> None:
+    named: Json = {**user(part()), "tool_call_id": "c1"}
+    messages = [calling("c1", "c2"), tool("c1", text("a")), tool("c2", text("b")), named]
+    assert [s.call and s.call.id for s in sights(OPENAI_CHAT, body(*messages))] == ["c1"]
 
 
 def contents(*found: Json) -> Json:
@@ -55,9 +99,9 @@ ANSWERS: list[Json] = [{"functionResponse": {"id": one, "name": "view", "respons
 FIRST, SECOND = (ToolCall(one, "view", f"/{one}.png") for one in ("c1", "c2"))
 
 
-def test_on_gemini_images_in_their_own_content_are_the_user_s() -> None:
+def test_on_gemini_images_in_a_content_with_words_are_the_user_s() -> None:
     answered: Json = {"role": "user", "parts": [*ANSWERS]}
-    (sight,) = sights(GEMINI, contents(CALLS, answered, {"role": "user", "parts": [PICTURE]}))
+    (sight,) = sights(GEMINI, contents(CALLS, answered, {"role": "user", "parts": [{"text": "and this?"}, PICTURE]}))
     assert (sight.role, sight.call) == ("user", None)
 
 
@@ -72,11 +116,11 @@ def test_only_the_label_just_before_an_image_counts() -> None:
     assert owners(PICTURE, *ANSWERS, lead) == [None], "there is nothing before the first"
 
 
-def test_on_messages_an_unlabelled_image_beside_results_is_the_user_s() -> None:
+def test_on_messages_an_unlabelled_image_beside_words_is_the_user_s() -> None:
     lead = text("[image from the tool call t1]")
     held = result("t1", text("done"))
-    assert roles(ANTHROPIC, user(held, block())) == ["user"]
-    assert roles(ANTHROPIC, user(held, lead, block(), block())) == ["tool", "user"]
+    assert roles(ANTHROPIC, user(held, text("look"), block())) == ["user"]
+    assert roles(ANTHROPIC, user(held, lead, block(), text("and?"), block())) == ["tool", "user"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.labels import BRIDGE_TEXT, SEE_BELOW, SHOWN_BELOW
+from sightline.model.labels import BRIDGE_TEXT, SHOWN_BELOW
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import (
@@ -153,15 +153,8 @@ def test_a_moved_image_belongs_to_the_outputs_just_before_it() -> None:
     earlier = [call("c1"), words("c1", "a"), build_message("assistant", text("now the other"))]
     (sight,) = read(WIRE, body(*earlier, call("c2"), words("c2", "b"), user(lead, picture()))).scene.sights
     assert (sight.call, sight.hoisted) == (build_call("c2"), True)
-    announced = [call("c1"), words("c1", SEE_BELOW), user(text("wait")), user(picture())]
-    assert [s.role for s in read(WIRE, body(*announced)).scene.sights] == ["user"]
-
-
-def test_an_output_that_quotes_the_announcement_takes_no_image() -> None:
-    for quoted, role in ((f"note: {SEE_BELOW}", "user"), (SEE_BELOW, "tool")):
-        for held in (words("c1", quoted), output("c1", text(quoted))):
-            (sight,) = read(WIRE, body(call("c1"), held, user(picture()))).scene.sights
-            assert sight.role == role
+    answered = [call("c1"), words("c1", "a"), user(text("wait")), user(picture())]
+    assert [s.role for s in read(WIRE, body(*answered)).scene.sights] == ["user"]
 
 
 def test_the_screenshot_of_a_computer_may_be_refitted_and_never_moved_or_replaced() -> None:
@@ -307,11 +300,12 @@ def test_an_image_that_a_peer_moved_is_a_tool_s_and_stays(lead: str) -> None:
     assert lower_body(WIRE, conversation, [Shown()], HOISTING) == conversation
 
 
-def test_announced_images_without_text_are_the_tool_s() -> None:
-    announced = words("c1", "(see following user message for image)")
-    (sight,) = read(WIRE, body(call("c1"), announced, user(picture()))).scene.sights
-    assert (sight.role, sight.hoisted, sight.call) == ("tool", True, build_call("c1"))
-    (pasted,) = read(WIRE, body(call("c1"), announced, user(text("mine"), picture()))).scene.sights
+@requirement("hoist.peers")
+def test_images_without_text_after_an_output_are_the_tool_s() -> None:
+    answered = words("c1", "done")
+    found = read(WIRE, body(call("c1"), answered, user(picture()), user(picture()))).scene.sights
+    assert [(s.role, s.hoisted, s.call) for s in found] == [("tool", True, build_call("c1"))] * 2
+    (pasted,) = read(WIRE, body(call("c1"), answered, user(text("mine"), picture()))).scene.sights
     assert pasted.role == "user"
 
 

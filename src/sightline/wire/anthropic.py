@@ -30,7 +30,7 @@ from sightline.wire.lowering import (
     lower_in_text,
     lower_tool_result,
 )
-from sightline.wire.scene_reader import SceneReader, is_from_person
+from sightline.wire.scene_reader import SceneReader, assign_owners, is_from_person, is_moved
 from sightline.wire.sse import write_event
 
 PATHS = ("/v1/messages",)
@@ -46,13 +46,14 @@ _REMOTE_RESULT = "mcp_tool_result"  # of a call that the provider itself has mad
 def read(tree: Json, texts: Texts) -> Scene:
     reader = SceneReader(texts)
     messages = get_list(tree, MESSAGES_KEY)
+    run: list[ToolCall] = []  # the calls whose images may follow
     for i, message in enumerate(messages):
+        place = (MESSAGES_KEY, i, "content")
         if get_value(message, "role") == "assistant":
-            _read_assistant(
-                reader, (MESSAGES_KEY, i, "content"), get_value(message, "content"), messages[i + 1 : i + 2]
-            )
+            _read_assistant(reader, place, get_value(message, "content"), messages[i + 1 : i + 2])
+            run = []
         else:
-            _read_user(reader, (MESSAGES_KEY, i, "content"), message)
+            run = _read_user(reader, place, message, run)
     tools = (get_name(tool, "name", texts) for _, tool in enumerate_objects(get_at(tree, "tools")))
     return reader.build_scene(get_name(tree, "model", texts), stream=get_at(tree, "stream") is True, tools=tools)
 
@@ -68,29 +69,41 @@ def _read_assistant(reader: SceneReader, place: JsonPath, content: Json, followi
             _read_texts(reader, (*place, j, "content"), block, reader.find_call(block, "tool_use_id"))
 
 
-def _read_user(reader: SceneReader, place: JsonPath, message: Json) -> None:
+def _read_user(reader: SceneReader, place: JsonPath, message: Json, calls: list[ToolCall]) -> list[ToolCall]:
+    """Read a message after the results of `calls`; return the calls whose images may follow it."""
     content, is_user = get_value(message, "content"), get_value(message, "role") == "user"
     words = [content] if isinstance(content, str) else []
     others: list[tuple[int, Json, Block]] = []  # all blocks that aren't text
-    has_results = False
+    answered: list[ToolCall] = []
+    images = 0
     for j, block in enumerate_objects(content):
         if isinstance(text := block.get("text"), str):
             words.append(text)
         if (kind := block.get("type")) != "text":
             others.append((j, kind, block))
-            has_results = has_results or kind == "tool_result"
-    role: Role = "tool" if has_results else "user" if is_user else "other"
+            if kind == "tool_result":
+                answered.append(reader.find_call(block, "tool_use_id"))
+            images += kind == "image"
+    role: Role = "tool" if answered else "user" if is_user else "other"
     reader.begin_message(role, opens=is_user and is_from_person(words))
+    calls = answered or calls
+    moved = images > 0 and is_moved(words, calls)
+    owners = iter(assign_owners(images, calls) if moved else ())
+    results = iter(answered)
     for j, kind, block in others:
-        if kind == "image" and (found := find_source(block, reader.texts)):
-            reader.add_user_image((*place, j), found, get_at(content, j - 1))
+        if kind == "image":
+            owner = next(owners, None)
+            if found := find_source(block, reader.texts):
+                unknown = ToolCall("") if moved else None
+                reader.add_user_image((*place, j), found, get_at(content, j - 1), owner or unknown)
         elif kind == "tool_result":
-            _read_result(reader, (*place, j, "content"), block)
+            _read_result(reader, (*place, j, "content"), block, next(results))
         elif kind == "document":
             for way, found in _find_document_images(block, reader.texts):
                 reader.add_pasted_image((*place, j, *way), found)
         elif kind == _SEARCH_RESULT:
             _read_texts(reader, (*place, j, "content"), block, None)
+    return calls if answered or moved else []
 
 
 def _can_hold_images(message: Json) -> bool:
@@ -100,8 +113,7 @@ def _can_hold_images(message: Json) -> bool:
     return written and get_value(message, "role") == "user"
 
 
-def _read_result(reader: SceneReader, place: JsonPath, block: Block) -> None:
-    call = reader.find_call(block, "tool_use_id")
+def _read_result(reader: SceneReader, place: JsonPath, block: Block, call: ToolCall) -> None:
     content = block.get("content")
     if isinstance(content, str):
         reader.read_tool_text(place, content, call)

@@ -19,10 +19,9 @@ from itertools import groupby, pairwise
 import pybase64
 
 from sightline.model.base64_text import STANDARD_ALPHABET, URLSAFE_TO_STANDARD
-from sightline.model.labels import SEE_BELOW
 from sightline.model.scene import Edit, InlineSource, Json, JsonPath, LinkSource, Repeated, Replace, Sight, Source
 from sightline.wire.json_edits import RepeatedKey, dump_json, patch_text
-from sightline.wire.json_tree import Block, Buffer, Texts, enumerate_objects, get_at, get_text, is_oversized
+from sightline.wire.json_tree import Block, Buffer, Texts, get_at, is_oversized
 
 # One string
 
@@ -313,14 +312,6 @@ def _find_outer_text(value: Json, way: JsonPath) -> JsonPath:
 def is_json_container(text: str) -> bool:
     """Return whether a text is a JSON object or list: nothing may be written beside it."""
     return isinstance(_parse_json(text), dict | list)
-
-
-def announces_images(leaf: str) -> bool:
-    """Return whether a tool's result has a line of its own that says that its images follow."""
-    if SEE_BELOW not in leaf:
-        return False
-    texts = (leaf, *(get_text(part, "text") for _, part in enumerate_objects(_parse_json(leaf))))
-    return any(line.strip() == SEE_BELOW for text in texts for line in text.splitlines())
 
 
 def _find_content_parts(value: Json) -> tuple[JsonPath, list[Json] | None]:

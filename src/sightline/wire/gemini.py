@@ -152,15 +152,14 @@ def _read_model(tracker: _CallTracker, content: Json) -> None:
 
 
 def _read_content(tracker: _CallTracker, place: JsonPath, content: Json, calls: list[ToolCall]) -> list[ToolCall]:
-    """Read a content of a user or of tools; return the calls that are answered in it."""
+    """Read a content of a user or of tools; return the calls whose images may follow it."""
     reader, parts = tracker.reader, get_value(content, "parts")
     blocks = enumerate_objects(parts)
     responses = {
         j: function_response for j, part in blocks if isinstance(function_response := get_field(part, RESPONSE), dict)
     }
     if not responses:
-        reader.read_user_message(place, parts, blocks, _find_source, calls, announced=False)
-        return []
+        return reader.read_user_message(place, parts, blocks, _find_source, calls)
     reader.begin_message("tool", opens=is_from_person(get_text(part, "text") for _, part in blocks))
     answered: list[ToolCall] = []
     owner: ToolCall | None = None  # images beside its response belong to it, until a text of a person

@@ -55,6 +55,7 @@ def read(tree: Json, texts: Texts) -> Scene:
         place, content = (MESSAGES_KEY, i, "content"), get_at(message, "content")
         match get_at(message, "role"):
             case "tool":
+                run = run if reader.is_in_results else []
                 reader.begin_message("tool")
                 run += [_read_result(reader, (*place, j), part) for j, part in enumerate_objects(content)]
                 continue
@@ -64,9 +65,8 @@ def read(tree: Json, texts: Texts) -> Scene:
                 if content == labels.BRIDGE_TEXT:
                     continue
             case "user":
-                reader.read_user_message(
-                    place, content, enumerate_objects(content), _find_pasted_source, run, announced=False
-                )
+                run = reader.read_user_message(place, content, enumerate_objects(content), _find_pasted_source, run)
+                continue
             case _:
                 reader.begin_message("other")
         run = []

@@ -24,7 +24,7 @@ from sightline.model.scene import (
     ToolCall,
 )
 from sightline.wire import anthropic, content_blocks
-from sightline.wire.base64_images import announces_images, read_image_data_url, read_image_url
+from sightline.wire.base64_images import read_image_data_url, read_image_url
 from sightline.wire.json_tree import (
     Block,
     Texts,
@@ -57,29 +57,30 @@ _TOOL_ROLES = ("tool", "function")
 def read(tree: Json, texts: Texts) -> Scene:
     reader = SceneReader(texts)
     run: list[ToolCall] = []  # the calls of the tool messages just before
-    announced = False  # one of these says that its images follow in a message without text
     for i, message in enumerate(get_list(tree, MESSAGES_KEY)):
         place = (MESSAGES_KEY, i, "content")
         match get_value(message, "role"):
             case "tool" | "function":
+                run = run if reader.is_in_results else []
                 run.append(reader.find_call(message, "tool_call_id"))
-                announced = _read_result(reader, place, message, run[-1]) or announced
+                _read_result(reader, place, message, run[-1])
                 continue
             case "assistant":
                 reader.begin_message("assistant")
                 _read_calls(reader, get_value(message, "tool_calls"))
             case "user":
                 content = get_value(message, "content")
-                reader.read_user_message(
-                    place, content, _enumerate_parts(content), _find_source, run, announced=announced
-                )
+                # Some programs name the call of the images that they have moved into a message.
+                calls = [reader.find_call(message, "tool_call_id")] if get_value(message, "tool_call_id") else run
+                run = reader.read_user_message(place, content, _enumerate_parts(content), _find_source, calls)
+                continue
             case _:
                 reader.begin_message("other")
                 content = get_value(message, "content")
                 for j, part in _enumerate_parts(content):
                     if (source := _find_source(part, texts)) is not None:
                         reader.add_pasted_image(place if isinstance(content, dict) else (*place, j), source)
-        run, announced = [], False
+        run = []
     tools = (get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(get_at(tree, "tools")))
     return reader.build_scene(get_name(tree, "model", texts), stream=get_at(tree, "stream") is True, tools=tools)
 
@@ -91,22 +92,17 @@ def _read_calls(reader: SceneReader, calls: Json) -> None:
         reader.add_call(get_name(call, "id", reader.texts), get_name(function, "name", reader.texts), arguments)
 
 
-def _read_result(reader: SceneReader, place: JsonPath, message: Json, call: ToolCall) -> bool:
-    """Read a tool's result; return whether it says that its images are in the following message."""
+def _read_result(reader: SceneReader, place: JsonPath, message: Json, call: ToolCall) -> None:
     reader.begin_message("tool")
     content = get_value(message, "content")
     if isinstance(content, str):
         reader.read_tool_text(place, content, call)
-        return announces_images(content)
-    announced = False
     for j, part in _enumerate_parts(content):
         part_place = place if isinstance(content, dict) else (*place, j)
         if (source := _find_source(part, reader.texts) or _find_foreign_source(part, reader.texts)) is not None:
             reader.add_tool_image(part_place, source, call)
         elif part.get("type") == "text":
             reader.read_tool_text((*part_place, "text"), get_text(part, "text"), call)
-        announced = announced or announces_images(get_text(part, "text"))
-    return announced
 
 
 def _enumerate_parts(content: Json) -> list[tuple[int, Block]]:

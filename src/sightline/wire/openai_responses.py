@@ -13,7 +13,7 @@ from itertools import groupby
 from sightline.model import labels
 from sightline.model.profile import Profile
 from sightline.model.scene import Edit, Insert, Json, JsonPath, OpaqueSource, Scene, Sight, Source, ToolCall
-from sightline.wire.base64_images import announces_images, read_image_data_url, read_image_url
+from sightline.wire.base64_images import read_image_data_url, read_image_url
 from sightline.wire.json_tree import (
     Block,
     Texts,
@@ -65,18 +65,17 @@ def read(tree: Json, texts: Texts) -> Scene:
     if isinstance(words := get_at(tree, MESSAGES_KEY), str):
         reader.begin_message("user", opens=is_from_person([words]))
     run: list[ToolCall] = []  # the calls of the outputs just before
-    announced = False  # one of these says that its images follow in a message without text
     offered = [get_at(tree, "tools")]
     for i, item in enumerate(get_list(tree, MESSAGES_KEY)):
         kind = _get_type(item)
         if kind == "additional_tools":
             offered.append(get_value(item, "tools"))
         if kind.endswith("_output"):
+            run = run if reader.is_in_results else []
             run.append(reader.find_call(item, "call_id"))
-            announced = _read_output(reader, (MESSAGES_KEY, i, "output"), kind, item, run[-1]) or announced
-            continue
-        _read_item(reader, (MESSAGES_KEY, i, "content"), kind, item, run, announced)
-        run, announced = [], False
+            _read_output(reader, (MESSAGES_KEY, i, "output"), kind, item, run[-1])
+        else:
+            run = _read_item(reader, (MESSAGES_KEY, i, "content"), kind, item, run)
     partial = any(get_at(tree, key) is not None for key in _STORED_KEYS)
     model, stream = get_name(tree, "model", texts), get_at(tree, "stream") is True
     return reader.build_scene(model, stream=stream, tools=_list_tool_names(offered, texts), partial=partial)
@@ -99,9 +98,8 @@ def _is_from_assistant(item: Json) -> bool:
     return _is_call(item) or _get_type(item) in (*_ASSISTANT_TYPES, _REMOTE_CALL) or get_at(item, "role") == "assistant"
 
 
-def _read_item(
-    reader: SceneReader, place: JsonPath, kind: str, item: Json, calls: list[ToolCall], announced: bool
-) -> None:
+def _read_item(reader: SceneReader, place: JsonPath, kind: str, item: Json, calls: list[ToolCall]) -> list[ToolCall]:
+    """Read an item after the outputs of `calls`; return those whose images may still follow."""
     if kind.endswith("_call") and _is_call(item):
         reader.begin_message("assistant")
         arguments = parse_arguments(get_text(item, "arguments"), reader.texts)
@@ -115,16 +113,16 @@ def _read_item(
         reader.begin_message("assistant")
     elif role == "user" and kind == "message":
         content = get_value(item, "content")
-        reader.read_user_message(place, content, enumerate_objects(content), _find_source, calls, announced=announced)
+        return reader.read_user_message(place, content, enumerate_objects(content), _find_source, calls)
     else:
         reader.begin_message("other")
         for j, part in enumerate_objects(get_value(item, "content")):
             if (source := _find_source(part, reader.texts)) is not None:
                 reader.add_pasted_image((*place, j), source)
+    return []
 
 
-def _read_output(reader: SceneReader, place: JsonPath, kind: str, item: Json, call: ToolCall) -> bool:
-    """Read a tool's output; return whether it says that its images are in the following message."""
+def _read_output(reader: SceneReader, place: JsonPath, kind: str, item: Json, call: ToolCall) -> None:
     reader.begin_message("tool")
     output = get_value(item, "output")
     if kind == "computer_call_output":
@@ -132,20 +130,20 @@ def _read_output(reader: SceneReader, place: JsonPath, kind: str, item: Json, ca
             reader.add_tool_image(place, source, call, fixed=True)
     elif isinstance(output, str):
         reader.read_tool_text(place, output, call)
-        return announces_images(output)
     elif kind == "shell_call_output":
         for k, part in enumerate_objects(output):
             for stream in _SHELL_TEXTS:
                 reader.read_tool_text((*place, k, stream), get_text(part, stream), call)
-        return False
-    announced = False
+    else:
+        _read_output_parts(reader, place, output, call)
+
+
+def _read_output_parts(reader: SceneReader, place: JsonPath, output: Json, call: ToolCall) -> None:
     for k, part in enumerate_objects(output):
         if (source := _find_source(part, reader.texts)) is not None:
             reader.add_tool_image((*place, k), source, call)
         elif part.get("type") == "input_text":
             reader.read_tool_text((*place, k, "text"), get_text(part, "text"), call)
-        announced = announced or announces_images(get_text(part, "text"))
-    return announced
 
 
 def _find_source(part: Block, texts: Texts) -> Source | None:

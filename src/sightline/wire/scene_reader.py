@@ -1,7 +1,9 @@
 """Collect the calls, messages and sights of a request into a scene; every wire's `read` uses this.
 
 A sight in a user message is either pasted by the person or was moved there out of a tool result, by Sightline or by
-another program between client and model. Its label, or the message around it, shows which (`read_user_message`).
+another program between client and model. Its label, or the message around it, shows which (`read_user_message`): a
+message of nothing but images directly after tool results holds what the tools brought, since a person would have been
+answered first, or says something.
 """
 
 from __future__ import annotations
@@ -70,6 +72,11 @@ class SceneReader:
         call_id = get_name(result, key, self.texts)
         return self.calls.get(call_id) or ToolCall(call_id)
 
+    @property
+    def is_in_results(self) -> bool:
+        """Whether the message that was begun last is a tool's."""
+        return bool(self.messages) and self.messages[-1].role == "tool"
+
     def add_pasted_image(self, place: JsonPath, source: Source, name: str | None = None) -> None:
         """Add an image that the user attached; `name`: its file name, if the client gives one."""
         self.sights.append(Sight(place, source, "user", message=self._message_index, pasted_name=name))
@@ -96,26 +103,23 @@ class SceneReader:
         parts: Sequence[IndexedPart],
         find_source: FindSource,
         calls: list[ToolCall],
-        *,
-        announced: bool,
-    ) -> None:
+    ) -> list[ToolCall]:
         """Add a user's message with its images: the user's own, or moved out of the results of `calls` just before.
 
-        `announced`: one of those results said that its images would follow in a message without text.
+        Return the calls whose images may still follow: `calls`, if images of theirs are in this message, else none.
         """
         is_single = isinstance(content, dict)  # some clients write one part instead of a list of parts
-        message_texts = [content] if isinstance(content, str) else [get_text(part, "text") for _, part in parts]
-        if is_single and not parts:
-            message_texts = [get_text(content, "text")]
+        message_texts = list_texts(content, parts)
         self.begin_message("user", opens=is_from_person(message_texts))
         images = [(j, source) for j, part in parts if (source := find_source(part, self.texts)) is not None]
         if not images:
-            return
-        hoisted = has_only_labels(message_texts) or (announced and not any(word.strip() for word in message_texts))
+            return []
+        hoisted = is_moved(message_texts, calls)
         owners = assign_owners(len(images), calls) if hoisted else [None] * len(images)
         for (j, source), owner in zip(images, owners, strict=True):
             image_place = place if is_single else (*place, j)
             self.add_user_image(image_place, source, get_at(content, j - 1), owner or ToolCall("") if hoisted else None)
+        return calls if hoisted else []
 
     def read_tool_text(self, place: JsonPath, leaf: str, call: ToolCall | None) -> None:
         """Add the images that a library has written into a text of a tool's result."""
@@ -142,6 +146,19 @@ def is_from_person(texts: Iterable[str]) -> bool:
 
 def _is_client_text(text: str) -> bool:
     return text.startswith(labels.CLIENT_REMINDERS) or labels.is_label(text) or labels.is_reference(text)
+
+
+def list_texts(content: Json, parts: Sequence[IndexedPart]) -> list[str]:
+    """Return the texts of a message, empty ones included."""
+    if isinstance(content, str):
+        return [content]
+    holders = (part for _, part in parts) if parts or not isinstance(content, dict) else (content,)
+    return [text for holder in holders if isinstance(text := holder.get("text"), str)]
+
+
+def is_moved(texts: Sequence[str], calls: Sequence[ToolCall]) -> bool:
+    """Return whether the images of a message with these texts come from tools; `calls` were answered just before."""
+    return has_only_labels(texts) or bool(calls and not texts)
 
 
 def has_only_labels(texts: Iterable[str]) -> bool:

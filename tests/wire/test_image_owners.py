@@ -62,8 +62,8 @@ def test_images_that_a_client_has_moved_are_the_tools(peer: str) -> None:
     for moved in ([one], [one, one]):  # some write a message for each image
         found = sights(OPENAI_CHAT, body(calling("c1"), {**tool("c1"), "content": words}, *moved))
         assert [(s.role, s.hoisted, s.call and s.call.id) for s in found] == [("tool", True, "c1")] * len(moved)
-    parts: list[Json] = [*({"text": lead} for lead in leads), PICTURE]
-    content: Json = {"role": "user", "parts": parts}
+    parts: list[Json] = [{"text": lead} for lead in leads]
+    content: Json = {"role": "user", "parts": [*parts, PICTURE]}
     found = sights(GEMINI, contents(CALLS, {"role": "user", "parts": ANSWERS[:1]}, content, content))
     assert [(s.role, s.hoisted, s.call) for s in found] == [("tool", True, FIRST)] * 2
     blocks = [*map(text, leads), block()]

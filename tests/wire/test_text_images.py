@@ -422,7 +422,6 @@ def test_a_block_of_another_protocol_in_a_tool_s_message_becomes_one_of_this_wir
     refitted = Refitted(image(b"jpeg"), "too large")
     assert after(content, refitted, profile=NATIVE) == [tool("c1", READ, part("anBlZw==", "image/jpeg"))]
     assert after(content, TOLD) == [tool("c1", READ, text("[told]"))]
-    assert read(OPENAI_CHAT, body(user(FORMS[form](LIFTED)))).scene.sights == ()
 
 
 @requirement("rescue.whole_value")

@@ -11,8 +11,6 @@ from sightline.model.scene import (
     Insert,
     Json,
     JsonPath,
-    LinkSource,
-    OpaqueSource,
     Replace,
     Role,
     Scene,
@@ -20,7 +18,7 @@ from sightline.model.scene import (
     Source,
     ToolCall,
 )
-from sightline.wire.base64_images import build_inline
+from sightline.wire.image_blocks import find_base64_source, find_foreign_source
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
 from sightline.wire.lowering import (
     BlockFormat,
@@ -30,7 +28,7 @@ from sightline.wire.lowering import (
     lower_in_text,
     lower_tool_result,
 )
-from sightline.wire.scene_reader import SceneReader, assign_owners, is_from_person, is_moved
+from sightline.wire.scene_reader import SceneReader, assign_owners, is_from_person, is_moved, list_texts
 from sightline.wire.sse import write_event
 
 PATHS = ("/v1/messages",)
@@ -72,38 +70,35 @@ def _read_assistant(reader: SceneReader, place: JsonPath, content: Json, followi
 def _read_user(reader: SceneReader, place: JsonPath, message: Json, calls: list[ToolCall]) -> list[ToolCall]:
     """Read a message after the results of `calls`; return the calls whose images may follow it."""
     content, is_user = get_value(message, "content"), get_value(message, "role") == "user"
-    words = [content] if isinstance(content, str) else []
-    others: list[tuple[int, Json, Block]] = []  # all blocks that aren't text
-    answered: list[ToolCall] = []
-    images = 0
-    for j, block in enumerate_objects(content):
-        if isinstance(text := block.get("text"), str):
-            words.append(text)
-        if (kind := block.get("type")) != "text":
-            others.append((j, kind, block))
-            if kind == "tool_result":
-                answered.append(reader.find_call(block, "tool_use_id"))
-            images += kind == "image"
-    role: Role = "tool" if answered else "user" if is_user else "other"
+    blocks = enumerate_objects(content)
+    words = list_texts(content, blocks)
+    others = [(j, block) for j, block in blocks if block.get("type") != "text"]
+    results = {j: reader.find_call(block, "tool_use_id") for j, block in others if block.get("type") == "tool_result"}
+    role: Role = "tool" if results else "user" if is_user else "other"
     reader.begin_message(role, opens=is_user and is_from_person(words))
-    calls = answered or calls
-    moved = images > 0 and is_moved(words, calls)
-    owners = iter(assign_owners(images, calls) if moved else ())
-    results = iter(answered)
-    for j, kind, block in others:
-        if kind == "image":
-            owner = next(owners, None)
-            if found := find_source(block, reader.texts):
-                unknown = ToolCall("") if moved else None
-                reader.add_user_image((*place, j), found, get_at(content, j - 1), owner or unknown)
-        elif kind == "tool_result":
-            _read_result(reader, (*place, j, "content"), block, next(results))
-        elif kind == "document":
-            for way, found in _find_document_images(block, reader.texts):
-                reader.add_pasted_image((*place, j, *way), found)
-        elif kind == _SEARCH_RESULT:
-            _read_texts(reader, (*place, j, "content"), block, None)
-    return calls if answered or moved else []
+    sources = {j: source for j, block in others if (source := _find_source(block, reader.texts)) is not None}
+    calls = [*results.values()] or calls
+    moved = bool(sources) and is_moved(words, calls)
+    owners = dict(zip(sources, assign_owners(len(sources), calls) if moved else (), strict=False))
+    for j, block in others:
+        if j in sources:
+            owner = owners.get(j) or (ToolCall("") if moved else None)
+            reader.add_user_image((*place, j), sources[j], get_at(content, j - 1), owner)
+        else:
+            _read_block(reader, (*place, j), block, results.get(j))
+    return calls if results or moved else []
+
+
+def _read_block(reader: SceneReader, place: JsonPath, block: Block, call: ToolCall | None) -> None:
+    """Read a block of a user's message that is neither a text nor an image; `call` is that of a result."""
+    kind = block.get("type")
+    if call is not None:
+        _read_result(reader, (*place, "content"), block, call)
+    elif kind == "document":
+        for way, found in _find_document_images(block, reader.texts):
+            reader.add_pasted_image((*place, *way), found)
+    elif kind == _SEARCH_RESULT:
+        _read_texts(reader, (*place, "content"), block, None)
 
 
 def _can_hold_images(message: Json) -> bool:
@@ -119,10 +114,10 @@ def _read_result(reader: SceneReader, place: JsonPath, block: Block, call: ToolC
         reader.read_tool_text(place, content, call)
     for k, inner in enumerate_objects(content):
         kind = inner.get("type")
-        if kind == "image" and (found := find_source(inner, reader.texts)):
-            reader.add_tool_image((*place, k), found, call)
-        elif kind == "text":
+        if kind == "text":
             reader.read_tool_text((*place, k, "text"), get_text(inner, "text"), call)
+        elif found := _find_source(inner, reader.texts):
+            reader.add_tool_image((*place, k), found, call)
         elif kind == "document":
             for way, found in _find_document_images(inner, reader.texts):
                 reader.add_tool_image((*place, k, *way), found, call)
@@ -134,7 +129,7 @@ def _find_document_images(document: Block, texts: Texts) -> Iterator[tuple[JsonP
     """Yield the images of a document that consists of blocks, each with its path in the document."""
     source = document.get("source")
     for m, inner in enumerate_objects(get_value(source, "content")) if get_value(source, "type") == "content" else ():
-        if inner.get("type") == "image" and (found := find_source(inner, texts)):
+        if found := _find_source(inner, texts):
             yield ("source", "content", m), found
 
 
@@ -148,17 +143,9 @@ def _read_texts(reader: SceneReader, place: JsonPath, block: Block, call: ToolCa
             reader.read_tool_text((*place, k, "text"), get_text(inner, "text"), call)
 
 
-def find_source(block: Block, texts: Texts) -> Source | None:
-    # Lookups, not a pattern: a pattern takes several times as long, and this runs for every image.
-    source = block.get("source")
-    kind = get_value(source, "type")
-    if kind == "base64" and isinstance(data := get_value(source, "data"), str):
-        return build_inline(get_text(source, "media_type"), data, texts)
-    if kind == "url" and isinstance(url := get_value(source, "url"), str):
-        return LinkSource(url)
-    if kind == "file" and isinstance(reference := get_value(source, "file_id"), str):
-        return OpaqueSource(reference)
-    return None
+def _find_source(block: Block, texts: Texts) -> Source | None:
+    own = find_base64_source(block, texts) if block.get("type") == "image" else None
+    return own or find_foreign_source(block, texts)
 
 
 def _build_base64_source(mime: str, data: str) -> Block:
@@ -175,6 +162,8 @@ BLOCKS = BlockFormat(
     build_text=lambda text: {"type": "text", "text": text},
     build_image=lambda mime, data: {"type": "image", "source": _build_base64_source(mime, data)},
     replace_image=lambda old, mime, data: {**old, "source": _replace_source(old.get("source"), mime, data)},
+    accepts=lambda block: get_at(block, "type") == "image" and isinstance(get_at(block, "source"), dict),
+    build_link=lambda url: {"type": "image", "source": {"type": "url", "url": url}},
 )
 
 

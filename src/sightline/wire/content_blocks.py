@@ -6,20 +6,9 @@ from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 from sightline.model.profile import Profile
-from sightline.model.scene import (
-    Edit,
-    Insert,
-    Json,
-    JsonPath,
-    LinkSource,
-    Rebuild,
-    Replace,
-    Scene,
-    Source,
-    get_last_component,
-)
+from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Replace, Scene, get_last_component
 from sightline.wire import base64_images
-from sightline.wire.base64_images import build_inline, parse_image_string, read_image_url
+from sightline.wire.image_blocks import find_mcp_source
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_text
 from sightline.wire.lowering import (
     BlockFormat,
@@ -30,35 +19,6 @@ from sightline.wire.lowering import (
     lower_tool_result,
 )
 from sightline.wire.scene_reader import SceneReader
-
-_WEB = ("https://", "http://")
-
-
-def find_source(block: Block, texts: Texts) -> Source | None:
-    """Return the image of a block. Links to files don't count: the receiver opens them with its own permissions."""
-    match block:
-        case {"type": "image", "data": str(data)} if data:
-            return _read_data(_get_mime(block), data, texts)
-        case {"type": "image", "uri": str(uri)} if uri.startswith(_WEB):
-            return LinkSource(uri)
-        case {"type": "resource", "resource": {"blob": str(blob)} as resource}:
-            if (mime := _get_mime(resource)).startswith("image/"):
-                return _read_data(mime, blob, texts)
-            return parse_image_string(blob, texts)
-        case {"type": "resource_link", "uri": str(uri)} if uri.startswith(_WEB):
-            return LinkSource(uri) if _get_mime(block).startswith("image/") else None
-        case _:
-            return None
-
-
-def _read_data(mime: str, data: str, texts: Texts) -> Source | None:
-    """Read base64, or a data URL, which some servers write instead."""
-    return read_image_url(data, texts) if data[:5].lower() == "data:" else build_inline(mime, data, texts)
-
-
-def _get_mime(holder: Json) -> str:
-    """Return the media type; some SDKs use their own name for the field instead of the protocol's."""
-    return (get_text(holder, "mimeType") or get_text(holder, "mime_type")).strip().lower()
 
 
 def _replace_image(old: Block, mime: str, data: str) -> Block:
@@ -88,7 +48,7 @@ def read_mcp(tree: Json, texts: Texts) -> Scene:
     reader = SceneReader(texts)
     reader.begin_message("tool")
     for index, block in enumerate_objects(get_at(tree, MCP_KEY)):
-        if (source := find_source(block, texts)) is not None:
+        if (source := find_mcp_source(block, texts)) is not None:
             reader.add_tool_image((MCP_KEY, index), source, None)
         elif block.get("type") == "text":
             reader.read_tool_text((MCP_KEY, index, "text"), get_text(block, "text"), None)
@@ -130,7 +90,7 @@ def read_acp(tree: Json, texts: Texts) -> Scene:
     place = find_prompt(tree)
     reader.begin_message("user", opens=True)
     for index, each in enumerate_objects(get_at(tree, *place)):
-        if (source := find_source(each, texts)) is not None:
+        if (source := find_mcp_source(each, texts)) is not None:
             reader.add_pasted_image((*place, index), source, find_block_name(each, texts))
     return reader.build_scene("", stream=False, partial=True)
 

@@ -18,6 +18,7 @@ from sightline.model import labels
 from sightline.model.profile import Profile
 from sightline.model.scene import (
     Edit,
+    InlineSource,
     Insert,
     Json,
     JsonPath,
@@ -37,14 +38,15 @@ from sightline.model.scene import (
 )
 from sightline.wire import base64_images
 from sightline.wire.base64_images import build_inline, parse_image_string
+from sightline.wire.image_blocks import find_foreign_source
 from sightline.wire.json_edits import graft
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
 from sightline.wire.lowering import (
     BlockFormat,
     build_block,
     build_hoisted_blocks,
+    can_stay,
     has_pixels,
-    is_unchanged,
     lower_in_place,
 )
 from sightline.wire.scene_reader import Endpoint, SceneReader, is_from_person
@@ -192,7 +194,8 @@ def _find_source(part: Block, texts: Texts) -> Source | None:
         return parse_image_string(data, texts) if declared in ("", "application/octet-stream") else None
     # A file without a type may be anything; most often it is a video.
     if (file := get_field(part, FILE)) is None:
-        return None
+        foreign = find_foreign_source(part, texts)
+        return foreign if isinstance(foreign, InlineSource) else None
     if isinstance(uri := get_field(file, URI), str) and get_text(file, find_key(file, MIME)).startswith("image/"):
         return LinkSource(uri) if _is_public(uri) else OpaqueSource(uri)
     return None
@@ -214,13 +217,21 @@ def _replace_image(old: Block, mime: str, data: str) -> Block:
     return {**old, key: {**fields, find_key(fields, MIME): mime, "data": data}}
 
 
+def _is_own_part(part: Json) -> bool:
+    return get_field(part, DATA) is not None or get_field(part, FILE) is not None
+
+
 def _build_text(text: str) -> Block:
     return {"text": text}
 
 
 _BLOCKS = [
-    BlockFormat(_build_text, lambda mime, data: {"inlineData": {"mimeType": mime, "data": data}}, _replace_image),
-    BlockFormat(_build_text, lambda mime, data: {"inline_data": {"mime_type": mime, "data": data}}, _replace_image),
+    BlockFormat(
+        _build_text, lambda mime, data: {"inlineData": {"mimeType": mime, "data": data}}, _replace_image, _is_own_part
+    ),
+    BlockFormat(
+        _build_text, lambda mime, data: {"inline_data": {"mime_type": mime, "data": data}}, _replace_image, _is_own_part
+    ),
 ]
 
 
@@ -279,7 +290,7 @@ def _lower_response(
     for k, name in enumerate(names):
         sight = by_place.get((*place, "parts", k))
         if sight is None or (has_pixels(sight) and not hoist):
-            parts.append(k if sight is None or is_unchanged(sight) else build_block(sight, tree, blocks))
+            parts.append(k if sight is None or can_stay(sight, tree, blocks) else build_block(sight, tree, blocks))
             continue
         words = _get_words(sight)
         ways = references.get(name, [])

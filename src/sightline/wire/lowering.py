@@ -19,6 +19,7 @@ from sightline.model.scene import (
     Insert,
     Json,
     JsonPath,
+    LinkSource,
     Rebuild,
     Refitted,
     Refused,
@@ -27,6 +28,7 @@ from sightline.model.scene import (
     Retired,
     Shown,
     Sight,
+    Source,
     Told,
 )
 from sightline.wire import base64_images
@@ -45,7 +47,8 @@ class BlockFormat:
     build_text: Callable[[str], Block]
     build_image: Callable[[str, str], Block]  # from a media type and a base64 text
     replace_image: Callable[[Block, str, str], Block]  # the same block with other pixels: media type, base64 text
-    accepts: Callable[[Json], bool] | None = None  # whether an image block may stay as it is; None: any may
+    accepts: Callable[[Json], bool] | None = None  # whether an image block is one of this wire; None: any is
+    build_link: Callable[[str], Block] | None = None  # from an address; None: a foreign block with one is not read
 
 
 def has_pixels(sight: Sight) -> bool:
@@ -65,21 +68,29 @@ def build_block(sight: Sight, tree: Json, blocks: BlockFormat) -> Block:
     match fate:
         case None | Shown(mime=None) if old:
             return old
-        case None | Shown():
-            assert isinstance(sight.source, InlineSource)
-            mime = (fate.mime if fate else None) or sight.source.declared_mime
-            if old:
-                return blocks.replace_image(old, mime, sight.source.leaf)
-            return blocks.build_image(mime, to_standard_base64(sight.source))
-        case Refitted(image=image):
-            mime, data = image.mime, image.base64
-            return blocks.replace_image(old, mime, data) if old else blocks.build_image(mime, data)
+        case None | Shown() | Refitted():
+            new = _build_image(sight.source, fate, old, blocks)
+            return new if old else keep_cache_mark(new, own)
         case Told(text=text) | Retired(text=text) | Refused(text=text):
             return keep_cache_mark(blocks.build_text(text), own)
         case Repeated():
             return blocks.build_text(base64_images.PLACEHOLDER)
         case _:
             assert_never(fate)
+
+
+def _build_image(source: Source, fate: Shown | Refitted | None, old: Block, blocks: BlockFormat) -> Block:
+    """Return the block of an image: `old` with other pixels, or a new one if the wire doesn't know the old one."""
+    if isinstance(fate, Refitted):
+        mime, data = fate.image.mime, fate.image.base64
+    elif isinstance(source, InlineSource):
+        mime = (fate.mime if fate else None) or source.declared_mime
+        data = source.leaf if old else to_standard_base64(source)
+    else:
+        assert isinstance(source, LinkSource), "no wire reads another source from a foreign block"
+        assert blocks.build_link is not None, "nor an address, if it can't write one"
+        return blocks.build_link(source.url)
+    return blocks.replace_image(old, mime, data) if old else blocks.build_image(mime, data)
 
 
 def keep_cache_mark(new: Block, old: Json) -> Block:
@@ -101,7 +112,7 @@ def lower_in_place(sights: Sequence[Sight], tree: Json, blocks: BlockFormat) -> 
             continue
         if sight.label and not sight.is_in_tool_result and not _has_label(sight, tree):
             edits.append(Insert(sight.place, blocks.build_text(sight.label)))
-        if not _can_stay(sight, tree, blocks):
+        if not can_stay(sight, tree, blocks):
             edits.append(Replace(sight.place, build_block(sight, tree, blocks)))
     return edits
 
@@ -112,7 +123,8 @@ def _has_label(sight: Sight, tree: Json) -> bool:
     return isinstance(index, int) and index > 0 and get_text(get_at(tree, *parent, index - 1), "text") == sight.label
 
 
-def _can_stay(sight: Sight, tree: Json, blocks: BlockFormat) -> bool:
+def can_stay(sight: Sight, tree: Json, blocks: BlockFormat) -> bool:
+    """Return whether a sight is sent in the block in which it came."""
     return is_unchanged(sight) and (blocks.accepts is None or blocks.accepts(get_at(tree, *sight.place)))
 
 
@@ -180,7 +192,7 @@ def _rebuild_list(
                 marker = keep_cache_mark(marker, block)
             else:
                 kept.append(
-                    index if _can_stay(block_sights[0], tree, blocks) else build_block(block_sights[0], tree, blocks)
+                    index if can_stay(block_sights[0], tree, blocks) else build_block(block_sights[0], tree, blocks)
                 )
         else:
             text = get_at(tree, *block_sights[0].place)

@@ -29,7 +29,8 @@ from sightline.model.scene import (
     Source,
     ToolCall,
 )
-from sightline.wire.base64_images import build_inline, parse_image_string, read_image_url, to_standard_base64
+from sightline.wire.base64_images import read_image_url, to_standard_base64
+from sightline.wire.image_blocks import find_file_source, get_mime, read_file_data
 from sightline.wire.json_edits import dump_json
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text
 from sightline.wire.lowering import (
@@ -43,8 +44,6 @@ from sightline.wire.lowering import (
 from sightline.wire.scene_reader import SceneReader
 
 MESSAGES_KEY = "messages"
-_WEB = ("https://", "http://")
-_UNKNOWN_TYPES = ("", "application/octet-stream")  # media types that tell nothing
 _OUTPUT_DEPTH = 5  # steps to the output of a tool's result: messages, message, content, part, output
 
 
@@ -90,9 +89,9 @@ def _read_calls(reader: SceneReader, content: Json) -> None:
 def _find_pasted_source(part: Block, texts: Texts) -> Source | None:
     match part:
         case {"type": "image"}:
-            return _read_source(part.get("image"), _get_mime(part), texts)
+            return read_file_data(part.get("image"), get_mime(part), texts)
         case {"type": "file"}:
-            return _find_image_data(part, texts)
+            return find_file_source(part, texts)
         case _:
             return None
 
@@ -118,40 +117,13 @@ def _find_result_source(item: Block, texts: Texts) -> Source | None:
     """Return the image that an item of a tool's result is, under any name that a version of the SDK has for it."""
     match item:
         case {"type": "media" | "image-data" | "file-data" | "file"}:
-            return _find_image_data(item, texts)
+            return find_file_source(item, texts)
         case {"type": "image-url", "url": str(url)}:
             return read_image_url(url, texts)
         case {"type": "image-file-id", "fileId": str(reference)}:
             return OpaqueSource(reference)
         case _:
             return None
-
-
-def _find_image_data(holder: Block, texts: Texts) -> Source | None:
-    """Return the data of a file whose media type is an image's, or tells nothing and the data is an image."""
-    mime = _get_mime(holder)
-    source = _read_source(holder.get("data"), mime, texts)
-    if mime.startswith("image/"):
-        return source
-    return (
-        parse_image_string(source.leaf, texts) if mime in _UNKNOWN_TYPES and isinstance(source, InlineSource) else None
-    )
-
-
-def _read_source(data: Json, mime: str, texts: Texts) -> Source | None:
-    """Return the source in a field that is base64, a data URL or an address; newer versions say which."""
-    match data:
-        case {"type": "data", "data": str(text)}:
-            return build_inline(mime, text, texts)
-        case {"type": "url", "url": str(text)} | str(text):
-            is_url = text.startswith(_WEB) or text[:5].lower() == "data:"
-            return read_image_url(text, texts) if is_url else build_inline(mime, text, texts)
-        case _:  # raw bytes of a program, which aren't JSON
-            return None
-
-
-def _get_mime(holder: Block) -> str:
-    return (get_text(holder, "mediaType") or get_text(holder, "mimeType")).strip().lower()
 
 
 def _write_as_text(value: Json) -> str:

@@ -13,7 +13,6 @@ from sightline.model import labels
 from sightline.model.profile import Profile
 from sightline.model.scene import (
     Edit,
-    InlineSource,
     Insert,
     Json,
     JsonPath,
@@ -23,8 +22,8 @@ from sightline.model.scene import (
     Source,
     ToolCall,
 )
-from sightline.wire import anthropic, content_blocks
 from sightline.wire.base64_images import read_image_data_url, read_image_url
+from sightline.wire.image_blocks import find_foreign_source
 from sightline.wire.json_tree import (
     Block,
     Texts,
@@ -99,7 +98,7 @@ def _read_result(reader: SceneReader, place: JsonPath, message: Json, call: Tool
         reader.read_tool_text(place, content, call)
     for j, part in _enumerate_parts(content):
         part_place = place if isinstance(content, dict) else (*place, j)
-        if (source := _find_source(part, reader.texts) or _find_foreign_source(part, reader.texts)) is not None:
+        if (source := _find_source(part, reader.texts)) is not None:
             reader.add_tool_image(part_place, source, call)
         elif part.get("type") == "text":
             reader.read_tool_text((*part_place, "text"), get_text(part, "text"), call)
@@ -112,24 +111,16 @@ def _enumerate_parts(content: Json) -> list[tuple[int, Block]]:
 
 def _find_source(part: Block, texts: Texts) -> Source | None:
     kind = part.get("type")
-    if kind == "file":
+    if kind == "file" and "file" in part:
         return read_image_data_url(get_value(part.get("file"), "file_data"), texts)
     if kind != "image_url":
-        return None
+        return find_foreign_source(part, texts)
     image_url = part.get("image_url")
     if isinstance(url := get_value(image_url, "url") if isinstance(image_url, dict) else image_url, str):
         return read_image_url(url, texts)
     if isinstance(reference := get_value(image_url, "file_id"), str):
         return OpaqueSource(reference)
     return None
-
-
-def _find_foreign_source(part: Block, texts: Texts) -> Source | None:
-    """Return the image of a block of MCP or of the Messages wire: some clients pass on what a tool returned."""
-    found = content_blocks.find_source(part, texts) or (
-        anthropic.find_source(part, texts) if part.get("type") == "image" else None
-    )
-    return found if isinstance(found, InlineSource) else None
 
 
 def _replace_image(old: Block, mime: str, data: str) -> Block:
@@ -144,7 +135,8 @@ BLOCKS = BlockFormat(
     build_text=lambda text: {"type": "text", "text": text},
     build_image=lambda mime, data: _replace_image({"type": "image_url", "image_url": {}}, mime, data),
     replace_image=_replace_image,
-    accepts=lambda part: get_at(part, "type") in ("image_url", "file"),
+    accepts=lambda part: get_at(part, "type") == "image_url" or isinstance(get_at(part, "file"), dict),
+    build_link=lambda url: {"type": "image_url", "image_url": {"url": url}},
 )
 
 

@@ -14,6 +14,7 @@ from sightline.model import labels
 from sightline.model.profile import Profile
 from sightline.model.scene import Edit, Insert, Json, JsonPath, OpaqueSource, Scene, Sight, Source, ToolCall
 from sightline.wire.base64_images import read_image_data_url, read_image_url
+from sightline.wire.image_blocks import find_foreign_source
 from sightline.wire.json_tree import (
     Block,
     Texts,
@@ -151,7 +152,7 @@ def _find_source(part: Block, texts: Texts) -> Source | None:
     if kind == _FILE_PART:
         return read_image_data_url(part.get("file_data"), texts)
     if kind not in ("input_image", "computer_screenshot"):
-        return None
+        return find_foreign_source(part, texts)
     if isinstance(url := part.get("image_url"), str):
         return read_image_url(url, texts)
     if isinstance(reference := part.get("file_id"), str):
@@ -180,6 +181,8 @@ BLOCKS = BlockFormat(
     build_text=lambda text: {"type": "input_text", "text": text},
     build_image=lambda mime, data: _replace_image({"type": "input_image", **_DETAIL}, mime, data),
     replace_image=_replace_image,
+    accepts=lambda part: get_at(part, "type") in ("input_image", "computer_screenshot", _FILE_PART),
+    build_link=lambda url: {"type": "input_image", **_DETAIL, "image_url": url},
 )
 
 

@@ -1,0 +1,117 @@
+"""The blocks in which APIs and libraries put an image, and the source of the image in each.
+
+A client may pass on a block of another API or library than that of its upstream, which rejects it. So every wire reads
+its own blocks itself, and all others with `find_foreign_source`. When it lowers those, it writes blocks of its own.
+"""
+
+from __future__ import annotations
+
+from sightline.model.scene import InlineSource, Json, LinkSource, OpaqueSource, Source
+from sightline.wire.base64_images import build_inline, parse_image_string, read_image_url
+from sightline.wire.json_tree import Block, Texts, get_text, get_value
+
+_WEB = ("https://", "http://")
+_UNKNOWN_TYPES = ("", "application/octet-stream")  # media types that tell nothing
+_MIME_KEYS = ("mimeType", "mime_type", "mediaType", "media_type")  # over all APIs, libraries and their versions
+_FILE_TYPES = frozenset({"media", "image-data", "file-data", "file"})
+_URL_TYPES = frozenset({"image_url", "input_image", "image-url"})
+_RESOURCE_TYPES = frozenset({"resource", "resource_link"})
+_FOREIGN_TYPES = _FILE_TYPES | _URL_TYPES | _RESOURCE_TYPES | {"image"}
+
+
+def find_foreign_source(block: Block, texts: Texts) -> Source | None:
+    """Return the image of a block of any API or library; None for other blocks, and for files that a provider keeps."""
+    kind = block.get("type")
+    if not isinstance(kind, str) or kind not in _FOREIGN_TYPES:
+        return None
+    if kind in _URL_TYPES:
+        return _find_url_source(block, texts)
+    if kind in _FILE_TYPES:
+        return find_file_source(block, texts)
+    found = find_base64_source(block, texts) or find_mcp_source(block, texts) or _find_library_source(block, texts)
+    return None if isinstance(found, OpaqueSource) else found
+
+
+def find_base64_source(block: Block, texts: Texts) -> Source | None:
+    """Return the image of a block of the Messages API, whose `source` is an object."""
+    # Lookups, not a pattern: a pattern takes several times as long, and this runs for every image.
+    source = block.get("source")
+    kind = get_value(source, "type")
+    if kind == "base64" and isinstance(data := get_value(source, "data"), str):
+        return build_inline(get_text(source, "media_type"), data, texts)
+    if kind == "url" and isinstance(url := get_value(source, "url"), str):
+        return LinkSource(url)
+    if kind == "file" and isinstance(reference := get_value(source, "file_id"), str):
+        return OpaqueSource(reference)
+    return None
+
+
+def find_mcp_source(block: Block, texts: Texts) -> Source | None:
+    """Return the image of a block of MCP or ACP.
+
+    Links to files don't count: the receiver opens them with its own permissions.
+    """
+    match block:
+        case {"type": "image", "data": str(data)} if data:
+            return _read_data(data, get_mime(block), texts)
+        case {"type": "image", "uri": str(uri)} if uri.startswith(_WEB):
+            return LinkSource(uri)
+        case {"type": "resource", "resource": {"blob": str(blob)} as resource}:
+            if (mime := get_mime(resource)).startswith("image/"):
+                return _read_data(blob, mime, texts)
+            return parse_image_string(blob, texts)
+        case {"type": "resource_link", "uri": str(uri)} if uri.startswith(_WEB):
+            return LinkSource(uri) if get_mime(block).startswith("image/") else None
+        case _:
+            return None
+
+
+def find_file_source(block: Block, texts: Texts) -> Source | None:
+    """Return the image of a file of the AI SDK or LangChain: its media type says so, or tells nothing."""
+    mime = get_mime(block)
+    source = read_file_data(block.get("data", block.get("base64")), mime, texts)
+    if mime.startswith("image/"):
+        return source
+    return (
+        parse_image_string(source.leaf, texts) if mime in _UNKNOWN_TYPES and isinstance(source, InlineSource) else None
+    )
+
+
+def read_file_data(data: Json, mime: str, texts: Texts) -> Source | None:
+    """Return the source in a field that is base64, a data URL or an address; newer versions say which."""
+    match data:
+        case {"type": "data", "data": str(text)}:
+            return build_inline(mime, text, texts)
+        case {"type": "url", "url": str(text)} | str(text):
+            return _read_data(text, mime, texts)
+        case _:  # raw bytes of a program, which aren't JSON
+            return None
+
+
+def get_mime(holder: Json) -> str:
+    """Return the media type that a block declares; SDKs have their own names for the field."""
+    return next((found for key in _MIME_KEYS if (found := get_text(holder, key))), "").strip().lower()
+
+
+def _find_url_source(block: Block, texts: Texts) -> Source | None:
+    """Return the image of a block with an address: a string, or an object with one."""
+    holder = block.get("image_url", block.get("url"))
+    url = get_value(holder, "url") if isinstance(holder, dict) else holder
+    return read_image_url(url, texts) if isinstance(url, str) and _is_url(url) else None
+
+
+def _find_library_source(block: Block, texts: Texts) -> Source | None:
+    """Return the image of a block of LangChain (`base64`, `url`) or of the AI SDK (`image`)."""
+    for key in ("base64", "url", "image"):
+        if isinstance(data := block.get(key), str) and data:
+            return _read_data(data, get_mime(block), texts)
+    return None
+
+
+def _read_data(data: str, mime: str, texts: Texts) -> Source | None:
+    """Read base64, or a URL, which some programs write instead."""
+    return read_image_url(data, texts) if _is_url(data) else build_inline(mime, data, texts)
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith(_WEB) or text[:5].lower() == "data:"

@@ -22,6 +22,7 @@ from sightline.model.facts import (
     Probe,
     RecallHistory,
     Refit,
+    ReopenFile,
     Rules,
 )
 from sightline.model.geometry import Size
@@ -75,7 +76,9 @@ class Table:
         present: Callable[[str], bool] = lambda _: True,
         kept: Fact | None = None,
         joint: Fact | Callable[[DescribeTogether], Fact] | None = None,
+        reopened: Fact | None = None,
     ) -> None:
+        self._reopened = reopened or Refusal("corrupt", "it is damaged")
         self._picture = picture
         self._refit = refit or image()
         self._look = look or description()
@@ -103,6 +106,8 @@ class Table:
                 return self._kept
             case Fetch():
                 return inline("fetched")
+            case ReopenFile():
+                return self._reopened
             case FindFile(path=path):
                 return self._present(path)
             case RecallHistory():

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from sightline.model.refusal import Refusal
 from sightline.wire import json_tree
-from sightline.wire.base64_images import find_text_images
 from sightline.wire.json_document import lift
 from sightline.wire.json_tree import (
     MAX_ANSWER_VALUES,
@@ -25,6 +24,7 @@ from sightline.wire.json_tree import (
     measure_json,
     parse_bounded_json,
 )
+from sightline.wire.text_images import find_text_images
 from tests.requirements import requirement
 
 LEAVES = st.none() | st.integers() | st.text('a,[{:]}"\\\n/u')

@@ -25,6 +25,7 @@ from sightline.pixels.similarity import compare_replies
 from sightline.pixels.workers import WorkerPool
 from sightline.sources import web
 from sightline.vision.concurrency import FairThreads, LruCache
+from sightline.wire.image_bytes import build_from_bytes
 
 T = TypeVar("T")
 
@@ -192,6 +193,16 @@ class InlineImages:
     async def keep(self, inline: InlineSource, origin: RequestOrigin) -> KeptImage | Refusal:
         """Keep an image in the record, so that references to it can be resolved."""
         return await self._threads.run(origin.scope, self._keep, inline, origin)
+
+    def keep_now(self, inline: InlineSource, origin: RequestOrigin) -> KeptImage | None:
+        """Keep an image in this thread; None if it can't be kept."""
+        kept = self._keep(inline, origin)
+        return None if isinstance(kept, Refusal) else kept
+
+    def load(self, digest: str, origin: RequestOrigin) -> InlineSource | None:
+        """Return an image that was kept for this client."""
+        image = self._store.read(origin.scope, digest) if digest else None
+        return None if image is None else build_from_bytes(image.data)
 
     def _keep(self, inline: InlineSource, origin: RequestOrigin) -> KeptImage | Refusal:
         image = self.decode(inline)

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import ParamSpec, Protocol, TypeVar, assert_never
 
 from sightline.engine.describer import PENDING, Describer
+from sightline.engine.image_reopener import ImageReopener
 from sightline.engine.inline_images import ImageChecker, InlineImages, fetch_image, probe_inline
 from sightline.engine.requests import ConversationPlace, EngineOptions, Reading
 from sightline.model.facts import (
@@ -28,6 +29,7 @@ from sightline.model.facts import (
     Probe,
     RecallHistory,
     Refit,
+    ReopenFile,
     Rules,
 )
 from sightline.model.ports import ConversationStore, DescriptionStore
@@ -47,6 +49,7 @@ T = TypeVar("T")
 
 _MAX_CONCURRENT = 8  # images of one request that are processed concurrently
 _STARTED_AT_ONCE = 16  # descriptions
+_NEEDS_OF_PLACES = (DescribeImage, DescribeTogether, RecallHistory, FindFile, ReopenFile)  # in a conversation
 _FILES_KEPT = 4096  # for which this process knows whether they existed
 _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deeply to be recognized again", "start a new one")
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "try again")
@@ -78,6 +81,7 @@ class NeedResolver:
         self._patience = options.patience
         self._network_grant = options.network_grant
         self._find_file_policy = options.find_file_policy
+        self._reopener = ImageReopener(images, descriptions, options.find_file_policy)
         self._flights: SingleFlight[Fact] = SingleFlight()
         self._files_present: LruCache[bool] = LruCache(_FILES_KEPT)
 
@@ -98,13 +102,13 @@ class NeedResolver:
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Resolve all needs concurrently. Slow descriptions are pending: they continue after the request."""
         names, find_place, answers, open_needs = await self._offload(reading, self._split_needs, needs, reading, origin)
-        paths: list[FindFile] = []
+        files: list[FindFile | ReopenFile] = []
         pixels: list[Need] = []
         flights: dict[Need, asyncio.Task[Fact]] = {}
         with ExitStack() as waiting:
             for need in open_needs:
-                if isinstance(need, FindFile):
-                    paths.append(need)
+                if isinstance(need, FindFile | ReopenFile):
+                    files.append(need)
                 elif isinstance(need, RecallHistory):
                     answers[need] = await self._recall(names, reading.scene, origin, rules) if names else _TOO_DEEP
                 elif isinstance(need, DescribeImage | DescribeTogether):
@@ -114,8 +118,8 @@ class NeedResolver:
                         await asyncio.sleep(0)  # let the tasks start, and other requests run
                 else:
                     pixels.append(need)
-            if paths:  # of every image that was ever retired: one thread for all
-                answers |= await asyncio.to_thread(self._check_files, paths, names, origin)
+            if files:  # of every image that was ever retired: one thread for all
+                answers |= await asyncio.to_thread(self._answer_file_needs, files, names, origin)
             answers |= await self._answer_image_needs(pixels, origin, rules)
             if flights:
                 patience = self._patience if any(isinstance(need, DescribeImage) for need in flights) else None
@@ -134,7 +138,7 @@ class NeedResolver:
     ) -> tuple[HashChain | None, Callable[[int], ConversationPlace], dict[Need, Fact], list[Need]]:
         """Return the names and places of the messages, the answers that take microseconds, and the other needs."""
         names = None
-        if any(isinstance(need, DescribeImage | DescribeTogether | RecallHistory | FindFile) for need in needs.needs):
+        if any(isinstance(need, _NEEDS_OF_PLACES) for need in needs.needs):
             names = reading.name_messages()
         find_place = reading.find_places(names) if names else _find_no_place
         answers = self._answer_known_needs(needs, origin)
@@ -161,6 +165,13 @@ class NeedResolver:
         elif needs:
             await asyncio.gather(*(answer_in_turn() for _ in range(min(len(needs), _MAX_CONCURRENT))))
         return answers
+
+    def _answer_file_needs(
+        self, needs: Sequence[FindFile | ReopenFile], chain: HashChain | None, origin: RequestOrigin
+    ) -> dict[Need, Fact]:
+        damaged = [need for need in needs if isinstance(need, ReopenFile)]
+        paths = [need for need in needs if isinstance(need, FindFile)]
+        return self._check_files(paths, chain, origin) | self._reopener.reopen_all(damaged, chain, origin)
 
     def _check_files(
         self, paths: Sequence[FindFile], chain: HashChain | None, origin: RequestOrigin
@@ -221,7 +232,7 @@ class NeedResolver:
                 answer = await self._images.keep(image, origin)
             case Fetch(link=link):
                 answer = await fetch_image(link, self._network_grant)
-            case FindFile() | RecallHistory():
+            case FindFile() | ReopenFile() | RecallHistory():
                 raise AssertionError("these are answered for one conversation, not shared")
             case _:
                 assert_never(need)

@@ -13,7 +13,7 @@ from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, ImageInfo, ImageTarget
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
-from sightline.model.scene import InlineSource, LinkSource, Source
+from sightline.model.scene import DamagedSource, InlineSource, LinkSource, Source
 from sightline.model.value import value_class
 
 K = TypeVar("K")
@@ -82,6 +82,14 @@ class Fetch:
     """Fetch an address, for a model that gets a description. Answered by `InlineSource`."""
 
     link: LinkSource
+
+
+@value_class
+class ReopenFile:
+    """Open the file of an image that was damaged in a message of the conversation. Answered by `InlineSource`."""
+
+    image: DamagedSource
+    message: int
 
 
 @value_class
@@ -154,7 +162,7 @@ class JointDescription:
     boxes_block: str = ""
 
 
-Need = Probe | Check | Refit | DescribeImage | DescribeTogether | Keep | Fetch | FindFile | RecallHistory
+Need = Probe | Check | Refit | DescribeImage | DescribeTogether | Keep | Fetch | ReopenFile | FindFile | RecallHistory
 Fact = (
     ImageInfo | Image | Description | JointDescription | KeptImage | InlineSource | bool | ConversationHistory | Refusal
 )

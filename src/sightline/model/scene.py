@@ -99,7 +99,15 @@ class OpaqueSource:
     reference: str
 
 
-Source = InlineSource | LinkSource | OpaqueSource
+@value_class
+class DamagedSource:
+    """An image whose bytes a client has read as text, and of which too little is left. Its file may still be there."""
+
+    path: str | None  # of the file that the client has read, if it is known
+    remains: bytes = field(repr=False)  # what is left of its bytes, to recognize the file
+
+
+Source = InlineSource | LinkSource | OpaqueSource | DamagedSource
 
 
 @value_class

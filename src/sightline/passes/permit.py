@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import groupby
 
 from sightline.model.base64_text import URLSAFE_TO_STANDARD, compute_decoded_size
-from sightline.model.facts import Facts, Fetch, Need, Needs, Probe, Rules
+from sightline.model.facts import Facts, Fetch, Need, Needs, Probe, ReopenFile, Rules
 from sightline.model.image import MAX_FILE_BYTES, ImageInfo
 from sightline.model.refusal import Refusal
-from sightline.model.scene import InlineSource, LinkSource, Refused, Repeated, Scene, Sight
+from sightline.model.scene import DamagedSource, InlineSource, LinkSource, Refused, Repeated, Scene, Sight
 from sightline.passes.tell import flag_sights_to_tell
 from sightline.passes.wording import write_absence
 
@@ -37,7 +37,7 @@ def _refuse(sight: Sight) -> Sight:
 
 
 def resolve(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
-    """Drop sights in texts that are not images or have to stay there, and fetch links that are to be described."""
+    """Drop sights in texts that are no images or have to stay, reopen damaged ones, and fetch links to be described."""
     may_fetch = rules.may_pay and rules.mode != "off"
     stays_in_text = rules.profile.tool_images == "as_sent"
     pairs = [
@@ -68,16 +68,22 @@ def _resolve_sight(sight: Sight, facts: Facts, *, fetch: bool) -> Sight | Need |
         need: Need = Probe(sight.source)
         info = facts.get(need, ImageInfo)
         return need if info is None else None if isinstance(info, Refusal) else sight
+    if isinstance(sight.source, DamagedSource):
+        return _replace_source(sight, ReopenFile(sight.source, sight.message), sight.source.path, facts)
     if isinstance(sight.source, LinkSource) and fetch:
-        need = Fetch(sight.source)
-        match facts.get(need, InlineSource):
-            case None:
-                return need
-            case Refusal() as refusal:
-                return sight.with_fate(Refused(write_absence(refusal, sight.filename), refusal))
-            case InlineSource() as source:
-                return replace(sight, source=source)
+        return _replace_source(sight, Fetch(sight.source), sight.filename, facts)
     return sight
+
+
+def _replace_source(sight: Sight, need: Need, name: str | None, facts: Facts) -> Sight | Need:
+    """Return the sight with the image that answers a need, or with the sentence that says why there is none."""
+    match facts.get(need, InlineSource):
+        case None:
+            return need
+        case Refusal() as refusal:
+            return sight.with_fate(Refused(write_absence(refusal, name), refusal))
+        case InlineSource() as source:
+            return replace(sight, source=source)
 
 
 def deduplicate(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:

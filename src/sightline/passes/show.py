@@ -182,7 +182,8 @@ def refer(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 def _is_pasted(sight: Sight, scene: Scene) -> bool:
     """Return whether a user pasted the image, and the model gets its pixels."""
     by_user = sight.message >= len(scene.messages) or scene.messages[sight.message].role in _USER_ROLES
-    return sight.role == "user" and by_user and isinstance(sight.fate, Shown | Refitted)
+    has_block = sight.path_in_text is None  # beside which the reference can be
+    return sight.role == "user" and by_user and has_block and isinstance(sight.fate, Shown | Refitted)
 
 
 def _add_reference(sight: Sight, need: Keep | None, facts: Facts) -> Sight:

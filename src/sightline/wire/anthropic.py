@@ -24,7 +24,7 @@ from sightline.wire.lowering import (
     BlockFormat,
     build_hoisted_blocks,
     has_pixels,
-    lower_in_place,
+    lower_in_messages,
     lower_in_text,
     lower_tool_result,
 )
@@ -76,6 +76,8 @@ def _read_user(reader: SceneReader, place: JsonPath, message: Json, calls: list[
     results = {j: reader.find_call(block, "tool_use_id") for j, block in others if block.get("type") == "tool_result"}
     role: Role = "tool" if results else "user" if is_user else "other"
     reader.begin_message(role, opens=is_user and is_from_person(words))
+    if is_user and not results:
+        reader.read_user_texts(place, content, blocks)
     sources = {j: source for j, block in others if (source := _find_source(block, reader.texts)) is not None}
     calls = [*results.values()] or calls
     moved = bool(sources) and is_moved(words, calls)
@@ -168,7 +170,7 @@ BLOCKS = BlockFormat(
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    edits = lower_in_place([sight for sight in scene.sights if not sight.is_in_tool_result], tree, BLOCKS)
+    edits = lower_in_messages([sight for sight in scene.sights if not sight.is_in_tool_result], tree, BLOCKS)
     for message, group in groupby(
         (sight for sight in scene.sights if sight.is_in_tool_result), key=lambda sight: sight.message
     ):

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from sightline.model.profile import Profile
 from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Replace, Scene, get_last_component
-from sightline.wire import base64_images
+from sightline.wire import text_images
 from sightline.wire.image_blocks import find_mcp_source
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_text
 from sightline.wire.lowering import (
@@ -52,7 +52,7 @@ def read_mcp(tree: Json, texts: Texts) -> Scene:
             reader.add_tool_image((MCP_KEY, index), source, None)
         elif block.get("type") == "text":
             reader.read_tool_text((MCP_KEY, index, "text"), get_text(block, "text"), None)
-    for path, leaf in base64_images.walk_strings(get_at(tree, _STRUCTURED)):
+    for path, leaf in text_images.walk_strings(get_at(tree, _STRUCTURED)):
         reader.read_tool_text((_STRUCTURED, *path), leaf, None)
     return reader.build_scene("", stream=False, partial=True)
 
@@ -64,7 +64,7 @@ def lower_mcp(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     edits = lower_tool_result((MCP_KEY,), blocks, tree, BLOCKS, hoist=False) if blocks else []
     images = [build_block(sight, tree, BLOCKS) for sight in structured if has_pixels(sight)]
     # Structured data keeps its shape: a placeholder replaces each image, which is added to the content.
-    return [*_append_blocks(edits, images, tree), *lower_in_text(structured, tree, BLOCKS, base64_images.PLACEHOLDER)]
+    return [*_append_blocks(edits, images, tree), *lower_in_text(structured, tree, BLOCKS, text_images.PLACEHOLDER)]
 
 
 def _append_blocks(edits: list[Edit], added: list[Block], tree: Json) -> list[Edit]:

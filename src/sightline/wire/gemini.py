@@ -36,7 +36,7 @@ from sightline.model.scene import (
     Told,
     ToolCall,
 )
-from sightline.wire import base64_images
+from sightline.wire import text_images
 from sightline.wire.base64_images import build_inline, parse_image_string
 from sightline.wire.image_blocks import find_foreign_source
 from sightline.wire.json_edits import graft
@@ -47,6 +47,7 @@ from sightline.wire.lowering import (
     build_hoisted_blocks,
     can_stay,
     has_pixels,
+    lower_in_messages,
     lower_in_place,
 )
 from sightline.wire.scene_reader import Endpoint, SceneReader, is_from_person
@@ -178,8 +179,11 @@ def _read_content(tracker: _CallTracker, place: JsonPath, content: Json, calls: 
 
 
 def _read_response(reader: SceneReader, place: JsonPath, response: Block, call: ToolCall) -> None:
-    for way, leaf in base64_images.walk_strings(response.get("response")):
-        reader.read_tool_text((*place, "response", *way), leaf, call)
+    result = response.get("response")
+    for way, leaf in text_images.walk_strings(result):
+        holder = get_at(result, *way[:-1])
+        is_field = isinstance(holder, dict) and find_foreign_source(holder, reader.texts) is not None
+        reader.read_tool_text((*place, "response", *way), leaf, call, is_field=is_field)
     for k, part in enumerate_objects(response.get("parts")):
         if (source := _find_source(part, reader.texts)) is not None:
             reader.add_tool_image((*place, "parts", k), source, call)
@@ -237,7 +241,7 @@ _BLOCKS = [
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.moves_tool_images
-    edits = lower_in_place([sight for sight in scene.sights if not sight.is_in_tool_result], tree, _BLOCKS[0])
+    edits = lower_in_messages([sight for sight in scene.sights if not sight.is_in_tool_result], tree, _BLOCKS[0])
     in_results = [sight for sight in scene.sights if sight.is_in_tool_result]
     for place, group in groupby(in_results, key=_get_response_place):
         group_sights = list(group)
@@ -295,7 +299,7 @@ def _lower_response(
         words = _get_words(sight)
         ways = references.get(name, [])
         for way in ways:
-            replaced.setdefault(way, []).append(words or base64_images.PLACEHOLDER)
+            replaced.setdefault(way, []).append(words or text_images.PLACEHOLDER)
         loose += [words] if words and (not ways or () in ways) else []
     inner: list[Edit] = [Replace(way, "\n".join(words)) for way, words in replaced.items() if way]
     for leaf, group in groupby((s for s in sights if s.path_in_text is not None), key=lambda s: s.place):
@@ -337,13 +341,13 @@ def _get_words(sight: Sight) -> str:
 def _split_text(leaf: Json, sights: Sequence[Sight]) -> tuple[str, list[str]]:
     """Return a text of a response without the images in it, and words that must be outside of it."""
     assert isinstance(leaf, str)
-    pieces = base64_images.split_at_images(leaf, sights)
+    pieces = text_images.split_at_images(leaf, sights)
     first = pieces[0]
     kept_sights = [sight for sight in sights if not isinstance(sight.fate, Repeated)]
-    if isinstance(first, str) and pieces[1:] == kept_sights and base64_images.is_json_container(first):
+    if isinstance(first, str) and pieces[1:] == kept_sights and text_images.is_json_container(first):
         return first, [words for sight in kept_sights if (words := _get_words(sight))]
     return "\n".join(
-        each if isinstance(each, str) else _get_words(each) or base64_images.PLACEHOLDER for each in pieces
+        each if isinstance(each, str) else _get_words(each) or text_images.PLACEHOLDER for each in pieces
     ), []
 
 
@@ -390,10 +394,10 @@ def _walk_references(value: Json, way: JsonPath) -> Iterator[tuple[JsonPath, str
     match value:
         case {"$ref": str(name), **others} if name and not others:
             yield way, name
-        case list() if len(way) < base64_images.MAX_DEPTH:
+        case list() if len(way) < text_images.MAX_DEPTH:
             for index, item in enumerate(value):
                 yield from _walk_references(item, (*way, index))
-        case dict() if len(way) < base64_images.MAX_DEPTH:
+        case dict() if len(way) < text_images.MAX_DEPTH:
             for key, item in value.items():
                 yield from _walk_references(item, (*way, key))
 

@@ -39,7 +39,6 @@ _TOO_MANY = Refusal("too_large", f"there are more than {MAX_VALUES:,} JSON value
 
 _MAX_NAME = 4096  # bytes
 _MAX_ARGUMENTS = 65536
-_PATH_KEYS = ("file_path", "filePath", "absolute_path", "path", "filename", "file")
 
 
 def measure_json(text: bytes | bytearray) -> int | Refusal:
@@ -161,16 +160,6 @@ def get_name(value: Json, key: str, texts: Texts) -> str:
         return leaf if len(leaf) <= _MAX_NAME else ""
     text = texts.expand_text(leaf)
     return bytes(text).decode("utf-8", "replace") if len(text) <= _MAX_NAME else ""
-
-
-def find_file_path(arguments: Json, texts: Texts) -> str | None:
-    """Return the path of the file that the arguments of a tool call name, if they name one."""
-    if not isinstance(arguments, dict):
-        return None
-    for key in _PATH_KEYS:
-        if key in arguments and (path := get_name(arguments, key, texts)):
-            return path
-    return None
 
 
 def parse_arguments(leaf: str, texts: Texts) -> Json:

@@ -31,7 +31,7 @@ from sightline.model.scene import (
     Source,
     Told,
 )
-from sightline.wire import base64_images
+from sightline.wire import text_images
 from sightline.wire.base64_images import to_standard_base64
 from sightline.wire.json_edits import graft
 from sightline.wire.json_tree import Block, get_at, get_text
@@ -74,7 +74,7 @@ def build_block(sight: Sight, tree: Json, blocks: BlockFormat) -> Block:
         case Told(text=text) | Retired(text=text) | Refused(text=text):
             return keep_cache_mark(blocks.build_text(text), own)
         case Repeated():
-            return blocks.build_text(base64_images.PLACEHOLDER)
+            return blocks.build_text(text_images.PLACEHOLDER)
         case _:
             assert_never(fate)
 
@@ -110,17 +110,42 @@ def lower_in_place(sights: Sequence[Sight], tree: Json, blocks: BlockFormat) -> 
     for sight in sights:
         if sight.path_in_text is not None:
             continue
-        if sight.label and not sight.is_in_tool_result and not _has_label(sight, tree):
+        if _lacks_label(sight, tree):
             edits.append(Insert(sight.place, blocks.build_text(sight.label)))
         if not can_stay(sight, tree, blocks):
             edits.append(Replace(sight.place, build_block(sight, tree, blocks)))
     return edits
 
 
-def _has_label(sight: Sight, tree: Json) -> bool:
-    """Return whether the label is there already: another Sightline may have processed the request before."""
+def lower_in_messages(sights: Iterable[Sight], tree: Json, blocks: BlockFormat) -> list[Edit]:
+    """Return the edits for sights in messages, where they stay: in blocks of their own, or among the words."""
+    edits: list[Edit] = []
+    for _, group in groupby(sights, key=lambda sight: sight.message):
+        message_sights = list(group)
+        written = next((sight for sight in message_sights if sight.path_in_text is not None), None)
+        if written is None:
+            edits += lower_in_place(message_sights, tree, blocks)
+        else:
+            content = _find_content_place(written)
+            edits += lower_tool_result(content, message_sights, tree, blocks, hoist=False)
+    return edits
+
+
+def _find_content_place(sight: Sight) -> JsonPath:
+    """Return the place of the content that has this text: the text itself, a list of blocks, or a single block."""
+    *content, last = sight.place
+    if last != "text":
+        return sight.place
+    return tuple(content[:-1]) if isinstance(content[-1], int) else tuple(content)
+
+
+def _lacks_label(sight: Sight, tree: Json) -> bool:
+    """Return whether an image of a message still needs its label; another Sightline may have put it there before."""
+    if not sight.label or sight.is_in_tool_result:
+        return False
     *parent, index = sight.place
-    return isinstance(index, int) and index > 0 and get_text(get_at(tree, *parent, index - 1), "text") == sight.label
+    before = get_at(tree, *parent, index - 1) if isinstance(index, int) and index > 0 else None
+    return get_text(before, "text") != sight.label
 
 
 def can_stay(sight: Sight, tree: Json, blocks: BlockFormat) -> bool:
@@ -158,13 +183,13 @@ def _lower_single_part(
 def _join_texts(blocks: list[Block]) -> Json:
     """Return one text, as it was before, if all blocks are plain text; else the blocks."""
     texts = [text for each in blocks if isinstance(text := each.get("text"), str)]
-    plain = len(texts) == len(blocks) and not any(map(base64_images.is_json_container, texts))
+    plain = len(texts) == len(blocks) and not any(map(text_images.is_json_container, texts))
     return "\n".join(texts) if plain else [*blocks]
 
 
 def _split_text(text: str, sights: Sequence[Sight], tree: Json, blocks: BlockFormat, *, hoist: bool) -> list[Block]:
     pieces: list[Block] = []
-    for piece in base64_images.split_at_images(text, sights):
+    for piece in text_images.split_at_images(text, sights):
         if isinstance(piece, str):
             pieces += [blocks.build_text(piece)] if piece.strip() else []  # no wire accepts a blank text
         elif not (hoist and has_pixels(piece)):
@@ -191,6 +216,8 @@ def _rebuild_list(
             if hoist and has_pixels(block_sights[0]):
                 marker = keep_cache_mark(marker, block)
             else:
+                if _lacks_label(block_sights[0], tree):
+                    kept.append(blocks.build_text(block_sights[0].label))
                 kept.append(
                     index if can_stay(block_sights[0], tree, blocks) else build_block(block_sights[0], tree, blocks)
                 )
@@ -208,10 +235,10 @@ def _lower_nested_block(
 ) -> Block:
     """Return a block that contains other blocks, with words in the places of the images that leave it."""
     edits = lower_in_text(
-        [sight for sight in sights if sight.path_in_text is not None], tree, blocks, base64_images.PLACEHOLDER
+        [sight for sight in sights if sight.path_in_text is not None], tree, blocks, text_images.PLACEHOLDER
     )
     for sight in (sight for sight in sights if sight.path_in_text is None):
-        placeholder = keep_cache_mark(blocks.build_text(base64_images.PLACEHOLDER), get_at(tree, *sight.place))
+        placeholder = keep_cache_mark(blocks.build_text(text_images.PLACEHOLDER), get_at(tree, *sight.place))
         edits.append(
             Replace(sight.place, placeholder if hoist and has_pixels(sight) else build_block(sight, tree, blocks))
         )
@@ -232,11 +259,11 @@ def lower_in_text(sights: Sequence[Sight], tree: Json, blocks: BlockFormat, mark
         assert isinstance(text, str)
         replacements: dict[JsonPath, str] = {}
         for index, sight in group:
-            moved = marker if index == last else base64_images.PLACEHOLDER
+            moved = marker if index == last else text_images.PLACEHOLDER
             replacements[sight.path_in_text or ()] = (
                 moved if has_pixels(sight) else get_text(build_block(sight, tree, blocks), "text")
             )
-        edits.append(Replace(place, base64_images.replace_text_images(text, replacements)))
+        edits.append(Replace(place, text_images.replace_text_images(text, replacements)))
     return edits
 
 

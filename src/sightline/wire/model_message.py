@@ -37,7 +37,7 @@ from sightline.wire.lowering import (
     BlockFormat,
     group_by_run,
     has_pixels,
-    lower_in_place,
+    lower_in_messages,
     lower_tool_result,
     sort_by_call,
 )
@@ -157,7 +157,7 @@ BLOCKS = BlockFormat(
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    edits = lower_in_place([sight for sight in scene.sights if not sight.is_in_tool_result], tree, BLOCKS)
+    edits = lower_in_messages([sight for sight in scene.sights if not sight.is_in_tool_result], tree, BLOCKS)
     # A user message can't contain an image that only a provider can open: it stays where the tool put it.
     in_results = [sight for sight in scene.sights if sight.is_in_tool_result and not _stays(sight)]
     for place, group in groupby(in_results, key=lambda sight: sight.place[:_OUTPUT_DEPTH]):

@@ -7,7 +7,8 @@ tool message of the run. It is never put between two of them: each call must be 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
+from itertools import compress, groupby
+from operator import not_
 
 from sightline.model import labels
 from sightline.model.profile import Profile
@@ -40,7 +41,7 @@ from sightline.wire.lowering import (
     build_hoisted_blocks,
     group_by_run,
     has_pixels,
-    lower_in_place,
+    lower_in_messages,
     lower_tool_result,
     sort_by_call,
 )
@@ -144,8 +145,9 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.moves_tool_images
     in_results = [sight for sight in scene.sights if sight.is_in_tool_result]
     others = [sight for sight in scene.sights if not sight.is_in_tool_result]
-    edits = lower_in_place([sight for sight in others if sight.place[-1] != "content"], tree, BLOCKS)
-    for single in (sight for sight in others if sight.place[-1] == "content"):
+    is_single = [sight.place[-1] == "content" and sight.path_in_text is None for sight in others]
+    edits = lower_in_messages(compress(others, map(not_, is_single)), tree, BLOCKS)
+    for single in compress(others, is_single):
         edits += lower_tool_result(single.place, [single], tree, BLOCKS, hoist=False)
     for message, group in groupby(in_results, key=lambda sight: sight.message):
         edits += lower_tool_result((MESSAGES_KEY, message, "content"), list(group), tree, BLOCKS, hoist=hoist)

@@ -31,7 +31,7 @@ from sightline.wire.lowering import (
     build_hoisted_blocks,
     group_by_run,
     has_pixels,
-    lower_in_place,
+    lower_in_messages,
     lower_in_text,
     lower_tool_result,
     sort_by_call,
@@ -189,7 +189,7 @@ BLOCKS = BlockFormat(
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.moves_tool_images
     in_results = [sight for sight in scene.sights if sight.is_in_tool_result and not sight.pixels_only]
-    edits = lower_in_place(
+    edits = lower_in_messages(
         [sight for sight in scene.sights if not sight.is_in_tool_result or sight.pixels_only], tree, BLOCKS
     )
     items = get_list(tree, MESSAGES_KEY)

@@ -14,15 +14,16 @@ from typing import get_args
 
 from sightline.model import labels
 from sightline.model.scene import Json, JsonPath, Message, Role, Scene, Sight, Source, ToolCall
-from sightline.wire.base64_images import find_text_images
-from sightline.wire.json_tree import Block, Texts, find_file_path, get_at, get_name, get_text
+from sightline.wire.embedded_images import find_message_images
+from sightline.wire.file_reads import find_file_path, names_image_file, reads_text_file
+from sightline.wire.json_tree import Block, Texts, get_at, get_name, get_text
+from sightline.wire.text_images import TextSlice, find_byte_images, find_text_images
 
 _FIRST_CHARACTERS = labels.FIRST_CHARACTERS | {
     words[0] for words in labels.CLIENT_REMINDERS
 }  # few texts of a person begin like these
 # Built once, then shared.
 _MESSAGES = {role: (Message(role), Message(role, opens_turn=True)) for role in get_args(Role)}
-_IMAGE_EXTENSIONS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".ico")
 
 IndexedPart = tuple[int, Block]  # a part of a message, with its index
 FindSource = Callable[[Block, Texts], Source | None]
@@ -111,6 +112,7 @@ class SceneReader:
         is_single = isinstance(content, dict)  # some clients write one part instead of a list of parts
         message_texts = list_texts(content, parts)
         self.begin_message("user", opens=is_from_person(message_texts))
+        self.read_user_texts(place, content, parts)
         images = [(j, source) for j, part in parts if (source := find_source(part, self.texts)) is not None]
         if not images:
             return []
@@ -121,10 +123,33 @@ class SceneReader:
             self.add_user_image(image_place, source, get_at(content, j - 1), owner or ToolCall("") if hoisted else None)
         return calls if hoisted else []
 
-    def read_tool_text(self, place: JsonPath, leaf: str, call: ToolCall | None) -> None:
-        """Add the images that a library has written into a text of a tool's result."""
-        for within, source in find_text_images(leaf, self.texts):
+    def read_tool_text(self, place: JsonPath, leaf: str, call: ToolCall | None, *, is_field: bool = False) -> None:
+        """Add the images that a library has written into a text of a tool's result.
+
+        `is_field`: the text is a field of an image block, which is never the text of a file.
+        """
+        found = [*find_byte_images(leaf, call.path if call else None)]
+        if not found:
+            found = [*find_text_images(leaf, self.texts)]
+            if found and not is_field and reads_text_file(call):
+                return
+        for within, source in found:
             self.sights.append(Sight(place, source, "tool", call, self._message_index, within))
+
+    def read_user_texts(self, place: JsonPath, content: Json, parts: Sequence[IndexedPart]) -> None:
+        """Add the images that a library has written into the texts of a user's message."""
+        if isinstance(content, str):
+            self._read_user_text(place, content)
+        elif isinstance(content, dict):  # some clients write one part instead of a list of parts
+            self._read_user_text((*place, "text"), get_text(content, "text"))
+        else:
+            for j, part in parts:
+                self._read_user_text((*place, j, "text"), get_text(part, "text"))
+
+    def _read_user_text(self, place: JsonPath, leaf: str) -> None:
+        for start, end, source in find_message_images(leaf, self.texts):
+            way = (TextSlice(start, end),)
+            self.sights.append(Sight(place, source, "user", None, self._message_index, way))
 
     @property
     def _message_index(self) -> int:
@@ -174,11 +199,7 @@ def assign_owners(images: int, calls: list[ToolCall]) -> list[ToolCall | None]:
     """
     if len(calls) == 1:
         return [calls[0]] * images
-    for candidates in ([call for call in calls if _names_image_file(call)], calls):
+    for candidates in ([call for call in calls if names_image_file(call.filename)], calls):
         if len(candidates) == images:
             return [*candidates]
     return [None] * images
-
-
-def _names_image_file(call: ToolCall) -> bool:
-    return (call.filename or "").lower().endswith(_IMAGE_EXTENSIONS)

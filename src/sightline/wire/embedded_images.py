@@ -1,0 +1,185 @@
+"""Images among words, in the forms in which libraries write them.
+
+- AutoGen: `[Image: iVBORw0…]`
+- a Python object: `ImageContent(type='image', data='iVBORw0…', mimeType='image/png')` (llama-index), without its name
+  (crewai-tools, dspy), or with `data_uri='data:image/png;,iVBORw0…'` (semantic-kernel)
+- a Python dictionary or JSON with words around it: `Screenshot taken\\n[{"type": "image", "data": "iVBORw0…"}]`
+- dspy: `<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url", …}]<<CUSTOM-TYPE-END-IDENTIFIER>>`
+- bytes: `{"type":"Buffer","data":[137,80,…]}`, `{"0":137,"1":80,…}`, `b'\\x89PNG…'`
+
+Base64 counts only as the whole value of a field of an object that says that it is an image. A data URL in a page or a
+program that an agent reads stays: the agent may be about to edit that file. The search takes linear time: each image is
+skipped as a whole, and only a few characters around it are looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from sightline.model.scene import InlineSource
+from sightline.wire.base64_images import MIN_BASE64, is_image_base64, is_image_data
+from sightline.wire.image_bytes import build_from_bytes
+from sightline.wire.json_tree import Texts
+
+Found = tuple[int, int, InlineSource]
+"""The start and the end of the characters that are an image, and the image."""
+
+_NEARBY = 256  # characters around an image in which its object says what it is
+_DSPY_START, _DSPY_END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"
+_AUTOGEN_START = "[Image: "
+_MARKS = ("mage", "edia", "Buffer", '"0"', "\\x89PNG", "\\xff\\xd8")  # each form has one of these
+_PYTHON_BEGINNINGS = ("{'", "['", "[{'", "({'", "('")
+
+_find_letters = re.compile(
+    r"(?<![A-Za-z0-9+/_-])(?:iVBORw0KGg|[/_]9j[/_]|R0lGOD|UklGR|SUkqA|TU0AK|Qk[0-3]|AAABAA|AAAA[A-Za-z0-9+/-]{2})"
+).search
+_match_run = re.compile(r"[A-Za-z0-9+/_-]*+={0,2}").match
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
+_MAX_LETTERS_BEFORE_TOKEN = 8
+_find_url_prefix = re.compile(r"data:(?P<mime>[\w.+-]+/[\w.+-]+)?(?:;[\w=.-]*)*,\Z", re.IGNORECASE).search
+_MAX_URL_PREFIX = 120
+_QUOTES = ("'", '"')
+_MAX_FIELD = 48  # characters of its key, and of what is between that and its value
+# The field that the value in quotes belongs to: key='…' as Python writes an object, 'key': '…' as in a dictionary.
+_find_field = re.compile(r"(?P<key>\w+)\\*(?P<mark>=b?|[\"']\s*:\s*b?)(?P<quote>\\*[\"'])\Z").search
+_find_quote = re.compile(r"(?P<quote>\\*[\"'])\Z").search
+_says_image = re.compile(
+    r"(?:type|mime_?[tT]ype|media_?[tT]ype)(?:=|\\*[\"']\s*:\s*)\\*[\"'](?:image|media\\*[\"']|input_image|file-data)"
+).search
+_split_at_opening = re.compile(r"[{(]").split
+_says_mcp_image = re.compile(r"type='image'").search
+_DATA_KEYS = frozenset({"data", "blob", "base64", "image"})
+_URL_KEYS = frozenset({"data_uri", "url", "image_url", "uri"})
+
+_find_bytes = re.compile(
+    r"\{\s*\"type\"\s*:\s*\"Buffer\"\s*,\s*\"data\"\s*:\s*\[(?P<buffer>[\d,\s]*+)\]\s*\}"
+    r"|\{(?P<indexed>\s*\"0\"\s*:\s*\d{1,3}\s*(?:,\s*\"\d+\"\s*:\s*\d{1,3}\s*)*+)\}"
+    r"|\bb(?P<literal>'(?=\\x89PNG|\\xff\\xd8|GIF8|RIFF)(?:[^'\\]|\\.)*+'|\"(?=\\x89PNG|\\xff\\xd8)(?:[^\"\\]|\\.)*+\")"
+).search
+_list_numbers = re.compile(r"\d+").findall
+_list_indexed_numbers = re.compile(r":\s*(\d+)").findall
+
+
+def find_embedded_images(leaf: str, texts: Texts) -> Iterator[Found]:
+    """Yield the images among the words of a tool's result, in their order."""
+    if not any(mark in leaf for mark in _MARKS) and not _is_python_value(leaf):
+        return
+    found = [*_find_base64(leaf, texts, in_message=False), *_find_byte_values(leaf)]
+    yield from sorted(found, key=lambda each: each[0])
+
+
+def find_message_images(leaf: str, texts: Texts) -> Iterator[Found]:
+    """Yield the images that a library has written into the words of a user's message.
+
+    Only forms count that no person writes: a person may paste JSON, to ask about it.
+    """
+    if any(mark in leaf for mark in (_DSPY_START, _AUTOGEN_START, "type='image'")):
+        yield from _find_base64(leaf, texts, in_message=True)
+
+
+def _find_base64(leaf: str, texts: Texts, *, in_message: bool) -> Iterator[Found]:
+    is_python = not in_message and _is_python_value(leaf)
+    for start, end in _find_runs(leaf, texts):
+        is_behind_comma = leaf[start - 1 : start] == ","
+        prefix = _find_url_prefix(leaf, max(0, start - _MAX_URL_PREFIX), start) if is_behind_comma else None
+        begin = prefix.start() if prefix else start
+        place = _find_form(leaf, begin, end, is_url=prefix is not None, in_message=in_message, is_python=is_python)
+        if place is None:
+            continue
+        declared = (prefix["mime"] or "").lower() if prefix else ""
+        source = InlineSource(declared, texts.expand_text(leaf[start:end]), leaf[start:end])
+        if is_image_base64(source):
+            yield *place, source
+
+
+def _find_runs(leaf: str, texts: Texts) -> Iterator[tuple[int, int]]:
+    """Yield the runs of base64 that may be an image, each with its start and end; a run may be a placeholder."""
+    at = 0
+    letters, token_at = _find_letters(leaf), leaf.find(texts.token)
+    while letters is not None or token_at >= 0:
+        starts = [letters.start()] if letters else []
+        starts += [_extend_to_left(leaf, token_at, at)] if token_at >= 0 else []
+        start = min(starts)
+        run = _match_run(leaf, start)
+        end = max(run.end() if run else 0, start + 1)
+        if is_lifted := start <= token_at < end:
+            end += leaf[end : end + 1] == ";"  # a placeholder ends with it
+            token_at = leaf.find(texts.token, end)
+        if is_lifted or end - start >= MIN_BASE64:
+            yield start, end
+        at = end
+        if letters is not None and letters.start() < at:
+            letters = _find_letters(leaf, at)
+
+
+def _extend_to_left(leaf: str, at: int, floor: int) -> int:
+    """Return where a run with a placeholder begins: a few of its letters may not have been lifted out."""
+    start = at
+    while start > max(floor, at - _MAX_LETTERS_BEFORE_TOKEN) and leaf[start - 1] in _BASE64:
+        start -= 1
+    return start
+
+
+def _find_form(
+    leaf: str, begin: int, end: int, *, is_url: bool, in_message: bool, is_python: bool
+) -> tuple[int, int] | None:
+    """Return the characters that an image's form takes up, or None if no library writes base64 like that."""
+    before, after = leaf[max(0, begin - _NEARBY) : begin], leaf[end : end + _NEARBY]
+    if before.endswith(_AUTOGEN_START) and after.startswith("]"):
+        return begin - len(_AUTOGEN_START), end + 1
+    if _DSPY_START in before and _DSPY_END in after and _DSPY_END not in before.rpartition(_DSPY_START)[2]:
+        start = begin - len(before) + before.rindex(_DSPY_START)
+        return start, end + after.index(_DSPY_END) + len(_DSPY_END)
+    if before[-1:] not in _QUOTES:
+        return None
+    field = _find_field(before, max(0, len(before) - _MAX_FIELD))
+    quote = field or _find_quote(before, max(0, len(before) - _MAX_FIELD))
+    if quote is None or not after.startswith(quote["quote"]):
+        return None
+    if is_python or (field is not None and _is_image_field(field, before, after, is_url=is_url, in_message=in_message)):
+        return begin, end
+    return None
+
+
+def _is_image_field(field: re.Match[str], before: str, after: str, *, is_url: bool, in_message: bool) -> bool:
+    """Return whether a field is one that libraries put an image into, of an object that says that it is an image.
+
+    HTML has such fields too: `<link type="image/png" href="data:…">`, `<object type="image/png" data="data:…">`.
+    """
+    # Only the image's own object counts, which neither ends before the image nor begins behind it.
+    before = before[max(before.rfind("}"), before.rfind(")")) + 1 :]
+    after = _split_at_opening(after, 1)[0]
+    is_object = field["mark"].startswith("=")
+    known_key = field["key"] in (_URL_KEYS if is_url else _DATA_KEYS)
+    if in_message:
+        return is_object and known_key and bool(_says_mcp_image(before) or _says_mcp_image(after))
+    says_image = bool(_says_image(before) or _says_image(after))
+    return (known_key or not is_object) and (says_image or field["key"] == "data_uri")
+
+
+def _is_python_value(leaf: str) -> bool:
+    """Return whether a text looks like a list or a dictionary that Python wrote, which isn't JSON."""
+    return leaf.startswith(_PYTHON_BEGINNINGS) and leaf.rstrip()[-1:] in ("}", "]", ")")
+
+
+def _find_byte_values(leaf: str) -> Iterator[Found]:
+    """Yield the images of which a text has the bytes, as numbers or as Python writes them."""
+    at = 0
+    while found := _find_bytes(leaf, at):
+        at = found.end()
+        if (data := _read_bytes(found)) is not None and is_image_data(data):
+            yield found.start(), found.end(), build_from_bytes(data)
+
+
+def _read_bytes(found: re.Match[str]) -> bytes | None:
+    try:
+        if found["literal"] is not None:
+            value = ast.literal_eval(f"b{found['literal']}")
+            return value if isinstance(value, bytes) else None
+        if found["indexed"] is not None:
+            return bytes(map(int, _list_indexed_numbers(found["indexed"])))
+        return bytes(map(int, _list_numbers(found["buffer"])))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # a number above 255, or no literal
+        return None

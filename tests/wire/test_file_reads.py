@@ -1,0 +1,142 @@
+"""What an agent reads as text stays exact: nothing is taken out of the result of a call that reads a text file."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from sightline.model.scene import Json
+from sightline.wire import ANTHROPIC, GEMINI, MODEL_MESSAGE, OPENAI_CHAT, OPENAI_RESPONSES, Codec
+from tests.requirements import requirement
+from tests.wire.bodies import body, lower_body, read, result, text, tool, user
+
+RAW = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)) * 40
+B64 = b64encode(RAW).decode()
+URL = f"data:image/png;base64,{B64}"
+FILES: dict[str, str] = {
+    "/a/icons.json": json.dumps({"icon": URL, "n": 1}),
+    "/a/plot.ipynb": json.dumps({"cells": [{"outputs": [{"data": {"image/png": B64}}]}]}, indent=1),
+    "/a/log.jsonl": json.dumps({"a": 1}) + "\n" + json.dumps({"png": B64}),
+    "/a/parts.json": json.dumps([text("x"), {"type": "image", "data": B64, "mimeType": "image/png"}]),
+    "/a/result.txt": f'Screenshot taken\n[{{"type":"image","data":"{B64}","mimeType":"image/png"}}]',
+    "/a/notes.py": f"x = ImageContent(type='image', data='{B64}', mimeType='image/png')",
+    "/a/value.py": str({"type": "image", "data": B64}),
+    "/a/shot.b64": B64,
+    "/a/url.txt": URL,
+    "/a/buffer.json": json.dumps({"type": "Buffer", "data": list(RAW)}),
+    "/a/page.html": f'<img src="{URL}">',
+    "/a/Makefile": json.dumps({"png": B64}),
+    "C:\\a\\icons.JSON": json.dumps({"icon": URL}),
+}
+PICTURE = json.dumps({"png": B64})
+
+
+def build(arguments: Json, content: str, name: str = "read_file") -> list[tuple[Codec, Json]]:
+    """Return a request of each wire, in which a call with these arguments has this result."""
+    given = json.dumps(arguments)
+    chat: Json = {"id": "c1", "type": "function", "function": {"name": name, "arguments": given}}
+    use: Json = {"type": "tool_use", "id": "c1", "name": name, "input": arguments}
+    call: Json = {"type": "function_call", "call_id": "c1", "name": name, "arguments": given}
+    gemini: Json = {"functionCall": {"id": "c1", "name": name, "args": arguments}}
+    response: Json = {"functionResponse": {"id": "c1", "name": name, "response": {"output": content}}}
+    sdk: Json = {"type": "tool-call", "toolCallId": "c1", "toolName": name, "input": arguments}
+    brought: Json = {
+        "type": "tool-result",
+        "toolCallId": "c1",
+        "toolName": name,
+        "output": {"type": "text", "value": content},
+    }
+    return [
+        (OPENAI_CHAT, body({"role": "assistant", "tool_calls": [chat]}, {**tool("c1"), "content": content})),
+        (ANTHROPIC, body({"role": "assistant", "content": [use]}, user(result("c1", text(content))))),
+        (OPENAI_RESPONSES, {"input": [call, {"type": "function_call_output", "call_id": "c1", "output": content}]}),
+        (GEMINI, {"contents": [{"role": "model", "parts": [gemini]}, {"role": "user", "parts": [response]}]}),
+        (MODEL_MESSAGE, body({"role": "assistant", "content": [sdk]}, {"role": "tool", "content": [brought]})),
+    ]
+
+
+def count_sights(arguments: Json, content: str, name: str = "read_file") -> set[int]:
+    return {len(read(wire, given).scene.sights) for wire, given in build(arguments, content, name)}
+
+
+@requirement("rescue.file_text", "law.11", "law.1")
+@pytest.mark.parametrize("path", FILES)
+def test_the_text_of_a_file_stays_exact(path: str) -> None:
+    for wire, given in build({"path": path}, FILES[path]):
+        assert read(wire, given).scene.sights == ()
+        assert lower_body(wire, given, []) == given
+
+
+@requirement("rescue.file_text", "law.4")
+@pytest.mark.parametrize("path", ["/a/shot.png", "shot.JPG", "/a/x.webp", "/a/report.pdf", "/a/film.mp4", "a.svg"])
+def test_what_is_read_of_an_image_or_a_document_is_rescued(path: str) -> None:
+    assert count_sights({"path": path}, PICTURE) == {1}
+
+
+@requirement("rescue.file_text", "law.4")
+@pytest.mark.parametrize(
+    "arguments", [{}, {"url": "https://a.example/"}, {"path": ""}, {"path": 7}, {"command": "shot"}]
+)
+def test_the_result_of_a_call_without_a_file_is_rescued(arguments: Json) -> None:
+    assert count_sights(arguments, PICTURE) == {1}
+
+
+@requirement("rescue.file_text", "law.4")
+@pytest.mark.parametrize(
+    "name", ["render_html", "takeScreenshot", "mcp__browser__screenshot", "run_notebook", "PlotFile"]
+)
+def test_a_tool_that_renders_or_runs_a_file_does_not_read_it(name: str) -> None:
+    assert count_sights({"path": "/a/page.html"}, PICTURE, name) == {1}
+    assert count_sights({"path": "/a/page.html"}, PICTURE, "fs_read") == {0}
+    assert count_sights({"path": "/a/runs.json"}, PICTURE, "currently_read") == {0}
+
+
+@requirement("rescue.file_text", "law.11")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"paths": ["/a/b.json"]},
+        {"paths": ["/a/b.png", "/a/b.json"]},
+        {"files": [{"path": "/a/b.json", "lines": [1, 2]}]},
+        {"file_paths": ["b.ipynb"]},
+        {"command": "cat b.json"},
+        {"command": "cd /a && cat 'b.json' 2>/dev/null"},
+        {"command": "head -n 40 b.ipynb | tail -5"},
+        {"command": ["bash", "-lc", "jq . b.json"]},
+        {"cmd": ["/bin/cat", "b.json"]},
+    ],
+)
+def test_several_files_and_shell_commands_that_print_them_count(arguments: Json) -> None:
+    assert count_sights(arguments, PICTURE) == {0}
+
+
+@requirement("rescue.file_text", "law.4")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"paths": ["/a/b.png", "/a/c.jpg"]},
+        {"paths": []},
+        {"files": [7]},
+        {"command": "cat b.png"},
+        {"command": "cat b.json | python shoot.py"},
+        {"command": "base64 b.png"},
+        {"command": "python shoot.py b.json"},
+        {"command": "cat"},
+        {"command": []},
+        {"command": "cat " + "x " * 3_000},
+    ],
+)
+def test_other_commands_read_no_text_file(arguments: Json) -> None:
+    assert count_sights(arguments, PICTURE) == {1}
+
+
+@requirement("rescue.file_text", "lower.foreign")
+def test_image_blocks_are_no_text_of_a_file() -> None:
+    block: dict[str, Json] = {"type": "image", "data": B64, "mimeType": "image/png"}
+    for wire, given in build({"path": "/a/page.html"}, "x"):
+        tree: Any = json.loads(json.dumps(given).replace('"x"', json.dumps([block])))
+        if wire in (OPENAI_CHAT, OPENAI_RESPONSES, GEMINI):
+            assert len(read(wire, tree).scene.sights) == 1, wire.name

@@ -18,6 +18,7 @@ from sightline.model.scene import (
     Source,
     ToolCall,
 )
+from sightline.wire.base64_images import MIN_BASE64
 from sightline.wire.image_blocks import find_base64_source, find_foreign_source
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
 from sightline.wire.lowering import (
@@ -76,7 +77,7 @@ def _read_user(reader: SceneReader, place: JsonPath, message: Json, calls: list[
     results = {j: reader.find_call(block, "tool_use_id") for j, block in others if block.get("type") == "tool_result"}
     role: Role = "tool" if results else "user" if is_user else "other"
     reader.begin_message(role, opens=is_user and is_from_person(words))
-    if is_user and not results:
+    if is_user and not results and any(len(text) >= MIN_BASE64 for text in words):
         reader.read_user_texts(place, content, blocks)
     sources = {j: source for j, block in others if (source := _find_source(block, reader.texts)) is not None}
     calls = [*results.values()] or calls

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
+from sightline.model.base64_text import BASE64_RUN_TABLE
 from sightline.model.scene import InlineSource
 from sightline.wire.base64_images import MIN_BASE64, is_image_base64, is_image_data
 from sightline.wire.image_bytes import build_from_bytes
@@ -29,14 +30,11 @@ Found = tuple[int, int, InlineSource]
 _NEARBY = 256  # characters around an image in which its object says what it is
 _DSPY_START, _DSPY_END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"
 _AUTOGEN_START = "[Image: "
-_MARKS = ("mage", "edia", "Buffer", '"0"', "\\x89PNG", "\\xff\\xd8")  # each form has one of these
 _PYTHON_BEGINNINGS = ("{'", "['", "[{'", "({'", "('")
 
-_find_letters = re.compile(
-    r"(?<![A-Za-z0-9+/_-])(?:iVBORw0KGg|[/_]9j[/_]|R0lGOD|UklGR|SUkqA|TU0AK|Qk[0-3]|AAABAA|AAAA[A-Za-z0-9+/-]{2})"
-).search
-_match_run = re.compile(r"[A-Za-z0-9+/_-]*+={0,2}").match
-_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
+_LONG_RUN, _BREAK = b"A" * MIN_BASE64, b" "  # in a text that was translated with `BASE64_RUN_TABLE`
+# How base64 begins for each image format; what else begins so is found out later.
+_FIRST_LETTERS = ("iVBORw0KGg", "/9j/", "_9j_", "R0lGOD", "UklGR", "SUkqA", "TU0AK", "Qk", "AAAA", "AAABAA")
 _MAX_LETTERS_BEFORE_TOKEN = 8
 _find_url_prefix = re.compile(r"data:(?P<mime>[\w.+-]+/[\w.+-]+)?(?:;[\w=.-]*)*,\Z", re.IGNORECASE).search
 _MAX_URL_PREFIX = 120
@@ -53,10 +51,15 @@ _says_mcp_image = re.compile(r"type='image'").search
 _DATA_KEYS = frozenset({"data", "blob", "base64", "image"})
 _URL_KEYS = frozenset({"data_uri", "url", "image_url", "uri"})
 
-_find_bytes = re.compile(
-    r"\{\s*\"type\"\s*:\s*\"Buffer\"\s*,\s*\"data\"\s*:\s*\[(?P<buffer>[\d,\s]*+)\]\s*\}"
-    r"|\{(?P<indexed>\s*\"0\"\s*:\s*\d{1,3}\s*(?:,\s*\"\d+\"\s*:\s*\d{1,3}\s*)*+)\}"
-    r"|\bb(?P<literal>'(?=\\x89PNG|\\xff\\xd8|GIF8|RIFF)(?:[^'\\]|\\.)*+'|\"(?=\\x89PNG|\\xff\\xd8)(?:[^\"\\]|\\.)*+\")"
+_ZERO_BYTE = b"\\x00"  # as Python writes it: every image has some
+_AS_NUMBERS = bytes(0x41 if character in b'0123456789, \n\r\t\\":' else 0x20 for character in range(256))
+_NUMBER_RUN = b"A" * 16  # in a text that was translated with it
+_find_numbers = re.compile(
+    r"\{\s*+\"(?:type\"\s*:\s*\"Buffer\"\s*,\s*\"data\"\s*:\s*\[(?P<buffer>[\d,\s]*+)\]"
+    r"|(?P<indexed>0\"\s*:\s*\d{1,3}\s*(?:,\s*\"\d+\"\s*:\s*\d{1,3}\s*)*+))\s*\}"
+).search
+_find_literal = re.compile(
+    r"b(?P<literal>'(?=\\x89PNG|\\xff\\xd8)(?:[^'\\]|\\.)*+'|\"(?=\\x89PNG|\\xff\\xd8)(?:[^\"\\]|\\.)*+\")"
 ).search
 _list_numbers = re.compile(r"\d+").findall
 _list_indexed_numbers = re.compile(r":\s*(\d+)").findall
@@ -64,10 +67,21 @@ _list_indexed_numbers = re.compile(r":\s*(\d+)").findall
 
 def find_embedded_images(leaf: str, texts: Texts) -> Iterator[Found]:
     """Yield the images among the words of a tool's result, in their order."""
-    if not any(mark in leaf for mark in _MARKS) and not _is_python_value(leaf):
-        return
-    found = [*_find_base64(leaf, texts, in_message=False), *_find_byte_values(leaf)]
+    # Nearly no text has an image. These searches take little of the time of the others.
+    raw = leaf.encode("utf-8", "surrogatepass")
+    found: list[Found] = []
+    if texts.token in leaf or _LONG_RUN in raw.translate(BASE64_RUN_TABLE):
+        found += _find_base64(leaf, texts, in_message=False)
+    if has_number_run(raw):
+        found += _find_byte_values(leaf, _find_numbers)
+    if _ZERO_BYTE in raw:
+        found += _find_byte_values(leaf, _find_literal)
     yield from sorted(found, key=lambda each: each[0])
+
+
+def has_number_run(text: bytes) -> bool:
+    """Return whether a text has so many numbers in a row that they may be bytes. Every eighth character tells."""
+    return _NUMBER_RUN in text[::8].translate(_AS_NUMBERS)
 
 
 def find_message_images(leaf: str, texts: Texts) -> Iterator[Found]:
@@ -96,30 +110,27 @@ def _find_base64(leaf: str, texts: Texts, *, in_message: bool) -> Iterator[Found
 
 def _find_runs(leaf: str, texts: Texts) -> Iterator[tuple[int, int]]:
     """Yield the runs of base64 that may be an image, each with its start and end; a run may be a placeholder."""
+    flat = leaf.encode("ascii", "replace").translate(BASE64_RUN_TABLE)  # with one byte for each character
     at = 0
-    letters, token_at = _find_letters(leaf), leaf.find(texts.token)
-    while letters is not None or token_at >= 0:
-        starts = [letters.start()] if letters else []
-        starts += [_extend_to_left(leaf, token_at, at)] if token_at >= 0 else []
-        start = min(starts)
-        run = _match_run(leaf, start)
-        end = max(run.end() if run else 0, start + 1)
-        if is_lifted := start <= token_at < end:
+    run_at, token_at = flat.find(_LONG_RUN), leaf.find(texts.token)
+    while run_at >= 0 or token_at >= 0:
+        is_lifted = token_at >= 0 and (run_at < 0 or token_at < run_at)
+        start = _extend_to_left(flat, token_at, at) if is_lifted else run_at
+        end = flat.find(_BREAK, start)
+        end = len(leaf) if end < 0 else end
+        if is_lifted:
             end += leaf[end : end + 1] == ";"  # a placeholder ends with it
             token_at = leaf.find(texts.token, end)
-        if is_lifted or end - start >= MIN_BASE64:
+        if is_lifted or leaf.startswith(_FIRST_LETTERS, start):
             yield start, end
-        at = end
-        if letters is not None and letters.start() < at:
-            letters = _find_letters(leaf, at)
+        at = max(end, start + 1)
+        run_at = flat.find(_LONG_RUN, at) if 0 <= run_at < at else run_at
 
 
-def _extend_to_left(leaf: str, at: int, floor: int) -> int:
+def _extend_to_left(flat: bytes, at: int, floor: int) -> int:
     """Return where a run with a placeholder begins: a few of its letters may not have been lifted out."""
-    start = at
-    while start > max(floor, at - _MAX_LETTERS_BEFORE_TOKEN) and leaf[start - 1] in _BASE64:
-        start -= 1
-    return start
+    floor = max(floor, at - _MAX_LETTERS_BEFORE_TOKEN)
+    return max(floor, flat.rfind(_BREAK, floor, at) + 1)
 
 
 def _find_form(
@@ -164,22 +175,22 @@ def _is_python_value(leaf: str) -> bool:
     return leaf.startswith(_PYTHON_BEGINNINGS) and leaf.rstrip()[-1:] in ("}", "]", ")")
 
 
-def _find_byte_values(leaf: str) -> Iterator[Found]:
+def _find_byte_values(leaf: str, find_next: Callable[[str, int], re.Match[str] | None]) -> Iterator[Found]:
     """Yield the images of which a text has the bytes, as numbers or as Python writes them."""
     at = 0
-    while found := _find_bytes(leaf, at):
+    while found := find_next(leaf, at):
         at = found.end()
-        if (data := _read_bytes(found)) is not None and is_image_data(data):
+        if (data := _read_bytes(found.groupdict())) is not None and is_image_data(data):
             yield found.start(), found.end(), build_from_bytes(data)
 
 
-def _read_bytes(found: re.Match[str]) -> bytes | None:
+def _read_bytes(found: Mapping[str, str | None]) -> bytes | None:
     try:
-        if found["literal"] is not None:
-            value = ast.literal_eval(f"b{found['literal']}")
+        if literal := found.get("literal"):
+            value = ast.literal_eval(f"b{literal}")
             return value if isinstance(value, bytes) else None
-        if found["indexed"] is not None:
-            return bytes(map(int, _list_indexed_numbers(found["indexed"])))
-        return bytes(map(int, _list_numbers(found["buffer"])))
+        if indexed := found.get("indexed"):
+            return bytes(map(int, _list_indexed_numbers(indexed)))
+        return bytes(map(int, _list_numbers(found.get("buffer") or "")))
     except (ValueError, SyntaxError, MemoryError, RecursionError):  # a number above 255, or no literal
         return None

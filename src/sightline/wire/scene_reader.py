@@ -14,16 +14,20 @@ from typing import get_args
 
 from sightline.model import labels
 from sightline.model.scene import Json, JsonPath, Message, Role, Scene, Sight, Source, ToolCall
+from sightline.wire.base64_images import MIN_BASE64
 from sightline.wire.embedded_images import find_message_images
 from sightline.wire.file_reads import find_file_path, names_image_file, reads_text_file
 from sightline.wire.json_tree import Block, Texts, get_at, get_name, get_text
-from sightline.wire.text_images import TextSlice, find_byte_images, find_text_images
+from sightline.wire.text_images import TextImage, TextSlice, find_byte_images, find_text_images
 
 _FIRST_CHARACTERS = labels.FIRST_CHARACTERS | {
     words[0] for words in labels.CLIENT_REMINDERS
 }  # few texts of a person begin like these
 # Built once, then shared.
 _MESSAGES = {role: (Message(role), Message(role, opens_turn=True)) for role in get_args(Role)}
+
+_LONG_TEXT = 2048
+_MIN_TEXT = 24  # characters: a shorter text has no image, nor the placeholder of one
 
 IndexedPart = tuple[int, Block]  # a part of a message, with its index
 FindSource = Callable[[Block, Texts], Source | None]
@@ -112,7 +116,8 @@ class SceneReader:
         is_single = isinstance(content, dict)  # some clients write one part instead of a list of parts
         message_texts = list_texts(content, parts)
         self.begin_message("user", opens=is_from_person(message_texts))
-        self.read_user_texts(place, content, parts)
+        if any(len(words) >= MIN_BASE64 for words in message_texts):
+            self.read_user_texts(place, content, parts)
         images = [(j, source) for j, part in parts if (source := find_source(part, self.texts)) is not None]
         if not images:
             return []
@@ -128,10 +133,16 @@ class SceneReader:
 
         `is_field`: the text is a field of an image block, which is never the text of a file.
         """
-        found = [*find_byte_images(leaf, call.path if call else None)]
+        if len(leaf) < _MIN_TEXT:
+            return
+        found: list[TextImage] = [*find_byte_images(leaf, call.path if call else None)] if "\0" in leaf else []
         if not found:
-            found = [*find_text_images(leaf, self.texts)]
-            if found and not is_field and reads_text_file(call):
+            # To ask what the call does takes as long as to search a text of this length.
+            asks_first = len(leaf) > _LONG_TEXT and not is_field
+            if asks_first and reads_text_file(call):
+                return
+            found += find_text_images(leaf, self.texts)
+            if found and not asks_first and not is_field and reads_text_file(call):
                 return
         for within, source in found:
             self.sights.append(Sight(place, source, "tool", call, self._message_index, within))

@@ -18,7 +18,7 @@ from typing import Self
 
 from sightline.model.scene import DamagedSource, Edit, InlineSource, Json, JsonPath, Repeated, Replace, Sight
 from sightline.wire.base64_images import is_image_data, parse_image_string
-from sightline.wire.embedded_images import find_embedded_images
+from sightline.wire.embedded_images import find_embedded_images, has_number_run
 from sightline.wire.image_bytes import build_from_bytes, find_image_bytes
 from sightline.wire.json_edits import RepeatedKey, dump_json, patch_text
 from sightline.wire.json_tree import Block, Texts, get_at, is_oversized
@@ -67,7 +67,11 @@ class TextSlice(int):
 # Finding images
 
 
-def find_byte_images(leaf: str, path: str | None) -> Iterator[tuple[JsonPath, InlineSource | DamagedSource]]:
+TextImage = tuple[JsonPath, InlineSource | DamagedSource]
+"""An image in a text, and the way to it."""
+
+
+def find_byte_images(leaf: str, path: str | None) -> Iterator[TextImage]:
     """Yield the image of which a text has the bytes as characters, with the way to it."""
     if found := find_image_bytes(leaf, path):
         start, end, source = found
@@ -95,7 +99,12 @@ def _parse_if_promising(leaf: str, texts: Texts) -> Json:
     if not _begins_as_json(leaf):  # as most texts: they aren't searched
         return None
     may_hold_image = texts.token in leaf or (_find_image_letters(leaf) and _find_image_start(leaf))
-    return _parse_json(leaf) if may_hold_image or _find_byte_list(leaf) else None
+    return _parse_json(leaf) if may_hold_image or _may_hold_bytes(leaf) else None
+
+
+def _may_hold_bytes(leaf: str) -> bool:
+    """Return whether there may be a list of the bytes of an image. The fast searches come first."""
+    return has_number_run(leaf.encode("utf-8", "surrogatepass")) and _find_byte_list(leaf) is not None
 
 
 def _begins_as_json(leaf: str) -> bool:

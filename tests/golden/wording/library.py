@@ -209,6 +209,7 @@ def _bodies(folder: Path) -> str:
     ]
     link: Any = {"type": "image", "source": {"type": "url", "url": "https://127.0.0.1/a.png"}}
     file: Any = {"type": "image", "source": {"type": "file", "file_id": "file_1"}}
+    damaged: Any = {**tool("c1"), "content": (folder / "shot.png").read_bytes().decode("utf-8", "replace")}
     cases: Mapping[str, tuple[Any, str, dict[str, Any]]] = {
         "as it is": (body(user(part(shot))), "openai_chat", {"model": "gpt-6"}),
         "moved": (body(calling("c1"), tool("c1", part(shot))), "openai_chat", {"model": "gpt-6"}),
@@ -216,6 +217,7 @@ def _bodies(folder: Path) -> str:
         "declared wrongly": (body(user(block(shot, "image/jpeg"))), "anthropic", {"model": "claude-opus-5-5"}),
         "half an image": (body(user(block(half))), "anthropic", {"model": "claude-opus-5-5"}),
         "an HTML page": (body(user(block(page))), "anthropic", {"model": "claude-opus-5-5"}),
+        "bytes as damaged text": (body(calling("c1"), damaged), "openai_chat", {"model": "gpt-6"}),
         "broken base64": (body(user(block("%%%%"))), "anthropic", {"model": "claude-opus-5-5"}),
         "nobody to look": (body(user(part(shot))), "openai_chat", {"model": "blind-1", "upstream": "vllm"}),
         "a link": (body(user(link)), "anthropic", {"model": "deepseek-v4-pro", "upstream": "deepseek"}),

@@ -24,8 +24,9 @@ from sightline.model.refusal import Refusal
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
 from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
+from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
-from tests.scripted.provider import Provider
+from tests.scripted.provider import Provider, deepseek
 
 BEHIND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)
 """As a script starts what is to run in its background."""
@@ -170,6 +171,24 @@ def test_what_is_done_to_a_request_is_said_on_demand() -> None:
         ask_chat(address, "gpt-6", pasted_chat(picture))
         assert process.stderr
         assert process.stderr.readline().startswith("sightline: gpt-6 at 127.0.0.1:")
+
+
+@requirement("settings.live")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_mode_off_takes_effect_in_a_running_proxy(workers: str) -> None:
+    numbers = iter(range(10_000))
+
+    def is_described(address: str) -> bool:
+        colours = some_colours(next(numbers))
+        said = ask_chat(f"{address}/u/deepseek", "deepseek-v4-pro", pasted_chat(paint_quadrants(colours)))
+        return describe_quadrants(colours) in said
+
+    flags = ("--workers", workers, "--upstream")
+    with deepseek() as provider, serving(*flags, f"deepseek={provider.url}") as (_, address):
+        assert is_described(address)
+        assert sightline("config", "set", "mode", "off").code == 0
+        while any(is_described(address) for _ in range(3 * int(workers))):  # within a second
+            pass
 
 
 @requirement("serve.beyond", "serve.token")

@@ -35,7 +35,7 @@ from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.wording import CONSENT_TEXT
-from sightline.settings import Settings
+from sightline.settings import KEYS, Settings
 from sightline.settings.upstreams import build_directory, format_provider, get_consent_name
 from sightline.vision.prompts import read_grounding_settings
 from sightline.vision.providers import find_configured_model, find_image_receiver
@@ -151,7 +151,8 @@ def _save(settings: Settings, values: Mapping[str, str]) -> ChangeResult | Refus
     for name, text in values.items():
         if refusal := settings.save(name, text):
             return refusal
-    return ChangeResult(tuple(f"{name} is {text}" for name, text in values.items()))
+    notes = {key.name: key.restart_note for key in KEYS}
+    return ChangeResult(tuple(f"{name} is {text}{notes[name]}" for name, text in values.items()))
 
 
 def _use_model(settings: Settings, model: str) -> ChangeResult | Refusal:

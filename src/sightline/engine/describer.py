@@ -148,6 +148,10 @@ class Describer:
         self._pinned = PinnedDescriptions(descriptions)
         self._asked_in_turn: LruCache[set[str]] = LruCache(_TURNS_KEPT)  # images for which a seer was asked, by turn
 
+    def configure(self, options: EngineOptions) -> None:
+        """Use other options for what is asked from now on."""
+        self._options = options
+
     async def describe(
         self, need: DescribeImage, place: ConversationPlace, origin: RequestOrigin, profile: Profile
     ) -> Description | Refusal:

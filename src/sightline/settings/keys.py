@@ -291,11 +291,17 @@ class Setting:
     meaning: str
     variable: str = ""  # its name in the environment, if that is not derived from `name`
     attribute: str = ""  # its field in `Settings`, if that is not derived from `name`
+    needs_restart: bool = False  # processes that run already don't use a new value
 
     @property
     def field(self) -> str:
         """The field of `Settings` that has its typed value."""
         return self.attribute or _snake_case(self.name)
+
+    @property
+    def restart_note(self) -> str:
+        """What to tell the user who sets it; empty: running processes use it within a second."""
+        return "; commands that run already use it after a restart" if self.needs_restart else ""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -391,9 +397,12 @@ KEYS: tuple[Setting, ...] = (
     Setting("acp.mcpServer", default=True, kind=FLAG,
         meaning="sessions behind `sightline acp` get Sightline's own MCP server, unless they have it already"),
     Setting("record", "disk", choice("disk", "memory"),
-        "where images and descriptions are stored: disk: on disk, until they expire; memory: until the process ends"),
-    Setting("store", "", TEXT, "not supported yet: the address of another store for the rows of the record"),
-    Setting("blobs", "", TEXT, "not supported yet: the address of another store for the bytes of the record"),
+        "where images and descriptions are stored: disk: on disk, until they expire; memory: until the process ends",
+        needs_restart=True),
+    Setting("store", "", TEXT, "not supported yet: the address of another store for the rows of the record",
+        needs_restart=True),
+    Setting("blobs", "", TEXT, "not supported yet: the address of another store for the bytes of the record",
+        needs_restart=True),
 )  # fmt: skip
 
 

@@ -121,10 +121,17 @@ def _unset(settings: Settings, name: str) -> VerbOutcome:
 
 
 def _report_change(settings: Settings, name: str, where: str) -> VerbOutcome:
-    """Report the new value of a setting."""
+    """Report the new value of a setting, and whether running processes have to be restarted to use it."""
+    key = find_key(name)
+    assert not isinstance(key, Refusal), "it was set"
     shown = load_settings(settings.environment).mask_value(name)
-    found: Mapping[str, Json] = {"key": name, "value": shown, "file": str(settings.file)}
-    return VerbResult(found, [f"{name} is now {_format_value(shown) or 'empty'} {where}"])
+    found: Mapping[str, Json] = {
+        "key": name,
+        "value": shown,
+        "file": str(settings.file),
+        "needs_restart": key.needs_restart,
+    }
+    return VerbResult(found, [f"{name} is now {_format_value(shown) or 'empty'} {where}{key.restart_note}"])
 
 
 def _explain_model(settings: Settings, name: str) -> VerbOutcome:

@@ -31,7 +31,8 @@ from sightline.model.scene import Edit, Json, LinkSource, Refitted, Refused, Rep
 from sightline.model.scene import JsonPath as Way
 from sightline.pixels.probe import probe
 from sightline.runtime import Runtime, build_read_policy
-from sightline.settings import Settings, load_settings
+from sightline.settings import Settings
+from sightline.settings.live_settings import get_process_settings
 from sightline.settings.upstreams import UNKNOWN_UPSTREAM, find_owner
 from sightline.sources.files import PathPolicy, build_path_policy, read_permitted_file
 from sightline.surfaces.acp import IMPORT_LOCK
@@ -91,7 +92,7 @@ def prepare_prompt(
 
     Links to web addresses stay: it is up to the agent to fetch them.
     """
-    settings = load_settings()
+    settings = get_process_settings().get()
     runtime = find_runtime(settings)
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
     if isinstance(runtime, Refusal) or document is None:
@@ -210,9 +211,12 @@ def run_command(
     verb = text.split()[1:2]
     if pasted and verb in (["describe"], ["redescribe"]):
         text = " ".join([text, *(each.split()[0] for each in pasted)])
-    settings = load_settings()
+    live = get_process_settings()
+    settings = live.get()
     own = replace(Session(settings).tool_context, policy=_build_policy(settings, context))
-    return answer_text(text, own, [*images, *pasted], owner=owner), pasted
+    answer = answer_text(text, own, [*images, *pasted], owner=owner)
+    live.check_soon()
+    return answer, pasted
 
 
 def _build_prepared_prompt(

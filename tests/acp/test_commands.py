@@ -49,7 +49,7 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
             ("/vision-proxy consent list", f"openai: {CONSENT_TEXT.format('openai')}"),
             ("/vision-proxy consent no openai", f"openai: {NOT_SENT.format('openai')}"),
             ("/vision-proxy consent yes nobody", r".*'nobody'"),
-            ("/vision-proxy model zai/glm-5.3v", r"provider .*\bzai\n\[Vision Proxy\] modelId .*\bglm-5\.3v$"),
+            ("/vision-proxy model zai/glm-5.3v", r"seer .*\bzai/glm-5\.3v$"),
             ("/vision-proxy grounding-models add a/qwen3-vl", r".*\badd a/qwen3-vl"),
             ("/vision-proxy grounding-models list", r"[^$]*\ba/qwen3-vl"),
             ("/vision-proxy grounding-models remove a/qwen3-vl", r".*\bremove\b"),

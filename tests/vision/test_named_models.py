@@ -173,6 +173,33 @@ def test_the_configured_model_uses_the_settings_address_and_key(tmp_path: Path) 
     )
 
 
+@requirement("seer.address")
+@pytest.mark.parametrize(
+    ("provider", "upstreams", "path", "header"),
+    [
+        ("anthropic", {}, "/v1/messages", "x-api-key"),
+        ("gemini", {}, "/v1beta/models/eye:streamGenerateContent?alt=sse", "x-goog-api-key"),
+        ("openai", {}, "/v1/chat/completions", "authorization"),
+        ("zai", {}, "/v1/chat/completions", "authorization"),
+        ("nobody", {}, "/v1/chat/completions", "authorization"),
+        ("ollama", {}, "/api/chat", "authorization"),
+        ("work", {"work": {"baseUrl": "https://other.example", "preset": "anthropic"}}, "/v1/messages", "x-api-key"),
+        ("team", {"team": {"baseUrl": {"anthropic": "https://t.example"}}}, "/v1/messages", "x-api-key"),
+    ],
+)
+@pytest.mark.parametrize("where", ["auxiliary.vision.", ""])
+def test_a_provider_at_another_address_is_asked_by_its_own_wire_and_with_its_own_header(
+    tmp_path: Path, provider: str, upstreams: dict[str, object], path: str, header: str, where: str
+) -> None:
+    model = {"auxiliary.vision.model": "eye"} if where else {"modelId": "eye"}
+    address = {f"{where}baseUrl": "https://llm.example", f"{where}apiKey": "sk-own"}
+    held = {"provider": provider, "upstreams": upstreams, **model, **address}
+    chosen = known(tmp_path, "llm.example", held=held)
+    name, url, headers = found(asked(chosen, "llm.example", "eye"))
+    assert (name, url) == ("llm.example/eye", f"https://llm.example{path}")
+    assert headers == {header: "Bearer sk-own" if header == "authorization" else "sk-own"}
+
+
 @requirement("seer.loopback.cloud")
 @pytest.mark.parametrize("model", ["glm-5.3-flash:cloud", "qwen3-vl:235b-CLOUD"])
 def test_a_cloud_model_of_ollama_needs_consent_for_the_cloud(tmp_path: Path, model: str) -> None:

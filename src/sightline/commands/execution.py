@@ -42,6 +42,7 @@ from sightline.vision.providers import find_configured_model, find_image_receive
 from sightline.vision.seers.litellm import LITELLM_PROVIDERS
 
 NOTHING_AGREED = "no consents: Sightline asks no provider to describe images, except the one that the client uses"
+_OVERRIDING = "auxiliary.vision.model"
 NOT_SENT = "no image, crop, page or frame is sent to {} to be described"
 
 Confirm = Callable[[str], bool]
@@ -156,16 +157,19 @@ def _save(settings: Settings, values: Mapping[str, str]) -> ChangeResult | Refus
 
 
 def _use_model(settings: Settings, model: str) -> ChangeResult | Refusal:
-    """Save the vision model, unless it can't be used; a name without a slash is both provider and model."""
-    provider, _, name = model.partition("/")
-    values = {"provider": provider, "modelId": name or provider}
+    """Save the vision model, unless it can't be used."""
     directory = build_directory(settings)
+    values: dict[str, Json] = {"seer": model, _OVERRIDING: ""}
     seer = (
         directory
         if isinstance(directory, Refusal)
         else find_configured_model(settings.override(values, "file"), directory)
     )
-    return seer if isinstance(seer, Refusal) else _save(settings, values)
+    saved = seer if isinstance(seer, Refusal) else _save(settings, {"seer": model})
+    if isinstance(saved, Refusal) or not settings.auxiliary_vision_model:
+        return saved
+    overriding = f"{_OVERRIDING} is set to {settings.auxiliary_vision_model} and overrides it"
+    return replace(saved, warning=f"{overriding} (sightline config unset {_OVERRIDING})")
 
 
 def _write_value(change: ChangeSetting) -> str:

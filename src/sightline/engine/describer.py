@@ -74,7 +74,7 @@ _ONLY_A_LINK = Refusal(
 _NO_SEER = Refusal(
     "unavailable",
     "this model takes no images, and no vision model was found",
-    "run: `ollama pull qwen3-vl` to get a vision model for this machine, or `sightline vision-proxy model "
+    "run: `ollama pull qwen3-vl` to get a vision model for this machine, or `sightline config set seer "
     "PROVIDER/MODEL` to name one",
 )
 _NOT_NEWEST = Refusal(

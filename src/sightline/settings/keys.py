@@ -18,6 +18,7 @@ from sightline.model.media_capability import DEFAULT_CAPABILITY, IMAGE_FIELDS, I
 from sightline.model.profile import Upstream, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import TOOL_NAMES, TOOLSET_NAME, Json
+from sightline.model.seer import LOCAL_SEER
 from sightline.profiles.presets import PRESETS
 
 PREFIXES = ("SIGHTLINE_", "PI_VISION_PROXY_")
@@ -138,6 +139,12 @@ def _check_format(name: object) -> str:
 
     allowed = isinstance(name, str) and name in FORMATS
     return "" if allowed else f"the format {name!r:.60} is not one of {', '.join(FORMATS)}"
+
+
+def _check_seer(value: object) -> str:
+    provider, _, model = value.partition("/") if isinstance(value, str) else ("", "", "")
+    is_valid = value in ("auto", "off", LOCAL_SEER) or (provider and model)
+    return "" if is_valid else f"{value!r:.60} is not auto, off, {LOCAL_SEER} or PROVIDER/MODEL"
 
 
 def _check_retention(value: object) -> str:
@@ -268,6 +275,7 @@ CAPABILITY = SettingKind(_OBJECT, _check_capability, _parse_json, '{"maxBytes": 
 GROUNDING = SettingKind(
     _OBJECT, _check_grounding, _parse_json, '{"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}'
 )
+SEER = SettingKind(f"auto, off, {LOCAL_SEER}, PROVIDER/MODEL", _check_seer)
 RETENTION = SettingKind("auto, turns:N, off", _check_retention, convert=_convert_retention)
 TOOLS = SettingKind(
     "names", _check_names, _build_list_parser(","), "view_image,analyze_image", _check_tool_names, frozenset
@@ -319,8 +327,8 @@ KEYS: tuple[Setting, ...] = (
         "fallback: images are described for text-only models; always: for every model; off: for none; "
         "route: turns with new images go to `imageModel`, and the images are described afterwards"),
     Setting("provider", "", TEXT,
-        "the provider of the vision model that describes images; empty: chosen automatically"),
-    Setting("modelId", "", TEXT, "the vision model, by its name at that provider"),
+        "older than `seer`: the provider of the vision model; `apiKey` and `baseUrl` belong to it if it is set"),
+    Setting("modelId", "", TEXT, "older than `seer`: the vision model, by its name at `provider`"),
     Setting("systemPrompt", "", PROMPT, "instructions for the vision model; empty: Sightline's own"),
     Setting("includeContext", default=True, kind=FLAG,
         meaning="the vision model also gets the end of the conversation when it describes a new image"),
@@ -337,14 +345,15 @@ KEYS: tuple[Setting, ...] = (
     Setting("groundingModels", {}, GROUNDING,
         'how a model writes coordinates: {"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}'),
     Setting("model", "", TEXT,
-        "provider and model as PROVIDER/MODEL; in the environment it overrides provider and modelId"),
+        "older than `seer`: the vision model as PROVIDER/MODEL; in the environment it overrides the settings file"),
     Setting("apiKey", "", TEXT, "the key for the vision model, if none of its provider's usual variables is set",
         attribute="main_api_key"),
     Setting("baseUrl", "", URL, "where the vision model is served, if not at its provider's usual address",
         attribute="main_base_url"),
-    Setting("auxiliary.vision.model", "", TEXT, "the vision model; overrides all other settings that name one"),
+    Setting("auxiliary.vision.model", "", TEXT,
+        "the vision model; overrides `seer` and all other settings that name one"),
     Setting("auxiliary.vision.provider", "", TEXT, "its provider; empty: as `provider`"),
-    Setting("auxiliary.vision.apiKey", "", TEXT, "its key; empty: as `apiKey`, if the provider is the same"),
+    Setting("auxiliary.vision.apiKey", "", TEXT, "its key; empty: as `apiKey`, if provider and address are the same"),
     Setting("auxiliary.vision.baseUrl", "", URL,
         "its address; empty: as `baseUrl`, if the provider is the same"),
     Setting("toolset", ["vision"], TOOLS, "the tools to offer, by name; vision stands for all but edit_file"),
@@ -388,8 +397,9 @@ KEYS: tuple[Setting, ...] = (
         "how many images are described in one turn, the newest first; 0: no limit"),
     Setting("maxToolCallsPerTurn", 10, whole_number(0, 1000),
         "how many calls of analyze_image in one turn may ask a vision model; 0: no limit"),
-    Setting("seer", "auto", choice("auto", "off"),
-        "auto: choose a vision model when none is named; off: use only the named one"),
+    Setting("seer", "auto", SEER,
+        "the vision model that describes images; auto: chosen for each request; local: Sightline's own reader; "
+        "off: none, unless an older setting names one"),
     Setting("imageModel", "", TEXT,
         "with mode route: the model that gets turns with new images, by its name at the same upstream"),
     Setting("references", default=True, kind=FLAG,

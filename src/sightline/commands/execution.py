@@ -41,7 +41,10 @@ from sightline.vision.prompts import read_grounding_settings
 from sightline.vision.providers import find_configured_model, find_image_receiver
 from sightline.vision.seers.litellm import LITELLM_PROVIDERS
 
-NOTHING_AGREED = "no consents: Sightline asks no provider to describe images, except the one that the client uses"
+NOTHING_AGREED = (
+    "no consents: the proxy passes images on to the provider that your agent uses, and may ask a vision model of that"
+    " provider to describe them; no other provider gets an image"
+)
 _OVERRIDING = "auxiliary.vision.model"
 NOT_SENT = "no image, crop, page or frame is sent to {} to be described"
 

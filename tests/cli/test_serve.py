@@ -64,7 +64,8 @@ def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_
         assert process.stdout
         lines = [process.stdout.readline() for _ in range(len(AGENTS) + 4)]
         assert [line.split("  ")[1].strip() for line in lines[1:-3]] == [agent.title for agent in AGENTS.values()]
-        assert f"sightline run -- claude, or ANTHROPIC_BASE_URL={address}/u/NAME" in lines[1]
+        assert f"ANTHROPIC_BASE_URL={address}/u/NAME claude" in lines[1]
+        assert not any("sightline run" in line for line in lines), "it would start another proxy"
         assert f"{address}/v1 (OpenAI)" in lines[-3]
         assert lines[-2].split() == ["MCP", "hosts", f"{address}/mcp"]
         assert "Ctrl-C" in lines[-1]

@@ -47,16 +47,17 @@ def run(args: Namespace) -> int:
 
 
 def _build_report(settings: Settings, proxy_url: str, health: Report) -> Report:
+    live = _report_live(settings, proxy_url)
     return {
         "version": __version__,
         "python": platform.python_version(),
         "settings": _report_settings(settings),
         "record": _report_record(settings, health),
         "upstreams": _report_upstreams(settings),
-        **_report_live(settings, proxy_url),
+        **live,
         "others": _list_litellm_providers(),
         "mcp": find_spec("mcp") is not None,
-        "agents": _report_agents(settings, proxy_url),
+        "agents": _report_agents(settings, proxy_url, is_running=live["listening"] is not None),
     }
 
 
@@ -206,13 +207,14 @@ def _list_litellm_providers() -> list[str]:
     return sorted(LITELLM_PROVIDERS) if is_installed() else []
 
 
-def _report_agents(settings: Settings, proxy_url: str) -> Report:
+def _report_agents(settings: Settings, proxy_url: str, *, is_running: bool) -> Report:
+    """Report how each agent is pointed at the running proxy, as its banner does, or started with one of its own."""
     path = settings.environment.get("PATH")
     return {
         name: {
             "title": agent.title,
             "installed": shutil.which(name, path=path) is not None,
-            "point": "sightline run -- claude" if name == "claude" else agent.render(proxy_url).brief,
+            "point": agent.render(proxy_url).brief if is_running else f"sightline run -- {name}",
         }
         for name, agent in AGENTS.items()
     }

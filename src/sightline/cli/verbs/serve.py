@@ -147,7 +147,7 @@ def _list_banner_lines(address: str, *, guarded: bool) -> Iterator[str]:
     if guarded:
         yield "Requests must send the header x-sightline-token: TOKEN"
         yield "  Claude Code: ANTHROPIC_CUSTOM_HEADERS='x-sightline-token: TOKEN'"
-    yield "`sightline setup AGENT` explains more. Ctrl-C stops the proxy."
+    yield "`sightline setup AGENT` explains more, and with --write makes it permanent. Ctrl-C stops the proxy."
 
 
 # Several processes on one port. Each serves whole requests, and is replaced if it ends by itself.

@@ -9,7 +9,7 @@ import pytest
 
 from sightline.settings import FILE_NAME
 from tests.proxy.clients import ask_chat, pasted_chat
-from tests.proxy.running_proxy import Running, sightline
+from tests.proxy.running_proxy import NOTHING_ON_LOOPBACK, Running, sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -60,6 +60,18 @@ def test_upstreams_facts_about_models_and_tools_are_followed_too(tmp_path: Path)
         change(tmp_path, proxy, seer="off", models={"deepseek/*": {"vision": True}})
         paste(proxy, 2)
         assert any(b"data:image" in each.body for each in provider.asked(MODEL))
+
+
+@requirement("models.upstream", "settings.live")
+def test_the_setting_models_counts_for_an_upstream_without_a_preset(tmp_path: Path) -> None:
+    picture = paint_quadrants(some_colours(4))
+    upstreams = {**json.loads(NOTHING_ON_LOOPBACK)}
+    with Provider() as seeing, sightline(tmp_path, env={"SIGHTLINE_UPSTREAMS": ""}) as proxy:
+        upstreams["office"] = {"baseUrl": seeing.url}
+        for vision in (True, False):
+            change(tmp_path, proxy, upstreams=upstreams, seer="off", models={"office/gpt-6": {"vision": vision}})
+            ask_chat(f"{proxy.url}/u/office", "gpt-6", pasted_chat(picture))
+            assert (b"data:image" in seeing.asked("gpt-6")[-1].body) == vision
 
 
 @requirement("settings.live.broken")

@@ -381,6 +381,29 @@ def test_a_pipe_in_place_of_the_file_does_not_block(home: Path) -> None:
     assert stat.S_ISFIFO((home / FILE_NAME).stat().st_mode)
 
 
+GOOD_AND_BAD = [
+    ("groundingModels", {"a": {"format": "qwen_pixels"}}, {"b": {"format": "furlongs"}}),
+    ("models", {"a/*": {"vision": False}}, {"b/*": {"vision": "no"}}),
+    ("upstreams", {"a": {"baseUrl": "https://a.example.com"}}, {"b": {"baseUrl": "nowhere"}}),
+]
+
+
+@requirement("settings.entries")
+@pytest.mark.parametrize(("name", "good", "bad"), GOOD_AND_BAD)
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_a_bad_entry_is_ignored_alone(
+    home: Path, name: str, good: dict[str, object], bad: dict[str, object], by_variable: bool
+) -> None:
+    (variable,) = (key.variables[0] for key in KEYS if key.name == name)
+    write(home, {} if by_variable else {name: {**bad, **good}})
+    settings = load_settings(env(home, **({variable: json.dumps({**bad, **good})} if by_variable else {})))
+    assert settings.json_values[name] == good
+    (warning,) = settings.warnings
+    assert (warning.startswith(f"{name} ("), "'b" in warning) == (True, True)
+    refusal = load_settings(env(home)).save(name, json.dumps({**good, **bad}))
+    assert_refusal(refusal, "invalid_input", name, "'b")
+
+
 @requirement("settings.locked")
 def test_a_key_set_by_the_environment_cannot_be_saved(home: Path) -> None:
     refusal = load_settings(env(home, PI_VISION_PROXY_MODE="off")).save("mode", "always")

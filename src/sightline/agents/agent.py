@@ -138,8 +138,15 @@ class CodingAgent:
                 text = text.replace(mark, value)
             return text
 
-        names = ("short_hint", "one_run", "file_lines", "after_setup", "key_hint", "note")
-        return replace(self, **{name: fill(getattr(self, name)) for name in names})
+        return replace(
+            self,
+            short_hint=fill(self.short_hint),
+            one_run=fill(self.one_run),
+            file_lines=fill(self.file_lines),
+            after_setup=fill(self.after_setup),
+            key_hint=fill(self.key_hint),
+            note=fill(self.note),
+        )
 
     def find_file(self, env: Mapping[str, str]) -> Path | None:
         """Return where its settings file is for a user of this environment, or None if it has none."""

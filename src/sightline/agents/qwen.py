@@ -213,8 +213,8 @@ def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:
     upstream = find_address(entry.get("baseUrl"))
     now = request.find_upstream(upstream) if upstream else request.find_current("openai_chat")
     if request.upstream and request.upstream != now:
-        key = request.find_key(request.upstream)
-        return replace(usual, upstream=request.upstream, key=key, needs_key=bool(key))
+        variable = request.find_key(request.upstream)
+        return replace(usual, upstream=request.upstream, key=variable, needs_key=bool(variable))
     if isinstance(now, Refusal):
         return now
     key = entry.get("envKey")

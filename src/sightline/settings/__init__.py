@@ -20,8 +20,9 @@ from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import settings_file as files
-from sightline.settings.keys import API_KEY_NAME, KEYS, Setting, find_key
-from sightline.settings.named_seer import find_address, find_named_seer, find_seer_key
+from sightline.settings.keys import KEYS, Setting, find_key
+from sightline.settings.named_seer import SeerSettings
+from sightline.settings.setting_kinds import API_KEY_NAME
 
 __all__ = ["FILE_NAME", "KEYS", "Setting", "Settings", "find_key", "load_settings"]
 
@@ -108,22 +109,25 @@ class Settings:
         return tuple(advice)
 
     @property
+    def _seer(self) -> SeerSettings:
+        return SeerSettings(self.json_values, self.sources)
+
+    @property
     def api_key_name(self) -> str:
         """The setting with the key for the vision model; empty: none is meant for the model that the settings name."""
-        seer = find_named_seer(self)
-        return find_seer_key(self, seer) if seer else API_KEY_NAME
+        seer = self._seer.find_seer()
+        return self._seer.find_key(seer) if seer else API_KEY_NAME
 
     @property
     def api_key(self) -> str:
         """The key for the vision model."""
-        return str(self.json_values[self.api_key_name]) if self.api_key_name else ""
+        return self._seer.get(self.api_key_name)
 
     @property
     def base_url(self) -> str:
         """The address of the vision model that the settings name; empty: its provider's usual one."""
-        seer = find_named_seer(self)
-        name = find_address(self, seer) if seer else ""
-        return str(self.json_values[name]) if name else ""
+        seer = self._seer.find_seer()
+        return self._seer.get(self._seer.find_address(seer)) if seer else ""
 
     @property
     def hoist(self) -> bool:
@@ -133,13 +137,13 @@ class Settings:
     @property
     def named_seer(self) -> tuple[str, str] | None:
         """The provider and the model of the vision model, if the user has named one. The provider may be empty."""
-        seer = find_named_seer(self)
+        seer = self._seer.find_seer()
         return (seer.provider, seer.model) if seer else None
 
     @property
     def uses_main_model(self) -> bool:
         """Whether the named vision model is the main model in the file, which is used only if it can see."""
-        seer = find_named_seer(self)
+        seer = self._seer.find_seer()
         return seer is not None and seer.is_main_model
 
     def find_variable(self, names: Iterable[str]) -> str:
@@ -245,7 +249,9 @@ def _resolve_key(
     value = files.find_value(file_values, key.name)
     if value is not None and not (isinstance(value, dict) and key.name in _PARENT_KEYS):
         candidates.append(("file", value))
-    for source, value in candidates:
+    for source, written in candidates:
+        value, faults = key.kind.drop_entries(written)
+        warnings += (f"{key.name} ({source}): {fault}; this entry is ignored" for fault in faults)
         if not (fault := key.kind.find_fault(value)):
             return value, source
         warnings.append(f"{key.name} ({source}): {fault}; it is ignored")

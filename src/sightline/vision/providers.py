@@ -17,7 +17,7 @@ from sightline.model.seer import LOCAL_SEER, Usage
 from sightline.profiles import profile_lookup
 from sightline.profiles.profile_lookup import ProfileOverride, find_preset_name
 from sightline.settings import Settings
-from sightline.settings.keys import API_KEY_NAME
+from sightline.settings.setting_kinds import API_KEY_NAME
 from sightline.settings.upstreams import build_directory, complete_upstream, find_upstream, get_consent_name
 from sightline.vision.capabilities import get_provider_name, supports_vision
 from sightline.vision.seers import gemini, litellm
@@ -168,10 +168,9 @@ def find_configured_model(settings: Settings, directory: UpstreamDirectory) -> V
             f"the vision model {'/'.join(filter(None, (provider, model)))!r} names no known provider",
             f"run: sightline config set seer PROVIDER/MODEL, with one of these providers: {names}; or set baseUrl",
         )
-    found = find_model_at(settings, upstream, model, settings.api_key_name)
-    if isinstance(found, VisionModel):
-        return replace(found, alias=provider)
-    return None if settings.uses_main_model else found
+    named = replace(_make_provider(settings, upstream, settings.api_key_name), model=model, alias=provider)
+    found = check_not_blind(settings, named)
+    return None if isinstance(found, Refusal) and settings.uses_main_model else found
 
 
 def _move_upstream(directory: UpstreamDirectory, provider: str, address: str) -> Upstream:
@@ -185,15 +184,12 @@ def _move_upstream(directory: UpstreamDirectory, provider: str, address: str) ->
     return complete_upstream(Upstream(name, {wire: address}, known.preset if known else ""))
 
 
-def find_model_at(settings: Settings, upstream: Upstream, model: str, key_name: str = "") -> VisionModel | Refusal:
-    """Return a model of an upstream; the key of the setting `key_name` is used if the upstream has none."""
-    return check_not_blind(settings, replace(_make_provider(settings, upstream, key_name), model=model))
-
-
 def check_not_blind(settings: Settings, model: VisionModel) -> VisionModel | Refusal:
     """Return the model, or a refusal if it is known to take no images."""
-    upstream, wire = model.upstream, get_base_wire(model.wire)
-    if profile_lookup.look_up_profile(upstream.preset, wire, model.model, read_overrides(settings)).vision is False:
+    upstream, wire, overrides = model.upstream, get_base_wire(model.wire), read_overrides(settings)
+    names = filter(None, dict.fromkeys((model.alias, upstream.name, model.provider)))
+    known = [profile_lookup.look_up_profile(upstream.preset, wire, model.model, overrides, name=name) for name in names]
+    if next((each for each in known if each.vision_by_user), known[0]).vision is False:
         what = f"{upstream.name}/{model.model} takes text only"
         return Refusal("invalid_input", what, "name a vision model")
     return model

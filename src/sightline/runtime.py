@@ -7,6 +7,7 @@ each record and settings, on the background event loop (`get_shared_runtime`).
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from sightline.model.profile import Profile, Upstream, UpstreamDirectory, WireNa
 from sightline.model.refusal import Refusal
 from sightline.pixels.workers import TASKS, WorkerPool
 from sightline.settings import Settings
+from sightline.settings.live_settings import LiveSettings
 from sightline.settings.upstreams import NO_PREVIOUS_UPSTREAMS, PreviousUpstreams, build_directory
 from sightline.sources.files import PathPolicy, build_path_policy
 from sightline.store import open_record
@@ -37,12 +39,37 @@ from sightline.vision.service import VisionService, make_form_finder
 if TYPE_CHECKING:
     from sightline.sources.web import WebGrant
 
+_log = logging.getLogger(__name__)
 _MAX_SHARED = 8  # shared runtimes, and shared records on disk, that stay open
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeInputs:
+    """What a runtime is built from besides the settings. It stays when they change."""
+
+    flags: Sequence[str] = ()  # upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one
+    previous: PreviousUpstreams = NO_PREVIOUS_UPSTREAMS  # the addresses that an agent used before
+    single_agent: bool = False  # the flag is for all requests
+    path_policy: PathPolicy | None = None  # the files that may be read; None: those that the user's own tools may read
+    labels_images: bool = False  # pasted images get a label with their reference, if the settings say so
+
+    def find_providers(self, settings: Settings) -> tuple[UpstreamDirectory, VisionProviders] | Refusal:
+        """Return the upstreams and vision models that settings name, or why they can't be used."""
+        directory = build_directory(settings, self.flags, self.previous, single_agent=self.single_agent)
+        if isinstance(directory, Refusal):
+            return directory
+        providers = VisionProviders(settings, directory)
+        return providers.configured if isinstance(providers.configured, Refusal) else (directory, providers)
+
+    def find_fault(self, settings: Settings) -> Refusal | None:
+        """Return why settings can't be used."""
+        found = self.find_providers(settings)
+        return found if isinstance(found, Refusal) else None
+
+
+@dataclass(slots=True, eq=False)
 class Runtime:
-    """Everything needed to look at images, for one record and one set of settings."""
+    """Everything needed to look at images, for one record. `refresh` follows the settings."""
 
     settings: Settings
     record: Store
@@ -55,6 +82,24 @@ class Runtime:
     readers: WorkerPool  # of the local reader
     discovery: ModelDiscovery
     engine: Engine = field(repr=False)
+    inputs: RuntimeInputs = field(default_factory=RuntimeInputs, repr=False)
+    live: LiveSettings | None = field(default=None, repr=False)  # None: the settings stay as they are
+
+    def refresh(self) -> None:
+        """Use new settings if the settings file has changed; call this at the start of each request.
+
+        What is remembered stays, and so does the record.
+        """
+        settings = self.settings if self.live is None else self.live.get()
+        if settings is self.settings:
+            return
+        found = self.inputs.find_providers(settings)
+        assert not isinstance(found, Refusal), "the live settings have checked it"
+        directory, providers = found
+        self.settings, self.directory, self.providers = settings, directory, providers
+        self.chooser.configure(providers.find_model, find_loopback_servers(directory), auto=settings.seer == "auto")
+        self.vision.configure(make_form_finder(settings), settings.cache_size)
+        self.engine.configure(_build_engine_options(settings, self.inputs))
 
     async def close(self) -> None:
         await self.discovery.close()
@@ -71,24 +116,20 @@ def build_runtime(
     *,
     single_agent: bool = False,
     path_policy: PathPolicy | None = None,
+    report: Callable[[str], None] = _log.warning,
 ) -> Runtime | Refusal:
     """Build a runtime with its own record and workers, for a server process. The caller closes it.
 
-    `flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one. `previous` are the
-    addresses that an agent used before. With `single_agent`, the flag is for all its requests. `path_policy` are the
-    files that may be read; None: those that the user's own tools may read.
+    See `RuntimeInputs` for the other arguments; `report` gets a line about changed settings that can't be used.
     """
-    directory = build_directory(settings, flags, previous, single_agent=single_agent)
-    if isinstance(directory, Refusal):
-        return directory
-    providers = VisionProviders(settings, directory)
-    if isinstance(providers.configured, Refusal):
-        return providers.configured
+    inputs = RuntimeInputs(flags, previous, single_agent, path_policy, labels_images=True)
+    found = inputs.find_providers(settings)
+    if isinstance(found, Refusal):
+        return found
     record = open_record(settings.record_folder, kind=settings.record)
-    references = settings.references
-    return _assemble(
-        settings, record, directory, providers, _build_workers(), start_readers(), path_policy, references=references
-    )
+    runtime = _assemble(settings, record, *found, _build_workers(), start_readers(), inputs)
+    runtime.live = LiveSettings(settings, report, inputs.find_fault)
+    return runtime
 
 
 def get_shared_runtime(settings: Settings, record: Store | None = None) -> Runtime | Refusal:
@@ -107,9 +148,8 @@ def _build_shared_runtime(settings: Settings, record: Store) -> Runtime | Refusa
     if isinstance(directory, Refusal):
         return directory
     providers = VisionProviders(settings, directory)
-    runtime = _assemble(
-        settings, record, directory, providers, get_shared_workers(), get_shared_readers(), lent_only=True
-    )
+    workers, readers = get_shared_workers(), get_shared_readers()
+    runtime = _assemble(settings, record, directory, providers, workers, readers, RuntimeInputs(), lent_only=True)
     close_at_exit(runtime.discovery.close)
     close_at_exit(runtime.http_client.close)
     _shared[_MAX_SHARED - 1 :] = []
@@ -128,12 +168,11 @@ def _assemble(
     providers: VisionProviders,
     workers: WorkerPool,
     readers: WorkerPool,
-    path_policy: PathPolicy | None = None,
+    inputs: RuntimeInputs,
     *,
-    references: bool = False,
     lent_only: bool = False,
 ) -> Runtime:
-    """Build a runtime from its parts. With `references`, pasted images get a label with their reference."""
+    """Build a runtime from its parts."""
     http_client = build_http_client(settings)
     chooser = Chooser(
         http_client,
@@ -148,10 +187,18 @@ def _assemble(
     find_form = make_form_finder(settings)
     vision = VisionService(record.descriptions, record.ledger, chooser.choose, find_form, cache_size=cache_size)
     discovery = ModelDiscovery(http_client, record.policy)
-    engine = _build_engine(settings, record, vision, workers, path_policy, discovery, references=references)
-    return Runtime(
-        settings, record, directory, http_client, providers, chooser, vision, workers, readers, discovery, engine
+    engine = Engine(
+        vision,
+        _build_engine_options(settings, inputs),
+        workers,
+        images=record.images,
+        descriptions=record.descriptions,
+        conversations=record.conversations,
+        policy=record.policy,
+        discover=discovery.start,
     )
+    parts = (http_client, providers, chooser, vision, workers, readers, discovery, engine)
+    return Runtime(settings, record, directory, *parts, inputs)
 
 
 def _build_local_finder(settings: Settings, readers: WorkerPool) -> Callable[[], LocalSeer | Refusal]:
@@ -169,17 +216,9 @@ def _build_local_finder(settings: Settings, readers: WorkerPool) -> Callable[[],
     return find
 
 
-def _build_engine(
-    settings: Settings,
-    record: Store,
-    vision: VisionService,
-    workers: WorkerPool,
-    path_policy: PathPolicy | None,
-    discovery: ModelDiscovery,
-    *,
-    references: bool,
-) -> Engine:
-    options = EngineOptions(
+def _build_engine_options(settings: Settings, inputs: RuntimeInputs) -> EngineOptions:
+    policy = inputs.path_policy
+    return EngineOptions(
         instructions=settings.system_prompt or DESCRIBE_INSTRUCTIONS,
         question=DESCRIBE_QUESTION,
         mode=settings.mode,
@@ -193,19 +232,9 @@ def _build_engine(
         retention=settings.retention,
         hoist=settings.hoist,
         network_grant=grant_network(network=settings.network),
-        find_file_policy=lambda: build_read_policy(settings) if path_policy is None else path_policy,
-        references=references,
+        find_file_policy=lambda: build_read_policy(settings) if policy is None else policy,
+        references=inputs.labels_images and settings.references,
         image_model=settings.image_model,
-    )
-    return Engine(
-        vision,
-        options,
-        workers,
-        images=record.images,
-        descriptions=record.descriptions,
-        conversations=record.conversations,
-        policy=record.policy,
-        discover=discovery.start,
     )
 
 

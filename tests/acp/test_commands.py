@@ -14,8 +14,10 @@ import pytest
 
 from sightline.commands.execution import NOT_SENT, NOTHING_AGREED
 from sightline.passes.wording import CONSENT_TEXT
-from sightline.settings import load_settings
+from sightline.settings import FILE_NAME, load_settings
+from sightline.settings.live_settings import get_process_settings
 from sightline.store import open_record
+from sightline.surfaces.acp.prompt_images import PromptContext, run_command
 from tests.acp.editing import BLIND, SEES, acting, editor, image, link, text
 from tests.api.answering import saying, settle
 from tests.cli.command import POWERLESS
@@ -47,7 +49,7 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
             ("/vision-proxy consent list", f"openai: {CONSENT_TEXT.format('openai')}"),
             ("/vision-proxy consent no openai", f"openai: {NOT_SENT.format('openai')}"),
             ("/vision-proxy consent yes nobody", r".*'nobody'"),
-            ("/vision-proxy model zai/glm-5.3v", r"provider .*\bzai\n\[Vision Proxy\] modelId .*\bglm-5\.3v$"),
+            ("/vision-proxy model zai/glm-5.3v", r"seer .*\bzai/glm-5\.3v$"),
             ("/vision-proxy grounding-models add a/qwen3-vl", r".*\badd a/qwen3-vl"),
             ("/vision-proxy grounding-models list", r"[^$]*\ba/qwen3-vl"),
             ("/vision-proxy grounding-models remove a/qwen3-vl", r".*\bremove\b"),
@@ -63,6 +65,21 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
         assert ours.prompts() == []
     settings = load_settings()
     assert (settings.mode, settings.max_batch, settings.named_seer) == ("off", 2, ("zai", "glm-5.3v"))
+
+
+@requirement("settings.live", "settings.live.broken")
+def test_a_running_relay_follows_the_settings_file(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    live = get_process_settings()
+    for content, mode in (("{}", "fallback"), ('{"mode": "off"}', "off"), ("{", "off"), ("{", "off")):
+        (home / FILE_NAME).write_text(content)
+        live.check_soon()
+        said, _ = run_command("/vision-proxy status", b"{}", PromptContext(), (), owner=True)
+        assert f"mode: {mode} " in said
+    run_command("/vision-proxy mode always", b"{}", PromptContext(), (), owner=True)
+    assert [FILE_NAME in record.message for record in caplog.records] == [True]
+    (home / FILE_NAME).unlink()
+    run_command("/vision-proxy mode always", b"{}", PromptContext(), (), owner=True)
+    assert live.get().mode == "always", "a change by this process counts at once"
 
 
 def close_to_writers(record: Path) -> None:

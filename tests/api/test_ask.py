@@ -134,7 +134,7 @@ async def test_it_may_be_awaited_and_called_as_a_tool(
         )
 
 
-@requirement("ask.envelope")
+@requirement("ask.envelope", "tools.hosts")
 def test_the_tools_are_offered_with_their_schemas_where_somebody_has_settings(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +144,10 @@ def test_the_tools_are_offered_with_their_schemas_where_somebody_has_settings(
     }
     image, video = tools["vision_analyze"], tools["video_analyze"]
     assert (image["maxResultChars"], video["maxResultChars"]) == (8_000, 30_000)
-    assert image["capabilities"] == {"read": {"argument": "file_path"}, "network": {"argument": "file_url"}}
+    assert image["capabilities"] == {
+        "read": {"argument": "file_path"},
+        "network": {"argument": "file_url", "allowedHosts": ["*"]},
+    }
     assert (image["parameters"]["required"], video["parameters"]["required"]) == (["prompt"], [])
     wanted = {"file_path", "file_url", "file_base64", "prompt", "model", "format", "fit"}
     assert set(image["parameters"]["properties"]) == wanted

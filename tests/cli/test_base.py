@@ -43,7 +43,7 @@ def test_without_the_local_reader_it_is_said_once_and_in_short(tmp_path: Path) -
     (line,) = [line for line in report.splitlines() if "sightline[local]" in line]
     assert MISSING in line
     assert "ollama pull" not in report
-    assert "sightline config set model PROVIDER/MODEL" in report
+    assert "sightline config set seer PROVIDER/MODEL" in report
 
 
 @requirement("seer.local.absent")

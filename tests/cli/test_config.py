@@ -56,6 +56,14 @@ def test_set_and_get_agree(home: Path) -> None:
     assert sightline("config", "get", "models").out == models + "\n"
 
 
+@requirement("settings.live.restart")
+def test_a_setting_that_needs_a_restart_says_so_when_it_is_set() -> None:
+    assert "restart" in sightline("config", "set", "record", "memory").out
+    assert sightline("config", "unset", "record", "--json").json["needs_restart"] is True
+    assert "restart" not in sightline("config", "set", "mode", "off").out
+    assert sightline("config", "set", "mode", "off", "--json").json["needs_restart"] is False
+
+
 @requirement("settings.hidden")
 def test_a_key_is_taken_from_standard_input_and_never_shown(home: Path) -> None:
     ended = sightline("config", "set", "apiKey", "-", given=f"{KEY}\n")

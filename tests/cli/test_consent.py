@@ -22,6 +22,13 @@ def command_in(text: str) -> list[str]:
     return found[0].split() if found else []
 
 
+@requirement("consent.none")
+def test_without_a_consent_it_says_what_is_sent_all_the_same() -> None:
+    said = sightline("consent").out
+    assert re.search(r"\bproxy\b.*\bagent\b.*\bno other provider\b", said)
+    assert sightline("consent", "--json").json == {"ok": True, "consents": {}}
+
+
 @requirement("consent.exact", "consent.text")
 def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
     assert sightline("consent").out == f"{NOTHING_AGREED}\n"

@@ -81,6 +81,7 @@ def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> Non
     assert report["record"]["consents"] == {"openai": True}
     assert report["record"]["learnt"][0]["model"] == "deepseek-v4-pro"
     assert report["upstreams"]["deepseek"]["key"] is True
+    assert report["upstreams"]["deepseek"]["key_name"] == "DEEPSEEK_API_KEY"
     assert report["upstreams"]["deepseek"]["variables"] == ["DEEPSEEK_API_KEY"]
     assert report["upstreams"]["zai"]["key"] is False
     assert report["upstreams"]["ollama"]["configured"] is True
@@ -92,7 +93,32 @@ def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> Non
     assert "deepseek/deepseek-v4-pro: blind (it takes text only)" in text.out
     assert re.search(r"^consents .*\bopenai$", text.out, re.MULTILINE)
     (line,) = [line for line in text.out.splitlines() if line.startswith("  deepseek ")]
-    assert "DEEPSEEK_API_KEY" not in line, "which is set"
+    assert "key in DEEPSEEK_API_KEY" in line
+
+
+@requirement("doctor.keys", "settings.hidden")
+def test_it_says_where_the_vision_model_is_asked_and_where_its_key_is(home: Path) -> None:
+    held = {
+        "upstreams": {
+            **json.loads(ALONE["SIGHTLINE_UPSTREAMS"]),
+            "work": {"baseUrl": "http://127.0.0.1:9", "apiKey": KEY},
+        },
+        "provider": "anthropic",
+        "auxiliary": {"vision": {"model": "eye", "baseUrl": "http://127.0.0.1:9", "apiKey": KEY}},
+    }
+    (home / FILE_NAME).write_text(json.dumps(held))
+    (home / FILE_NAME).chmod(0o600)
+    report, text = sightline("doctor", "--json").json, sightline("doctor").out
+    assert report["vision_model"] == {
+        "name": "127.0.0.1:9/eye",
+        "address": "http://127.0.0.1:9",
+        "wire": "anthropic",
+        "key_name": "auxiliary.vision.apiKey",
+    }
+    assert report["upstreams"]["work"]["key_name"] == "upstreams.work.apiKey"
+    (line,) = [line for line in text.splitlines() if line.startswith("seer ")]
+    assert all(each in line for each in ("127.0.0.1:9", "anthropic", "auxiliary.vision.apiKey"))
+    assert KEY not in json.dumps(report) + text
 
 
 @requirement("doctor")

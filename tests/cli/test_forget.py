@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from sightline.cli.main import main
+from sightline.model.records import LedgerEntry
+from sightline.model.seer import Usage
 from sightline.store import open_record
 from tests.api.bad import keep_two_that_begin_alike
 from tests.cli.command import assert_refused, sightline
@@ -50,13 +52,26 @@ def test_an_image_is_forgotten_with_all_that_was_said_of_it(folder: Path, name: 
 
 @requirement("record.forget.all", "record.forget.command")
 def test_all_images_are_forgotten_and_consents_stay(folder: Path) -> None:
-    assert sightline("forget", "--all", "--json").json == {"ok": True, "forgotten": "all"}
+    assert sightline("forget", "--all", "--json").json == {"ok": True, "forgotten": "all", "usage_kept": True}
     assert held(folder) == set()
     record = open_record(folder)
     assert record.images.read("theirs", OTHER.sha256) is None
     assert record.policy.read_consents() == {"openai": True}
     record.close()
     assert sightline("forget", "--all").code == 0
+
+
+@requirement("record.forget.usage")
+def test_what_models_cost_stays_unless_the_user_wants_it_gone(folder: Path) -> None:
+    record = open_record(folder)
+    entry = LedgerEntry("vision_proxy.tool_call", (IMAGE.sha256,), "openai/eye", Usage(10, 20), 0.25)
+    record.ledger.add_entry("theirs", entry)
+    record.close()
+    assert "--usage" in sightline("forget", "--all").out
+    assert sightline("usage", "--json").json["total"]["cost_usd"] == 0.25
+    assert_refused(sightline("forget", "--usage", IMAGE.sha256), "--all")
+    assert sightline("forget", "--all", "--usage", "--json").json["usage_kept"] is False
+    assert sightline("usage", "--json").json["days"] == []
 
 
 @requirement("record.forget.refused")
@@ -119,7 +134,7 @@ def test_of_a_record_that_cannot_be_opened_all_is_forgotten_or_nothing(folder: P
     assert_refused(sightline("forget", IMAGE.sha256), str(folder), "forget --all")
     assert held(folder)
     ended = sightline("forget", "--all", "--json")
-    assert (ended.code, ended.json) == (0, {"ok": True, "forgotten": "all"})
+    assert (ended.code, ended.json) == (0, {"ok": True, "forgotten": "all", "usage_kept": False})
     assert str(folder) in ended.err
     assert not any(b"cat sees 1" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert held(folder) == set()

@@ -95,7 +95,6 @@ def test_the_version_is_told() -> None:
         ["setup"],
         ["setup", "emacs"],
         ["doctor", "now"],
-        ["config"],
         ["config", "dance"],
         ["config", "get"],
         ["config", "set", "mode"],
@@ -163,7 +162,7 @@ def test_wrong_usage_says_what_is_right() -> None:
         (["serve", "--port", "99999"], ["--port", "'99999'", "65535"]),
         (["serve", "--workers", "0"], ["--workers", "'0'", "64"]),
         (["probe", "--base-url", "x", "--model", "m", "--timeout", "-1"], ["--timeout", "'-1'", "3600"]),
-        (["models"], ["list|get"]),
+        (["models", "take"], ["list|get"]),
         (["models", "get", "big"], ["argument NAME"]),
     ):
         ended = sightline(*words)

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, environment, sightline
+from tests.proxy.clients import pasted_chat
 from tests.requirements import requirement
-from tests.scripted.provider import Provider
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider, deepseek
 
 SAYS = """
 import json, os, sys, urllib.request
@@ -169,3 +171,27 @@ def test_a_request_to_end_is_passed_on_to_the_agent(bin_folder: Path) -> None:
         assert process.stdout.readline() == "heard\n"
         out, err = process.communicate("go on\n", timeout=60)
         assert (out, err, process.returncode) == ("SIGTERM []\n", "", 9)
+
+
+# It switches describing off as a person would meanwhile, and then sends a picture.
+SWITCHES = """
+import os, pathlib, sys, urllib.request
+pathlib.Path(os.environ["SIGHTLINE_HOME"], "vision-proxy.json").write_text('{"mode": "off"}')
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+request = urllib.request.Request(url, sys.stdin.buffer.read(), {"content-type": "application/json"})
+with urllib.request.urlopen(request, timeout=60) as answer:
+    answer.read()
+"""
+
+
+@requirement("settings.live")
+def test_the_proxy_of_a_run_follows_the_settings_file(bin_folder: Path, tmp_path: Path) -> None:
+    agent(bin_folder, "somebody", SWITCHES)
+    body = {"model": "deepseek-v4-pro", "messages": pasted_chat(paint_quadrants(some_colours(1)))}
+    with deepseek() as provider:
+        named = {"deepseek": {"baseUrl": provider.url}}
+        env = {"SIGHTLINE_UPSTREAMS": json.dumps({**json.loads(ALONE["SIGHTLINE_UPSTREAMS"]), **named})}
+        given = json.dumps(body)
+        assert ran("--upstream", "deepseek", "--", "somebody", given=given, env=env, folder=tmp_path).code == 0
+        assert provider.asked("deepseek-v4-pro")
+        assert provider.asked("deepseek-flash") == []

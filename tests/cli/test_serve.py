@@ -24,8 +24,9 @@ from sightline.model.refusal import Refusal
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
 from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
+from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
-from tests.scripted.provider import Provider
+from tests.scripted.provider import Provider, deepseek
 
 BEHIND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)
 """As a script starts what is to run in its background."""
@@ -63,7 +64,8 @@ def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_
         assert process.stdout
         lines = [process.stdout.readline() for _ in range(len(AGENTS) + 4)]
         assert [line.split("  ")[1].strip() for line in lines[1:-3]] == [agent.title for agent in AGENTS.values()]
-        assert f"sightline run -- claude, or ANTHROPIC_BASE_URL={address}/u/NAME" in lines[1]
+        assert f"ANTHROPIC_BASE_URL={address}/u/NAME claude" in lines[1]
+        assert not any("sightline run" in line for line in lines), "it would start another proxy"
         assert f"{address}/v1 (OpenAI)" in lines[-3]
         assert lines[-2].split() == ["MCP", "hosts", f"{address}/mcp"]
         assert "Ctrl-C" in lines[-1]
@@ -170,6 +172,24 @@ def test_what_is_done_to_a_request_is_said_on_demand() -> None:
         ask_chat(address, "gpt-6", pasted_chat(picture))
         assert process.stderr
         assert process.stderr.readline().startswith("sightline: gpt-6 at 127.0.0.1:")
+
+
+@requirement("settings.live")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_mode_off_takes_effect_in_a_running_proxy(workers: str) -> None:
+    numbers = iter(range(10_000))
+
+    def is_described(address: str) -> bool:
+        colours = some_colours(next(numbers))
+        said = ask_chat(f"{address}/u/deepseek", "deepseek-v4-pro", pasted_chat(paint_quadrants(colours)))
+        return describe_quadrants(colours) in said
+
+    flags = ("--workers", workers, "--upstream")
+    with deepseek() as provider, serving(*flags, f"deepseek={provider.url}") as (_, address):
+        assert is_described(address)
+        assert sightline("config", "set", "mode", "off").code == 0
+        while any(is_described(address) for _ in range(3 * int(workers))):  # within a second
+            pass
 
 
 @requirement("serve.beyond", "serve.token")

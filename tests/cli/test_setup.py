@@ -164,20 +164,102 @@ def test_whoever_writes_is_told_what_has_to_run_from_now_on_and_how_to_undo_it(t
     words, env = ("setup", "claude", "--upstream", "deepseek", "--write"), {"HOME": str(tmp_path)}
     file = tmp_path / ".claude" / "settings.json"
     new = sightline(*words, env=env).out.splitlines()
-    assert [len(new), "`sightline serve`" in new[1], "Claude Code" in new[1], "deepseek" in new[1]] == [
-        3,
-        True,
-        True,
-        True,
-    ]
-    assert str(file) in new[2]
-    same = sightline(*words, env=env).out.splitlines()
-    assert ("`sightline setup claude`" in same[2], str(file) in same[2]) == (True, True)
+    assert len(new) == 4
+    assert all(each in new[2] for each in ("`sightline serve`", "Claude Code", "deepseek"))
+    assert new[3].endswith(" sightline setup claude --undo")
+    assert sightline(*words, env=env).out.splitlines()[3].endswith(" sightline setup claude --undo")
     file.write_text("{}")
     merged = sightline(*words, "--port", "9", env=env).out.splitlines()
-    assert "`sightline serve --port 9`" in merged[1]
-    assert f"{file}.bak" in merged[2]
+    assert "`sightline serve --port 9`" in merged[2]
+    assert f"{file}.bak" in merged[0]
     assert (tmp_path / ".claude" / "settings.json.bak").read_text() == "{}"
+    elsewhere = sightline(*words, "--port", "9", env={**env, "SIGHTLINE_HOME": str(tmp_path / "other")})
+    assert ("`sightline setup claude`" in elsewhere.out, str(file) in elsewhere.out) == (True, True)
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return every file and folder with its mode, and the content of files."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@requirement("setup.undo.exact")
+@pytest.mark.parametrize("before", [None, b"", b"{}", b'\xef\xbb\xbf{\r\n\t"model" : "opus"\r\n}'])
+@pytest.mark.parametrize("writes", [1, 2])
+def test_undo_restores_exactly_what_was_there(before: bytes | None, writes: int, tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path)}
+    file = tmp_path / ".claude" / "settings.json"
+    if before is not None:
+        file.parent.mkdir(mode=0o750)
+        file.write_bytes(before)
+        file.chmod(0o640)
+    old = snapshot(tmp_path)
+    for number in range(writes):
+        words = ("--upstream", ("deepseek", "anthropic")[number], "--write")
+        assert sightline("setup", "claude", *words, env=env).code == 0
+    assert snapshot(tmp_path) != old
+    assert sightline("setup", "claude", "--undo", "--json", env=env).json == {
+        "ok": True,
+        "file": str(file),
+        "restored": before is not None,
+    }
+    assert snapshot(tmp_path) == old
+    assert_refused(sightline("setup", "claude", "--undo", env=env), str(file))
+
+
+@requirement("setup.undo.exact")
+@pytest.mark.parametrize("how", ["the file", "its copy", "no file"])
+def test_undo_refuses_what_it_could_not_restore_exactly(how: str, tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path)}
+    file = tmp_path / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{"model": "opus"}')
+    assert sightline("setup", "claude", "--upstream", "deepseek", "--write", env=env).code == 0
+    if how == "no file":
+        file.unlink()
+    else:
+        changed = file if how == "the file" else file.with_name("settings.json.bak")
+        changed.write_text('{"model": "sonnet"}')
+    now = snapshot(tmp_path)
+    assert_refused(sightline("setup", "claude", "--undo", env=env), "settings.json", "`sightline setup claude`")
+    assert snapshot(tmp_path) == now
+    assert sightline("setup", "claude", "--undo", "--write", env=env).code == 2
+
+
+@requirement("setup.undo.exact")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_without_a_write_there_is_nothing_to_undo(agent: str, tmp_path: Path) -> None:
+    assert_refused(sightline("setup", agent, "--undo", env={"HOME": str(tmp_path)}), "undo")
+
+
+@requirement("setup.key")
+@pytest.mark.parametrize(
+    ("agent", "words", "names"),
+    [
+        ("claude", ["--upstream", "deepseek"], ["deepseek", "ANTHROPIC_AUTH_TOKEN"]),
+        ("codex", ["--upstream", "deepseek"], ["deepseek", "DEEPSEEK_API_KEY"]),
+        ("qwen", ["--upstream", "deepseek", "--model", "m"], ["deepseek", "DEEPSEEK_API_KEY"]),
+        ("opencode", ["--upstream", "deepseek", "--model", "m"], ["deepseek", "opencode auth login"]),
+        ("pi", ["--upstream", "moonshot", "--model", "m"], ["moonshot", "/login"]),
+        ("claude", [], []),
+        ("claude", ["--upstream", "anthropic"], []),
+        ("claude", ["--upstream", "ollama"], []),
+        ("claude", ["--upstream", "mine"], []),
+        ("codex", ["--upstream", "openai"], []),
+    ],
+)
+def test_a_new_provider_is_said_to_need_its_key_and_where(
+    agent: str, words: list[str], names: list[str], tmp_path: Path
+) -> None:
+    own = {"SIGHTLINE_UPSTREAMS": '{"mine": {"baseUrl": "https://llm.example.com", "apiKey": "sk-mine"}}'}
+    env = {"HOME": str(tmp_path), **own}
+    shown = sightline("setup", agent, *words, "--json", env=env).json["key"]
+    assert bool(shown) == bool(names)
+    written = sightline("setup", agent, *words, "--write", env=env).out
+    assert all(name in written for name in names)
+    assert shown in written
 
 
 @requirement("setup.write", "setup.keeps")

@@ -28,8 +28,8 @@ from tests.requirements import requirement
         (["max-images-per-call", "20"], "maxImagesPerCall", 20),
         (["max-batch", "1"], "maxBatch", 1),
         (["cache-size", "0"], "cacheSize", 0),
-        (["model", "openai/gpt-5.4"], "modelId", "gpt-5.4"),
-        (["model", "local"], "provider", "local"),
+        (["model", "openai/gpt-5.4"], "seer", "openai/gpt-5.4"),
+        (["model", "local"], "seer", "local"),
     ],
 )
 def test_a_setting_is_set_and_says_so(words: list[str], key: str, value: object) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from sightline.cli.verbs.mcp import open_context
+from sightline.settings import FILE_NAME
+from sightline.settings.live_settings import get_process_settings
 from tests.api.eyes import eyes, named, size_of
 from tests.mcp.serving import MODERN, WAYS, Way, client, images, texts
 from tests.requirements import requirement
@@ -121,6 +124,26 @@ async def test_the_user_says_which_tools_are_offered(way: Way, folder: Path) -> 
         assert re.search(r"not_permitted.*'analyze_image'.*\(call one of view_image, list_images\)", texts(no)[0])
     async with client(way, folder, env={"SIGHTLINE_TOOL": "off"}) as one:
         assert "analyze_image" not in [tool.name for tool in (await one.list_tools()).tools]
+
+
+@requirement("settings.live", "tools.toolset.doors")
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
+async def test_a_running_server_follows_the_settings_file(way: Way, folder: Path, home: Path) -> None:
+    async with client(way, folder) as one:
+        assert [tool.name for tool in (await one.list_tools()).tools] == TOOLS
+        (home / FILE_NAME).write_text('{"toolset": ["view_image"]}')
+        while [tool.name for tool in (await one.list_tools()).tools] != ["view_image"]:  # within a second
+            pass
+
+
+@requirement("settings.live.broken")
+def test_a_broken_file_changes_nothing_for_a_running_server(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    live = get_process_settings()
+    for content in ('{"toolset": ["view_image"]}', "{", "{"):
+        (home / FILE_NAME).write_text(content)
+        live.check_soon()
+        assert open_context({}).toolset == {"view_image"}
+    assert [FILE_NAME in record.message for record in caplog.records] == [True]
 
 
 @requirement("settings.network")

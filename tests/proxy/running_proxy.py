@@ -28,6 +28,8 @@ class Running:
     receipts: list[Receipt] = field(default_factory=list)
     tasks: Callable[[], int] = lambda: 0
     """How many tasks there are in its loop."""
+    check_settings: Callable[[], None] = lambda: None
+    """Let the next request check the settings file, as if a second had passed."""
 
 
 @contextmanager
@@ -53,6 +55,8 @@ def sightline(
         reach = compose.limit_to_folder(settings, root) if root else compose.NO_FILES
         whole = build_runtime(settings, upstreams, path_policy=reach if root else None)
         assert not isinstance(whole, Refusal), whole
+        assert whole.live is not None
+        running.check_settings = whole.live.check_soon
         app = compose.build_proxy(whole, running.receipts.append, patience, token, reach)
         serving = asyncio.ensure_future(serve_app(app, listening, ready.set, signals=False))
         await asyncio.get_running_loop().run_in_executor(None, stop.wait)

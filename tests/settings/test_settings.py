@@ -148,6 +148,8 @@ def test_a_file_of_vision_proxy_loads_unchanged(home: Path) -> None:
         ("groundingModels", {"qwen": {"format": "furlongs"}}),
         ("groundingModels", {"qwen": {"format": ["qwen_pixels"]}}),
         ("auxiliary.vision.baseUrl", "nowhere"),
+        ("seer", "glm-5v"),
+        ("seer", "zai/"),
         ("toolset", {"vision": True}),
         ("fsReach", ["relative"]),
         ("fsReach", ["."]),
@@ -379,11 +381,34 @@ def test_a_pipe_in_place_of_the_file_does_not_block(home: Path) -> None:
     assert stat.S_ISFIFO((home / FILE_NAME).stat().st_mode)
 
 
+GOOD_AND_BAD = [
+    ("groundingModels", {"a": {"format": "qwen_pixels"}}, {"b": {"format": "furlongs"}}),
+    ("models", {"a/*": {"vision": False}}, {"b/*": {"vision": "no"}}),
+    ("upstreams", {"a": {"baseUrl": "https://a.example.com"}}, {"b": {"baseUrl": "nowhere"}}),
+]
+
+
+@requirement("settings.entries")
+@pytest.mark.parametrize(("name", "good", "bad"), GOOD_AND_BAD)
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_a_bad_entry_is_ignored_alone(
+    home: Path, name: str, good: dict[str, object], bad: dict[str, object], by_variable: bool
+) -> None:
+    (variable,) = (key.variables[0] for key in KEYS if key.name == name)
+    write(home, {} if by_variable else {name: {**bad, **good}})
+    settings = load_settings(env(home, **({variable: json.dumps({**bad, **good})} if by_variable else {})))
+    assert settings.json_values[name] == good
+    (warning,) = settings.warnings
+    assert (warning.startswith(f"{name} ("), "'b" in warning) == (True, True)
+    refusal = load_settings(env(home)).save(name, json.dumps({**good, **bad}))
+    assert_refusal(refusal, "invalid_input", name, "'b")
+
+
 @requirement("settings.locked")
 def test_a_key_set_by_the_environment_cannot_be_saved(home: Path) -> None:
     refusal = load_settings(env(home, PI_VISION_PROXY_MODE="off")).save("mode", "always")
     assert_refusal(refusal, "not_permitted", "mode ", "unset PI_VISION_PROXY_MODE")
-    for name in ("provider", "modelId", "model"):
+    for name in ("provider", "modelId", "model", "seer"):
         refusal = load_settings(env(home, SIGHTLINE_MODEL="zai/glm-5.3-flash")).save(name, "x")
         assert refusal is not None
         assert "SIGHTLINE_MODEL" in refusal.remedy
@@ -409,6 +434,14 @@ def test_an_unknown_key_cannot_be_saved(home: Path) -> None:
         ({"provider": "zai", "modelId": "a"}, {"PI_VISION_PROXY_MODEL": "openai/b"}, ("openai", "b")),
         ({}, {"PI_VISION_PROXY_MODEL": "openai/b", "SIGHTLINE_MODEL": "xai/c"}, ("xai", "c")),
         ({}, {"SIGHTLINE_PROVIDER": "xai", "SIGHTLINE_MODEL": "c"}, ("xai", "c")),
+        ({"seer": "zai/glm-5v"}, {}, ("zai", "glm-5v")),
+        ({"seer": "openrouter/z-ai/glm-5v", "provider": "xai", "modelId": "a"}, {}, ("openrouter", "z-ai/glm-5v")),
+        ({"seer": "local", "provider": "xai", "modelId": "a", "model": "openai/b"}, {}, ("local", "local")),
+        ({"seer": "off", "provider": "xai", "modelId": "a"}, {}, ("xai", "a")),
+        ({"seer": "zai/glm-5v", "auxiliary.vision.model": "openai/b"}, {}, ("openai", "b")),
+        ({"seer": "zai/glm-5v"}, {"PI_VISION_PROXY_MODEL": "openai/b"}, ("openai", "b")),
+        ({}, {"SIGHTLINE_SEER": "zai/glm-5v", "PI_VISION_PROXY_MODEL": "openai/b"}, ("zai", "glm-5v")),
+        ({"provider": "zai", "modelId": "a"}, {"SIGHTLINE_SEER": "openai/b"}, ("openai", "b")),
     ],
 )
 def test_the_order_of_settings_that_name_the_vision_model(
@@ -657,6 +690,47 @@ def test_the_auxiliary_model_inherits_settings_but_no_key_of_another_provider(
     write(home, {**general, **held})
     settings = load_settings(env(home))
     assert (settings.named_seer, settings.api_key, settings.base_url) == (seer, key, address)
+
+
+AUXILIARY_KEYS = {
+    "auxiliary.vision.model": "v",
+    "auxiliary.vision.provider": "openai",
+    "auxiliary.vision.apiKey": "own",
+}
+
+
+@requirement("settings.keys")
+@pytest.mark.parametrize(
+    ("held", "variables", "key_name"),
+    [
+        (AUXILIARY_KEYS, {"PI_VISION_PROXY_MODEL": "zai/glm-5v"}, "auxiliary.vision.apiKey"),
+        (AUXILIARY_KEYS, {"SIGHTLINE_PROVIDER": "zai", "SIGHTLINE_MODEL_ID": "a"}, "auxiliary.vision.apiKey"),
+        (AUXILIARY_KEYS, {"SIGHTLINE_AUXILIARY_VISION_PROVIDER": "zai"}, ""),
+        (AUXILIARY_KEYS, {"SIGHTLINE_AUXILIARY_VISION_BASE_URL": "https://evil.example.com"}, ""),
+        ({"seer": "zai/v", "apiKey": KEY}, {}, "apiKey"),
+        ({"seer": "zai/v", "provider": "zai", "apiKey": KEY}, {}, "apiKey"),
+        ({"seer": "zai/v", "provider": "openai", "apiKey": KEY}, {}, ""),
+        ({"apiKey": KEY}, {"SIGHTLINE_SEER": "zai/v"}, ""),
+        ({"provider": "zai", "apiKey": KEY}, {"SIGHTLINE_SEER": "zai/v"}, "apiKey"),
+        ({"seer": "zai/v", "apiKey": KEY}, {"SIGHTLINE_BASE_URL": "https://evil.example.com"}, ""),
+        ({"provider": "openai", "apiKey": KEY}, {"SIGHTLINE_SEER": "zai/v", "SIGHTLINE_API_KEY": "x"}, "apiKey"),
+    ],
+)
+def test_a_key_goes_only_to_the_provider_and_the_address_that_it_is_meant_for(
+    home: Path, held: dict[str, str], variables: dict[str, str], key_name: str
+) -> None:
+    write(home, held)
+    settings = load_settings(env(home, **variables))
+    assert settings.api_key_name == key_name
+    assert bool(settings.api_key) == bool(key_name)
+
+
+@requirement("settings.keys", "settings.seer")
+def test_the_general_address_is_not_that_of_another_provider(home: Path) -> None:
+    write(home, {"provider": "openai", "baseUrl": "https://a.example.com", "seer": "zai/v"})
+    assert load_settings(env(home)).base_url == ""
+    write(home, {"baseUrl": "https://a.example.com", "seer": "zai/v"})
+    assert load_settings(env(home)).base_url == "https://a.example.com"
 
 
 @requirement("settings.hidden", "settings.private")

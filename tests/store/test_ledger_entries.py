@@ -117,9 +117,26 @@ def test_forgetting_an_image_clears_its_entries_and_keeps_their_figures(tmp_path
     assert b"what?" not in held
 
 
-@requirement("record.forget.all")
-def test_forgetting_all_images_deletes_every_entry(record: Store) -> None:
+@requirement("record.forget.all", "record.forget.usage", "record.forget.traces")
+def test_forgetting_all_images_keeps_what_was_spent_without_images_and_words(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
     for entry in (CALL, *OTHERS):
         record.ledger.add_entry("scope", entry)
+    spent = record.ledger.sum_spending()
     assert isinstance(record.forget(None), int)
+    assert record.ledger.sum_spending() == spent
+    kept = record.ledger.list_entries()
+    assert {(entry.images, *entry.about) for entry in kept} == {((),)}
+    assert all(entry.seer for entry in kept)
+    record.close()
+    held = b"".join(path.read_bytes() for path in tmp_path.glob("record.sqlite*"))
+    assert CAT.encode() not in held
+    assert b"what?" not in held
+
+
+@requirement("record.forget.usage")
+def test_forgetting_usage_too_deletes_every_entry(record: Store) -> None:
+    for entry in (CALL, *OTHERS):
+        record.ledger.add_entry("scope", entry)
+    assert isinstance(record.forget(None, usage=True), int)
     assert (record.ledger.list_entries(), record.ledger.sum_spending()) == ((), ())

@@ -14,11 +14,17 @@ from sightline.model.image import Image
 from sightline.model.ports import HttpReply, HttpSender, Store
 from sightline.model.refusal import Refusal
 from sightline.model.seer import Question, Seer, SeerAnswer
-from sightline.settings import load_settings
+from sightline.settings import Settings, load_settings
 from sightline.settings.upstreams import build_directory
 from sightline.store import open_record
 from sightline.vision.chooser import Chooser
-from sightline.vision.providers import VisionModel, VisionProviders, find_named_model, make_consent_reader
+from sightline.vision.providers import (
+    VisionModel,
+    VisionProviders,
+    find_configured_model,
+    find_named_model,
+    make_consent_reader,
+)
 from sightline.vision.seers.gemini import GeminiSeer
 from sightline.vision.seers.loopback import OllamaSeer
 from sightline.vision.seers.messages import MessagesSeer
@@ -48,6 +54,16 @@ class Known:
     record: Store | None = None  # closed once nothing refers to it
 
 
+def write_settings(home: Path, held: Mapping[str, object], env: Mapping[str, str] = KEYS) -> Settings:
+    home.mkdir(exist_ok=True)
+    file = home / "vision-proxy.json"
+    file.write_text(json.dumps(held))
+    file.chmod(0o600)
+    settings = load_settings({"SIGHTLINE_HOME": str(home), **env})
+    assert settings.warnings == ()
+    return settings
+
+
 def known(
     home: Path,
     *consents: str,
@@ -56,12 +72,7 @@ def known(
     http: HttpSender = NOBODY,
 ) -> Known:
     """Build a chooser from real settings and a real record."""
-    home.mkdir(exist_ok=True)
-    file = home / "vision-proxy.json"
-    file.write_text(json.dumps(held or {}))
-    file.chmod(0o600)
-    settings = load_settings({"SIGHTLINE_HOME": str(home), **env})
-    assert settings.warnings == ()
+    settings = write_settings(home, held or {}, env)
     found = build_directory(settings)
     assert not isinstance(found, Refusal)
     providers = VisionProviders(settings, found)
@@ -171,6 +182,60 @@ def test_the_configured_model_uses_the_settings_address_and_key(tmp_path: Path) 
     assert isinstance(asked(known(tmp_path, "anthropic", env={}, held=held), "anthropic", "eye"), Refusal), (
         "its key alone"
     )
+
+
+@requirement("models.upstream")
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"upstreams": {"mine": {"baseUrl": "https://llm.example"}}, "seer": "mine/eye"},
+        {"upstreams": {"mine": {"baseUrl": "https://llm.example"}}, "provider": "mine", "modelId": "eye"},
+        {"provider": "mine", "modelId": "eye", "baseUrl": "https://llm.example"},
+        {
+            "auxiliary.vision.model": "eye",
+            "auxiliary.vision.provider": "mine",
+            "auxiliary.vision.baseUrl": "https://llm.example",
+        },
+    ],
+)
+@pytest.mark.parametrize("pattern", ["mine/eye", "mine/*"])
+def test_the_setting_models_counts_for_an_upstream_without_a_preset(
+    tmp_path: Path, held: dict[str, object], pattern: str
+) -> None:
+    settings = write_settings(tmp_path, {**held, "models": {pattern: {"vision": False}}})
+    directory = build_directory(settings)
+    assert not isinstance(directory, Refusal)
+    assert_refusal(find_configured_model(settings, directory), "invalid_input", "/eye")
+    if "upstreams" in held:
+        named = VisionProviders(settings, directory).find_model("mine/eye", "not blind")
+        assert_refusal(named, "invalid_input", "mine/eye")
+
+
+@requirement("seer.address")
+@pytest.mark.parametrize(
+    ("provider", "upstreams", "path", "header"),
+    [
+        ("anthropic", {}, "/v1/messages", "x-api-key"),
+        ("gemini", {}, "/v1beta/models/eye:streamGenerateContent?alt=sse", "x-goog-api-key"),
+        ("openai", {}, "/v1/chat/completions", "authorization"),
+        ("zai", {}, "/v1/chat/completions", "authorization"),
+        ("nobody", {}, "/v1/chat/completions", "authorization"),
+        ("ollama", {}, "/api/chat", "authorization"),
+        ("work", {"work": {"baseUrl": "https://other.example", "preset": "anthropic"}}, "/v1/messages", "x-api-key"),
+        ("team", {"team": {"baseUrl": {"anthropic": "https://t.example"}}}, "/v1/messages", "x-api-key"),
+    ],
+)
+@pytest.mark.parametrize("where", ["auxiliary.vision.", ""])
+def test_a_provider_at_another_address_is_asked_by_its_own_wire_and_with_its_own_header(
+    tmp_path: Path, provider: str, upstreams: dict[str, object], path: str, header: str, where: str
+) -> None:
+    model = {"auxiliary.vision.model": "eye"} if where else {"modelId": "eye"}
+    address = {f"{where}baseUrl": "https://llm.example", f"{where}apiKey": "sk-own"}
+    held = {"provider": provider, "upstreams": upstreams, **model, **address}
+    chosen = known(tmp_path, "llm.example", held=held)
+    name, url, headers = found(asked(chosen, "llm.example", "eye"))
+    assert (name, url) == ("llm.example/eye", f"https://llm.example{path}")
+    assert headers == {header: "Bearer sk-own" if header == "authorization" else "sk-own"}
 
 
 @requirement("seer.loopback.cloud")

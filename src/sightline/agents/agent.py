@@ -1,8 +1,8 @@
 """What Sightline knows about one coding agent: the file of each agent fills in one `CodingAgent`.
 
 In its texts `$P` is replaced by the proxy's address, `$B` by the address that the agent gets, `$N` by the agent's name
-for a provider, `$M` by a model, `$K` by the variable that holds the provider's key, `$L` by the key in Copilot's file,
-and `$A` by how Codex logs in.
+for a provider, `$U` by our name for it, `$M` by a model, `$K` by the variable that holds the provider's key, `$L` by
+the key in Copilot's file, and `$A` by how Codex logs in.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class ProviderTarget:
     version: str = ""  # what follows our address
     key: str = ""  # the variable that holds the key; empty: none is needed
     login: bool = False  # the agent's own login is the key
+    needs_key: bool = False  # the agent has not used this provider before, and needs its key from now on
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ class CodingAgent:
     file_variable: str = ""  # … the variable that names the file itself …
     file_lines: str = ""  # … and what belongs in the file; without a file, the command that does it
     after_setup: str = ""  # what the user has to do then; empty: nothing
+    key_hint: str = ""  # where it gets the key of a provider that it has not used before
     vision_hint: str = ""  # how to tell it that its model takes images; empty: it sends them anyway
     note: str = ""
     mcp: str = ""  # how it gets the tools over MCP; empty: it supports no MCP
@@ -122,6 +124,7 @@ class CodingAgent:
         known = {
             "$P": address,
             "$B": f"{address}/u/{target.upstream}{target.version}",
+            "$U": target.upstream,
             "$N": json.dumps(target.provider or target.upstream)[1:-1],  # escaped for use between quotes
             "$M": json.dumps(model or self.default_model)[1:-1],
             "$K": target.key,
@@ -135,10 +138,15 @@ class CodingAgent:
                 text = text.replace(mark, value)
             return text
 
-        point, once, lines, use, note = map(
-            fill, (self.short_hint, self.one_run, self.file_lines, self.after_setup, self.note)
+        return replace(
+            self,
+            short_hint=fill(self.short_hint),
+            one_run=fill(self.one_run),
+            file_lines=fill(self.file_lines),
+            after_setup=fill(self.after_setup),
+            key_hint=fill(self.key_hint),
+            note=fill(self.note),
         )
-        return replace(self, short_hint=point, one_run=once, file_lines=lines, after_setup=use, note=note)
 
     def find_file(self, env: Mapping[str, str]) -> Path | None:
         """Return where its settings file is for a user of this environment, or None if it has none."""
@@ -175,7 +183,8 @@ def choose_from_table(
         found = asks[provider]
         return found if isinstance(found, Refusal) else ProviderTarget(found, provider, get_version(provider))
     if provider := next((name for name, upstream in asks.items() if upstream == request.upstream), ""):
-        return ProviderTarget(request.upstream, provider, get_version(provider))
+        needs_key = provider not in now and bool(request.find_key(request.upstream))
+        return ProviderTarget(request.upstream, provider, get_version(provider), needs_key=needs_key)
     if provider := next((name for name, upstream in built_in.items() if upstream == request.upstream), ""):
         return request.refuse_key(f"the key of its provider {provider}", now[provider])
     return Refusal(

@@ -173,13 +173,17 @@ def _parse_settings(flags: Sequence[str], context: LaunchContext) -> dict[str, A
 
 def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:
     now = request.find_current("anthropic")
-    if not request.upstream or now == request.upstream:
-        return now if isinstance(now, Refusal) else ProviderTarget(now)
     file = request.agent.find_file(request.context.env)
     variables = get_object(request.context.read_json(file), "env") if file else {}
-    if tokens := [name for name in _TOKENS if variables.get(name)]:
+    tokens = [name for name in _TOKENS if variables.get(name)]
+    if not request.upstream or now == request.upstream:
+        if isinstance(now, Refusal):
+            return now
+        has_key = now == request.agent.default_target.upstream or tokens or any(map(request.context.env.get, _TOKENS))
+        return ProviderTarget(now, needs_key=not has_key and bool(request.find_key(now)))
+    if tokens:
         return request.refuse_key(f"{tokens[0]} in {file}", now)
-    return ProviderTarget(request.upstream)
+    return ProviderTarget(request.upstream, needs_key=bool(request.find_key(request.upstream)))
 
 
 AGENT = CodingAgent(
@@ -190,12 +194,14 @@ AGENT = CodingAgent(
     find_steering=find_steering,
     choose_target=choose_target,
     mcp="claude mcp add --scope user sightline -- sightline mcp",
-    short_hint="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
+    short_hint="ANTHROPIC_BASE_URL=$P/u/NAME claude",
     one_run="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$B"}}'""",
     file="~/.claude/settings.json",
     moved_by=("CLAUDE_CONFIG_DIR", "settings.json"),
     file_lines='{"env": {"ANTHROPIC_BASE_URL": "$B"}}',
     default_target=ProviderTarget("anthropic"),
+    key_hint="Claude Code needs the key of $U now: put it into ANTHROPIC_AUTH_TOKEN, in the environment of claude or"
+    ' in "env" of that file.',
     note="--upstream names another provider, whose key you then put into ANTHROPIC_AUTH_TOKEN."
     " `sightline run -- claude` does all of this for one run, and keeps the provider that you already use."
     " A project's own .claude/settings.json that sets ANTHROPIC_BASE_URL wins over yours.",

@@ -153,7 +153,9 @@ def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:
         return now
     login = request.upstream in _LOGGED_IN
     key = "" if login else request.find_key(request.upstream)
-    return ProviderTarget(request.upstream, version=_choose_version(request.upstream), key=key, login=login)
+    return ProviderTarget(
+        request.upstream, version=_choose_version(request.upstream), key=key, login=login, needs_key=bool(key)
+    )
 
 
 def _keep_provider(request: SetupRequest, found: CurrentProvider, upstream: str) -> ProviderTarget | Refusal:
@@ -200,7 +202,7 @@ AGENT = CodingAgent(
     'command = "sightline"\n'
     'args = ["mcp"]\n'
     "required = true # otherwise the first turn doesn't wait for it",
-    short_hint="sightline run -- codex, or codex -c openai_base_url=$P/u/openai/v1",
+    short_hint="codex -c openai_base_url=$P/u/openai/v1",
     one_run="codex -c model_provider=sightline -c 'model_providers.sightline="
     '{name="Sightline",base_url="$B",wire_api="responses",$A}\'',
     file="~/.codex/config.toml",
@@ -212,6 +214,7 @@ AGENT = CodingAgent(
     'wire_api = "responses"'
     "\n$A",
     default_target=ProviderTarget("openai", version="/v1", login=True),
+    key_hint="Codex needs the key of $U now: put it into $K in the environment of codex.",
     note="It ignores OPENAI_BASE_URL. With a ChatGPT login base_url is $P/u/chatgpt, without /v1."
     " A model that Codex knows as blind needs input_modalities in a model_catalog_json.",
 )

@@ -254,7 +254,7 @@ AGENT = CodingAgent(
     find_steering=find_steering,
     choose_target=choose_target,
     mcp="copilot mcp add sightline -- sightline mcp",
-    short_hint="sightline run -- copilot, or COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1",
+    short_hint="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 copilot",
     one_run="COPILOT_PROVIDER_BASE_URL=$B COPILOT_PROVIDER_TYPE=openai"
     " COPILOT_PROVIDER_WIRE_API=completions COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=$M copilot",
     file="~/.copilot/providers.json",

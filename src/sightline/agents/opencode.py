@@ -378,5 +378,6 @@ AGENT = CodingAgent(
     vision_hint='"attachment" and "modalities" of each model',
     default_target=ProviderTarget("deepseek", version="/v1"),
     default_model="deepseek-v4-pro",
+    key_hint="opencode needs the key of $U: run `opencode auth login` if it does not have it yet.",
     note="Its provider `anthropic` takes $P/u/anthropic/v1, with /v1 as well.",
 )

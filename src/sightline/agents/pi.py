@@ -167,5 +167,6 @@ AGENT = CodingAgent(
     default_target=ProviderTarget("zai-coding", "zai", "/v1"),
     default_model="glm-5.3",
     vision_hint='"input" in modelOverrides of each model; `pi --list-models` shows it under images',
+    key_hint="pi needs the key of $U, in the provider's usual variable or by /login, if it does not have it yet.",
     note="No variable points it elsewhere. baseUrl alone keeps its models and your login.",
 )

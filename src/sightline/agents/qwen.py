@@ -213,7 +213,8 @@ def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:
     upstream = find_address(entry.get("baseUrl"))
     now = request.find_upstream(upstream) if upstream else request.find_current("openai_chat")
     if request.upstream and request.upstream != now:
-        return replace(usual, upstream=request.upstream, key=request.find_key(request.upstream))
+        variable = request.find_key(request.upstream)
+        return replace(usual, upstream=request.upstream, key=variable, needs_key=bool(variable))
     if isinstance(now, Refusal):
         return now
     key = entry.get("envKey")
@@ -241,6 +242,7 @@ AGENT = CodingAgent(
     '  "generationConfig": {"modalities": {"image": true}}}]}}',
     vision_hint="modalities.image in the entry of the model, or"
     ' {"model": {"generationConfig": {"modalities": {"image": true}}}} without entries',
+    key_hint="Qwen Code needs the key of $U now: put it into $K in the environment of qwen.",
     note="A model that is listed in modelProviders ignores the variable and the flag: change its baseUrl"
     " there. $P/u/NAME/v1 reaches the provider NAME.",
     default_target=ProviderTarget("dashscope", version="/v1", key="DASHSCOPE_API_KEY"),

@@ -64,7 +64,7 @@ _NO_ONE = Refusal(
 _SEER_OFF = Refusal(
     "unavailable",
     "no vision model is named, and the setting `seer` is off",
-    "run: `sightline vision-proxy model PROVIDER/MODEL` to name one, or `sightline config set seer auto` to choose one "
+    "run: `sightline config set seer PROVIDER/MODEL` to name one, or `sightline config set seer auto` to choose one "
     "automatically",
 )
 QUOTA_EXCEEDED = Refusal(

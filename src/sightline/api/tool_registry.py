@@ -141,6 +141,10 @@ VIDEO_PROPERTIES: Mapping[str, Json] = {
 ToolResult = View | FileText | FileEdit | ImageList | Analysis | FileAnswer | Failure
 
 
+# Any public host: each address is checked when it is fetched.
+_CAPABILITY_DETAILS: Mapping[str, dict[str, Json]] = {"network": {"allowedHosts": ["*"]}}
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One tool: what a model reads about it, and the function that runs its calls."""
@@ -184,7 +188,7 @@ class Tool:
             "description": self.description + more,
             "parameters": schema,
             "capabilities": {
-                capability: {"argument": argument}
+                capability: {"argument": argument, **_CAPABILITY_DETAILS.get(capability, {})}
                 for capability, argument in {
                     **dict.fromkeys((*self.capabilities, *granted), self.main_argument),
                     **self.other_capabilities,

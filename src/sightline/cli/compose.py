@@ -12,7 +12,7 @@ from sightline.api.session import ToolContext, TurnQuota
 from sightline.api.tool_registry import call_tool, list_tools
 from sightline.api.tool_results import Failure
 from sightline.commands.execution import answer_text
-from sightline.model.profile import RequestOrigin, is_loopback
+from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
 from sightline.model.records import Receipt
 from sightline.model.scene import Json
 from sightline.runtime import Runtime, find_model_profile, get_shared_workers, grant_network, grant_rendering
@@ -61,9 +61,15 @@ def build_proxy(
     commands = ChatCommands(partial(_answer_command, runtime, policy))
     mounts = {} if mcp is None else _list_mounts(mcp)
     tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
-    parts = (runtime.engine, runtime.http_client, runtime.directory, runtime.record)
+    parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
     memory = None if mcp is None else mcp.memory
     return Proxy(*parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory)
+
+
+def _find_directory(runtime: Runtime) -> UpstreamDirectory:
+    """Return the upstreams for a new request, by the settings as they are now."""
+    runtime.refresh()
+    return runtime.directory
 
 
 def build_mcp_app(mount: McpMount, token: str = "") -> App:
@@ -101,6 +107,7 @@ def _open_client_context(
     Clients without a credential share one scope. They can see an image of it by its sha256, but only those found in
     the folders of `policy` are listed, unless the setting `listImages` is "all".
     """
+    runtime.refresh()
     credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIAL_HEADERS)), NO_CREDENTIAL)
     scope = runtime.record.compute_scope(credential)
     context = _build_context(runtime, policy, scope, quota=find_quota(scope))
@@ -110,16 +117,27 @@ def _open_client_context(
 
 def choose_offers(runtime: Runtime) -> Callable[[bool], Sequence[OwnTool]]:
     """Return a function that lists the tools to offer to a model. Vision models get none unless the user wants it."""
+    settings, offers = runtime.settings, _build_offers(runtime)
+
+    def list_offers(sees: bool) -> Sequence[OwnTool]:
+        nonlocal settings, offers
+        if settings is not runtime.settings:
+            settings, offers = runtime.settings, _build_offers(runtime)
+        return offers[sees]
+
+    return list_offers
+
+
+def _build_offers(runtime: Runtime) -> dict[bool, list[OwnTool]]:
+    """Return the tools for models that don't see and for those that do."""
+    context = _build_context(runtime, NO_FILES, runtime.record.compute_scope(""))
+    listed = {str(each["name"]): each for each in list_tools(context)}
     wanted = runtime.settings.tool
-    listed = {
-        str(each["name"]): each
-        for each in list_tools(_build_context(runtime, NO_FILES, runtime.record.compute_scope("")))
+    names = {False: ("analyze_image",), True: ("analyze_image", "view_image") if wanted == "on" else ()}
+    return {
+        sees: [_build_offer(listed[name]) for name in offered if name in listed and wanted != "off"]
+        for sees, offered in names.items()
     }
-    for_blind_models, for_vision_models = (
-        [_build_offer(listed[name]) for name in names if name in listed and wanted != "off"]
-        for names in (("analyze_image",), ("analyze_image", "view_image"))
-    )
-    return lambda sees: for_blind_models if not sees else for_vision_models if wanted == "on" else []
 
 
 def _build_offer(tool: dict[str, Json]) -> OwnTool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from io import TextIOWrapper
@@ -43,6 +43,8 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
         "choose where images may be sent",
         lambda: import_module("sightline.cli.verbs.vision_proxy").ConsentVerb,
     ),
+    "completion": ("print a script for your shell", lambda: import_module("sightline.cli.verbs.completion")),
+    "help": ("explain a verb", lambda: import_module("sightline.cli.verbs.help")),
 }
 
 _INTERRUPTED, _USAGE = 130, 2
@@ -96,6 +98,21 @@ def _run_verb(argv: list[str]) -> int:
     if argv[0] not in VERBS and not argv[0].startswith("-"):
         return _report_unknown_verb(argv[0])
     name = _build_parser().parse_known_args(argv[:1])[0].verb
+    verb = VERBS[name][1]()
+    parser = build_verb_parser(name)
+    if {"-h", "--help"} & set(argv):
+        parser.description = _wrap(parser.description or "")
+    from sightline.cli.terminal import CommandLine, print_outcome
+
+    command_line = CommandLine({each: summary for each, (summary, _) in VERBS.items()}, build_verb_parser, main)
+    args = parser.parse_args(argv[1:], Namespace(command_line=command_line))
+    _name_logs()
+
+    return print_outcome(verb.run(args), as_json=getattr(args, "json", False))
+
+
+def build_verb_parser(name: str) -> ArgumentParser:
+    """Return the parser of a verb."""
     summary, load = VERBS[name]
     verb = load()
     parser = ArgumentParser(
@@ -106,13 +123,7 @@ def _run_verb(argv: list[str]) -> int:
         allow_abbrev=False,
     )
     verb.add_arguments(parser)
-    if {"-h", "--help"} & set(argv):
-        parser.description = _wrap(parser.description or "")
-    args = parser.parse_args(argv[1:])
-    _name_logs()
-    from sightline.cli.terminal import print_outcome
-
-    return print_outcome(verb.run(args), as_json=getattr(args, "json", False))
+    return parser
 
 
 def _report_unknown_verb(word: str) -> int:
@@ -146,7 +157,7 @@ def _build_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="sightline",
         description="Sightline gives AI agents eyes.",
-        epilog="example:\n  sightline run -- claude\n\nsightline VERB --help explains a verb.",
+        epilog="example:\n  sightline run -- claude\n\nsightline help VERB explains a verb.",
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

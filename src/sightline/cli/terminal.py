@@ -9,7 +9,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +54,15 @@ _MAX_FILES = 2_000  # files and folders that `list_files` looks at
 
 VerbOutcome = int | Refusal | VerbResult
 """What a verb returns: an exit code if it has printed everything itself, otherwise what to print."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """The command itself, for verbs that are about the others. They find it as `args.command_line`."""
+
+    summaries: Mapping[str, str]  # of all verbs
+    build_parser: Callable[[str], ArgumentParser]  # of a verb
+    run: Callable[[Sequence[str]], int]  # the whole command
 
 
 class Verb(Protocol):
@@ -204,8 +213,8 @@ def read_image(reference: str) -> object:
     return read_image_input(sys.stdin.buffer if reference == "-" else reference)
 
 
-def add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+def add_json(parser: ArgumentParser, *, default: bool | str = False) -> None:
+    parser.add_argument("--json", action="store_true", default=default, help="print one JSON object")
 
 
 def list_files(folder: Path) -> list[Path] | None:

@@ -35,13 +35,17 @@ from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.wording import CONSENT_TEXT
-from sightline.settings import Settings
+from sightline.settings import KEYS, Settings
 from sightline.settings.upstreams import build_directory, format_provider, get_consent_name
 from sightline.vision.prompts import read_grounding_settings
 from sightline.vision.providers import find_configured_model, find_image_receiver
 from sightline.vision.seers.litellm import LITELLM_PROVIDERS
 
-NOTHING_AGREED = "no consents: Sightline asks no provider to describe images, except the one that the client uses"
+NOTHING_AGREED = (
+    "no consents: the proxy passes images on to the provider that your agent uses, and may ask a vision model of that"
+    " provider to describe them; no other provider gets an image"
+)
+_OVERRIDING = "auxiliary.vision.model"
 NOT_SENT = "no image, crop, page or frame is sent to {} to be described"
 
 Confirm = Callable[[str], bool]
@@ -151,20 +155,24 @@ def _save(settings: Settings, values: Mapping[str, str]) -> ChangeResult | Refus
     for name, text in values.items():
         if refusal := settings.save(name, text):
             return refusal
-    return ChangeResult(tuple(f"{name} is {text}" for name, text in values.items()))
+    notes = {key.name: key.restart_note for key in KEYS}
+    return ChangeResult(tuple(f"{name} is {text}{notes[name]}" for name, text in values.items()))
 
 
 def _use_model(settings: Settings, model: str) -> ChangeResult | Refusal:
-    """Save the vision model, unless it can't be used; a name without a slash is both provider and model."""
-    provider, _, name = model.partition("/")
-    values = {"provider": provider, "modelId": name or provider}
+    """Save the vision model, unless it can't be used."""
     directory = build_directory(settings)
+    values: dict[str, Json] = {"seer": model, _OVERRIDING: ""}
     seer = (
         directory
         if isinstance(directory, Refusal)
         else find_configured_model(settings.override(values, "file"), directory)
     )
-    return seer if isinstance(seer, Refusal) else _save(settings, values)
+    saved = seer if isinstance(seer, Refusal) else _save(settings, {"seer": model})
+    if isinstance(saved, Refusal) or not settings.auxiliary_vision_model:
+        return saved
+    overriding = f"{_OVERRIDING} is set to {settings.auxiliary_vision_model} and overrides it"
+    return replace(saved, warning=f"{overriding} (sightline config unset {_OVERRIDING})")
 
 
 def _write_value(change: ChangeSetting) -> str:

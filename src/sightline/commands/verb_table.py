@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sightline.model.geometry import CROP_FORMS
-from sightline.settings.keys import FLAG, KEYS, Setting
+from sightline.settings.keys import KEYS, Setting
+from sightline.settings.setting_kinds import FLAG
 
 NAME = "/vision-proxy"
 ANSWER_PREFIX = "[Vision Proxy]"

@@ -74,7 +74,7 @@ _ONLY_A_LINK = Refusal(
 _NO_SEER = Refusal(
     "unavailable",
     "this model takes no images, and no vision model was found",
-    "run: `ollama pull qwen3-vl` to get a vision model for this machine, or `sightline vision-proxy model "
+    "run: `ollama pull qwen3-vl` to get a vision model for this machine, or `sightline config set seer "
     "PROVIDER/MODEL` to name one",
 )
 _NOT_NEWEST = Refusal(
@@ -147,6 +147,10 @@ class Describer:
         self._workers = workers
         self._pinned = PinnedDescriptions(descriptions)
         self._asked_in_turn: LruCache[set[str]] = LruCache(_TURNS_KEPT)  # images for which a seer was asked, by turn
+
+    def configure(self, options: EngineOptions) -> None:
+        """Use other options for what is asked from now on."""
+        self._options = options
 
     async def describe(
         self, need: DescribeImage, place: ConversationPlace, origin: RequestOrigin, profile: Profile

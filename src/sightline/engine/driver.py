@@ -84,13 +84,19 @@ class Engine:
         self._thread = ComputeThread()
         self._images = InlineImages(images)
         checker = ImageChecker(workers)
-        describer = Describer(images, descriptions, vision, options, checker, self._images, workers)
+        self._describer = Describer(images, descriptions, vision, options, checker, self._images, workers)
         self._resolver = NeedResolver(
-            descriptions, conversations, checker, self._images, describer, options, self.offload
+            descriptions, conversations, checker, self._images, self._describer, options, self.offload
         )
         self._poison: LruCache[str] = LruCache(_POISON_KEPT)
         self._placements_tried: LruCache[str] = LruCache(_SUSPICIONS_KEPT)  # of tool images, after a rejection
         self._suspected: LruCache[tuple[float, Lesson]] = LruCache(_SUSPICIONS_KEPT)
+
+    def configure(self, options: EngineOptions) -> None:
+        """Use other options from the next request on."""
+        self._options = options
+        self._describer.configure(options)
+        self._resolver.configure(options)
 
     def read_objects(self, tree: Json, wire: Codec) -> Reading:
         """Read a body that a program holds as objects."""

@@ -78,12 +78,14 @@ class NeedResolver:
         self._checker = checker
         self._images = images
         self._describer = describer
-        self._patience = options.patience
-        self._network_grant = options.network_grant
-        self._find_file_policy = options.find_file_policy
-        self._reopener = ImageReopener(images, descriptions, options.find_file_policy)
+        self._options = options
+        self._reopener = ImageReopener(images, descriptions, lambda: self._options.find_file_policy())
         self._flights: SingleFlight[Fact] = SingleFlight()
         self._files_present: LruCache[bool] = LruCache(_FILES_KEPT)
+
+    def configure(self, options: EngineOptions) -> None:
+        """Use other options for the needs that are resolved from now on."""
+        self._options = options
 
     def answer_cheap_needs(self, scene: Scene, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Return answers that nearly every image needs and that take microseconds, to save a round of the passes."""
@@ -122,7 +124,7 @@ class NeedResolver:
                 answers |= await asyncio.to_thread(self._answer_file_needs, files, names, origin)
             answers |= await self._answer_image_needs(pixels, origin, rules)
             if flights:
-                patience = self._patience if any(isinstance(need, DescribeImage) for need in flights) else None
+                patience = self._options.patience if any(isinstance(need, DescribeImage) for need in flights) else None
                 await asyncio.wait(set(flights.values()), timeout=patience)
             for need, flight in flights.items():
                 late = not flight.done()
@@ -177,7 +179,7 @@ class NeedResolver:
         self, paths: Sequence[FindFile], chain: HashChain | None, origin: RequestOrigin
     ) -> dict[Need, Fact]:
         """Return whether files existed. Each is checked once per place: a later change must not undo a retirement."""
-        policy = self._find_file_policy()
+        policy = self._options.find_file_policy()
         names = chain.names if chain else ()
         answers: dict[Need, Fact] = {}
         for need in paths:
@@ -231,7 +233,7 @@ class NeedResolver:
             case Keep(image=image):
                 answer = await self._images.keep(image, origin)
             case Fetch(link=link):
-                answer = await fetch_image(link, self._network_grant)
+                answer = await fetch_image(link, self._options.network_grant)
             case FindFile() | ReopenFile() | RecallHistory():
                 raise AssertionError("these are answered for one conversation, not shared")
             case _:

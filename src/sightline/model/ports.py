@@ -274,10 +274,11 @@ class Store(Protocol):
         """Return the sha256 of at most two images, by a prefix, of which anything is stored in any scope."""
         ...
 
-    def forget(self, sha256: str | None) -> int | Refusal:
+    def forget(self, sha256: str | None, *, usage: bool = False) -> int | Refusal:
         """Delete an image, or every image for None, with its descriptions and views, in every scope.
 
-        Return how many images and views were deleted; a refusal means that something may still be there.
+        What seers cost stays in the ledger, without images and words, unless all is deleted with `usage`. Return how
+        many images and views were deleted; a refusal means that something may still be there.
         """
         ...
 

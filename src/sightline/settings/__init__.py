@@ -20,7 +20,9 @@ from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import settings_file as files
-from sightline.settings.keys import API_KEY_NAME, KEYS, Setting, find_key
+from sightline.settings.keys import KEYS, Setting, find_key
+from sightline.settings.named_seer import SeerSettings
+from sightline.settings.setting_kinds import API_KEY_NAME
 
 __all__ = ["FILE_NAME", "KEYS", "Setting", "Settings", "find_key", "load_settings"]
 
@@ -78,7 +80,7 @@ class Settings:
     vision_cache: bool
     max_images_per_turn: int
     max_tool_calls_per_turn: int
-    seer: Literal["auto", "off"]
+    seer: str  # auto, off, local, or PROVIDER/MODEL
     image_model: str
     references: bool
     acp_mcp_server: bool
@@ -107,24 +109,25 @@ class Settings:
         return tuple(advice)
 
     @property
+    def _seer(self) -> SeerSettings:
+        return SeerSettings(self.json_values, self.sources)
+
+    @property
+    def api_key_name(self) -> str:
+        """The setting with the key for the vision model; empty: none is meant for the model that the settings name."""
+        seer = self._seer.find_seer()
+        return self._seer.find_key(seer) if seer else API_KEY_NAME
+
+    @property
     def api_key(self) -> str:
         """The key for the vision model."""
-        if not self.auxiliary_vision_model:
-            return self.main_api_key
-        is_elsewhere = self._has_other_provider or self.auxiliary_vision_base_url
-        return self.auxiliary_vision_api_key or ("" if is_elsewhere else self.main_api_key)
+        return self._seer.get(self.api_key_name)
 
     @property
     def base_url(self) -> str:
-        """The address of the vision model."""
-        if not self.auxiliary_vision_model:
-            return self.main_base_url
-        return self.auxiliary_vision_base_url or ("" if self._has_other_provider else self.main_base_url)
-
-    @property
-    def _has_other_provider(self) -> bool:
-        """Whether the vision model belongs to another provider, which must not get the key of `provider`."""
-        return self.named_seer is not None and self.named_seer[0] != self.provider
+        """The address of the vision model that the settings name; empty: its provider's usual one."""
+        seer = self._seer.find_seer()
+        return self._seer.get(self._seer.find_address(seer)) if seer else ""
 
     @property
     def hoist(self) -> bool:
@@ -134,37 +137,22 @@ class Settings:
     @property
     def named_seer(self) -> tuple[str, str] | None:
         """The provider and the model of the vision model, if the user has named one. The provider may be empty."""
-        if named := self.auxiliary_vision_model:
-            if "/" in named and not self.auxiliary_vision_provider:
-                return _split_model(named)
-            return self.auxiliary_vision_provider or self.provider, named
-        if self.sources["model"].startswith("environment") or not self.model_id:
-            return (
-                None
-                if not self.model
-                else _split_model(self.model)
-                if "/" in self.model
-                else (self.provider, self.model)
-            )
-        return self.provider, self.model_id
-
-    @property
-    def seer_key(self) -> str:
-        """The key for the named model. A key in the file is only for a model that the file names."""
-        is_from_environment = any(
-            self.sources[name].startswith("environment") for name in ("model", "provider", "modelId")
-        )
-        return "" if is_from_environment and self.sources[API_KEY_NAME] == "file" else self.api_key
+        seer = self._seer.find_seer()
+        return (seer.provider, seer.model) if seer else None
 
     @property
     def uses_main_model(self) -> bool:
         """Whether the named vision model is the main model in the file, which is used only if it can see."""
-        names_another = self.model_id or self.auxiliary_vision_model
-        return self.sources["model"] == "file" and not names_another
+        seer = self._seer.find_seer()
+        return seer is not None and seer.is_main_model
 
     def find_variable(self, names: Iterable[str]) -> str:
         """Return the value of the first of these environment variables that is set, or an empty string."""
-        return next((value for name in names if (value := self.environment.get(name, "").strip())), "")
+        return self.environment.get(self.find_variable_name(names), "").strip()
+
+    def find_variable_name(self, names: Iterable[str]) -> str:
+        """Return the first of these environment variables that is set, or an empty string."""
+        return next((name for name in names if self.environment.get(name, "").strip()), "")
 
     def mask_value(self, name: str) -> Json:
         """Return the JSON value of a key, with secrets replaced by whether they are set."""
@@ -172,7 +160,7 @@ class Settings:
 
     def find_lock(self, name: str) -> str:
         """Return the environment variable that sets a key and so overrides the file, or an empty string."""
-        keys = ("model", name) if name in ("provider", "modelId") else (name,)
+        keys = ("model", name) if name in ("provider", "modelId", "seer") else (name,)
         sources = [self.sources[key] for key in keys if self.sources[key].startswith("environment")]
         return sources[0].removeprefix("environment ") if sources else ""
 
@@ -261,13 +249,10 @@ def _resolve_key(
     value = files.find_value(file_values, key.name)
     if value is not None and not (isinstance(value, dict) and key.name in _PARENT_KEYS):
         candidates.append(("file", value))
-    for source, value in candidates:
+    for source, written in candidates:
+        value, faults = key.kind.drop_entries(written)
+        warnings += (f"{key.name} ({source}): {fault}; this entry is ignored" for fault in faults)
         if not (fault := key.kind.find_fault(value)):
             return value, source
         warnings.append(f"{key.name} ({source}): {fault}; it is ignored")
     return key.default, "default"
-
-
-def _split_model(model: str) -> tuple[str, str]:
-    provider, _, name = model.partition("/")
-    return provider, name

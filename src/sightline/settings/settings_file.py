@@ -15,7 +15,7 @@ from typing import TypeGuard
 from sightline.disk import explain_os_error, write_atomically
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.settings.keys import API_KEY_NAME, parse_strict_json
+from sightline.settings.setting_kinds import API_KEY_NAME, parse_strict_json
 
 if sys.platform != "win32":
     import fcntl

@@ -98,7 +98,7 @@ class SqliteStore:
         return tuple(name for (name,) in rows)
 
     @require_durable
-    def forget(self, sha256: str | None) -> int:
+    def forget(self, sha256: str | None, *, usage: bool = False) -> int:
         with self.transactions.begin_erasing() as (backend, connection):
             if sha256 is None:
                 self._deferred.take_all()
@@ -109,7 +109,7 @@ class SqliteStore:
             pixels = forget_images(connection, sha256)
             forget_descriptions(connection, sha256)
             forget_conversations(connection, sha256)
-            forget_ledger(connection, sha256)
+            forget_ledger(connection, sha256, usage=usage)
             names = list(backend.blobs.list_names()) if sha256 is None else [sha256, *pixels]
             delete_orphans(connection, backend.blobs, names)
             backend.blobs.sync(names)

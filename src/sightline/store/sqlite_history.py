@@ -261,18 +261,19 @@ def delete_old_receipts(connection: Connection) -> None:
     connection.execute("DELETE FROM receipts WHERE rowid <= (SELECT MAX(rowid) FROM receipts) - ?", (MAX_RECEIPTS,))
 
 
-def forget_ledger(connection: Connection, sha256: str | None) -> None:
-    """Remove an image from the entries and keep their figures; for None, delete all entries and receipts.
+def forget_ledger(connection: Connection, sha256: str | None, *, usage: bool = False) -> None:
+    """Remove an image, or all for None, from the entries, with all words, and keep what seers cost.
 
-    Receipts do not name images, but show when there were some.
+    For None, receipts and entries without a cost are deleted. With `usage`, everything is. Receipts do not name images,
+    but show when there were some.
     """
     if sha256 is None:
-        connection.execute("DELETE FROM entries")
+        connection.execute("DELETE FROM entries WHERE ? OR seer = ''", (usage,))
         connection.execute("DELETE FROM receipts")
-    else:
-        connection.execute(
-            "UPDATE entries SET images = '[]', about = '{}', bytes = ? WHERE instr(images, ?)", (_ROW_BYTES, sha256)
-        )
+    connection.execute(
+        "UPDATE entries SET images = '[]', about = '{}', bytes = ?1 WHERE ?2 IS NULL OR instr(images, ?2)",
+        (_ROW_BYTES, sha256),
+    )
 
 
 def _insert_entry(tx: WriteTransaction, scope: str, entry: LedgerEntry, at: float) -> int:

@@ -160,6 +160,13 @@ class Chooser:
         self._searched_at = 0.0
         self._local_models: dict[str, set[str]] = {}  # models known to run on an Ollama server itself, by its address
 
+    def configure(self, find_model: FindModel, loopback: Mapping[str, str], *, auto: bool) -> None:
+        """Choose in another way from the next request on. Servers at other addresses are searched for again."""
+        self._find_model, self._auto = find_model, auto
+        if loopback != self._loopback:
+            self._loopback = dict(loopback)
+            self._loopback_search = None
+
     async def choose(
         self, caller: Caller | None = None, model: str | None = None, check: ModelCheck = "not blind"
     ) -> Candidates:

@@ -62,9 +62,18 @@ class LruCache(Generic[T]):
                 self._weight -= self._items.pop(key)[1]
             self._items[key] = value, weight
             self._weight += weight
-            while self._weight > self._capacity and self._items:
-                self._weight -= self._items.popitem(last=False)[1][1]
+            self._evict()
         return value
+
+    def resize(self, capacity: int) -> None:
+        """Set the capacity, and evict what exceeds it."""
+        with self._lock:
+            self._capacity = capacity
+            self._evict()
+
+    def _evict(self) -> None:
+        while self._weight > self._capacity and self._items:
+            self._weight -= self._items.popitem(last=False)[1][1]
 
 
 class FairSemaphore:

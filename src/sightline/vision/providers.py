@@ -17,6 +17,7 @@ from sightline.model.seer import LOCAL_SEER, Usage
 from sightline.profiles import profile_lookup
 from sightline.profiles.profile_lookup import ProfileOverride, find_preset_name
 from sightline.settings import Settings
+from sightline.settings.setting_kinds import API_KEY_NAME
 from sightline.settings.upstreams import build_directory, complete_upstream, find_upstream, get_consent_name
 from sightline.vision.capabilities import get_provider_name, supports_vision
 from sightline.vision.seers import gemini, litellm
@@ -53,7 +54,7 @@ _WIRES_IN_ORDER: tuple[WireName, ...] = ("openai_chat", "anthropic", "openai_res
 _WITHOUT_SCHEMAS = frozenset({"deepseek", "zai", "zai-coding", "moonshot", "kimi-coding", "minimax"})
 OLLAMA_CLOUD = "ollama-cloud"
 GET_VISION_MODEL = (
-    "`ollama pull qwen3-vl` to get a vision model for this machine, or `sightline vision-proxy model PROVIDER/MODEL`"
+    "`ollama pull qwen3-vl` to get a vision model for this machine, or `sightline config set seer PROVIDER/MODEL`"
     " to name one"
 )
 NO_LOCAL_READER = Refusal(
@@ -73,6 +74,7 @@ class VisionModel:
     wire: SeerWire = "openai_chat"
     api_key: str = field(default="", repr=False)
     alias: str = ""  # the user's own name for the provider
+    key_name: str = ""  # the setting or the variable that has the key
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -154,10 +156,7 @@ def find_configured_model(settings: Settings, directory: UpstreamDirectory) -> V
     if LOCAL_SEER in (provider, provider or model):
         return LOCAL_READER
     if settings.base_url:
-        bases: dict[WireName, str] = {"openai_chat": settings.base_url}
-        upstream = complete_upstream(
-            Upstream(find_preset_name(settings.base_url) or urlsplit(settings.base_url).netloc, bases)
-        )
+        upstream = _move_upstream(directory, provider, settings.base_url)
     elif (known := find_upstream(directory.by_name, provider)) is not None:
         upstream = known
     elif other := find_litellm_model(provider, model):
@@ -167,23 +166,30 @@ def find_configured_model(settings: Settings, directory: UpstreamDirectory) -> V
         return Refusal(
             "invalid_input",
             f"the vision model {'/'.join(filter(None, (provider, model)))!r} names no known provider",
-            f"set provider to one of {names}, or baseUrl to an address",
+            f"run: sightline config set seer PROVIDER/MODEL, with one of these providers: {names}; or set baseUrl",
         )
-    found = find_model_at(settings, upstream, model, settings.seer_key)
-    if isinstance(found, VisionModel):
-        return replace(found, alias=provider)
-    return None if settings.uses_main_model else found
+    named = replace(_make_provider(settings, upstream, settings.api_key_name), model=model, alias=provider)
+    found = check_not_blind(settings, named)
+    return None if isinstance(found, Refusal) and settings.uses_main_model else found
 
 
-def find_model_at(settings: Settings, upstream: Upstream, model: str, key: str = "") -> VisionModel | Refusal:
-    """Return a model of an upstream; `key` is used if neither the upstream nor its usual variable has one."""
-    return check_not_blind(settings, replace(_make_provider(settings, upstream, key), model=model))
+def _move_upstream(directory: UpstreamDirectory, provider: str, address: str) -> Upstream:
+    """Return a provider at another address: with its own wire and its way to send a key, but without its key.
+
+    OpenAI's own wire is Chat Completions then, because most servers that are compatible with it have no other.
+    """
+    known = find_upstream(directory.by_name, provider) or directory.by_name.get(find_preset_name(address))
+    wire = get_base_wire(find_seer_wire(known)) if known and known.preset != "openai" else "openai_chat"
+    name = find_preset_name(address) or urlsplit(address).netloc
+    return complete_upstream(Upstream(name, {wire: address}, known.preset if known else ""))
 
 
 def check_not_blind(settings: Settings, model: VisionModel) -> VisionModel | Refusal:
     """Return the model, or a refusal if it is known to take no images."""
-    upstream, wire = model.upstream, get_base_wire(model.wire)
-    if profile_lookup.look_up_profile(upstream.preset, wire, model.model, read_overrides(settings)).vision is False:
+    upstream, wire, overrides = model.upstream, get_base_wire(model.wire), read_overrides(settings)
+    names = filter(None, dict.fromkeys((model.alias, upstream.name, model.provider)))
+    known = [profile_lookup.look_up_profile(upstream.preset, wire, model.model, overrides, name=name) for name in names]
+    if next((each for each in known if each.vision_by_user), known[0]).vision is False:
         what = f"{upstream.name}/{model.model} takes text only"
         return Refusal("invalid_input", what, "name a vision model")
     return model
@@ -201,9 +207,19 @@ def list_providers(
     return known | {alias: replace(named, model="", alias=alias) for alias in aliases}
 
 
-def _make_provider(settings: Settings, upstream: Upstream, key: str = "") -> VisionModel:
-    own = upstream.api_key or settings.find_variable(upstream.key_variables)
-    return VisionModel(_find_receiver(upstream), "", upstream, find_seer_wire(upstream), own or key)
+def _make_provider(settings: Settings, upstream: Upstream, key_name: str = "") -> VisionModel:
+    name, key = find_upstream_key(settings, upstream)
+    if not key and key_name:
+        name, key = key_name, str(settings.json_values[key_name])
+    wire = find_seer_wire(upstream)
+    return VisionModel(_find_receiver(upstream), "", upstream, wire, key, key_name=name if key else "")
+
+
+def find_upstream_key(settings: Settings, upstream: Upstream) -> tuple[str, str]:
+    """Return the key for an upstream, after the name of the setting or variable that has it. Both may be empty."""
+    if upstream.api_key:
+        return f"upstreams.{upstream.name}.{API_KEY_NAME}", upstream.api_key
+    return settings.find_variable_name(upstream.key_variables), settings.find_variable(upstream.key_variables)
 
 
 def _find_receiver(upstream: Upstream) -> str:

@@ -132,6 +132,11 @@ class VisionService:
         self._turns = FairSemaphore(_MAX_CONCURRENT)
         self._threads = FairThreads()
 
+    def configure(self, find_form: FindForm, cache_size: int) -> None:
+        """Use another form of coordinates, and another number of answers to keep, from the next request on."""
+        self._find_form = find_form
+        self._answers.resize(cache_size)
+
     async def choose(
         self, caller: Caller | None = None, model: str | None = None, check: ModelCheck = "not blind"
     ) -> Candidates:

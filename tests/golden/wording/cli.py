@@ -20,6 +20,7 @@ from tests.scripted.provider import nobody_listens
 # Typed in a shell, with nobody who could look. Variables stand in front; `< FILE` gives a file on standard input.
 _TYPED = """\
 veiw
+help veiw
 dance
 serve --port 99999
 serve --workers 0
@@ -35,6 +36,8 @@ setup claude
 setup claude --upstream nobody
 setup claude --write
 setup claude --upstream deepseek --write
+setup claude --undo
+setup cline --undo
 setup pi --write
 setup cline --model m --write
 setup copilot --model m --write
@@ -136,6 +139,8 @@ config set mode sometimes
 config set mode always
 config set mode ''
 config unset mode
+config set record memory
+config set seer eye
 config set maxBatch 11
 config set apiKey sk-1
 config set retention sometimes
@@ -156,6 +161,8 @@ forget 0000000000000000000000000000000000000000000000000000000000000000
 forget abc
 forget shot.png
 forget https://example.com/a.png
+forget --usage abc
+forget --all
 SIGHTLINE_RECORD=memory forget --all
 consent
 consent yes

@@ -58,9 +58,9 @@ def _build_mcp_server() -> dict[str, Json] | None:
     from sightline.surfaces.acp import IMPORT_LOCK
 
     with IMPORT_LOCK:
-        from sightline.settings import load_settings
+        from sightline.settings.live_settings import get_process_settings
 
-    settings = load_settings()
+    settings = get_process_settings().get()
     if not settings.acp_mcp_server or find_spec("mcp") is None:
         return None  # an agent would complain in every session about a server that fails
     held: list[Json] = [{"name": name, "value": value} for name in _PLACES if (value := settings.find_variable([name]))]

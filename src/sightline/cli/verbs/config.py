@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sightline.model.ports import PolicyStore
     from sightline.model.profile import Profile, WireName
 
-EXAMPLE = """  sightline config show
+EXAMPLE = """  sightline config
   sightline config set mode always
   sightline config unset mode
   sightline config model deepseek/deepseek-v4-pro
@@ -40,18 +40,20 @@ _DEFAULT = ("", "default")  # values by which people mean `unset`
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="show|get|set|unset|model|forget", required=True)
+    parser.description = "Show or change settings; the default is show."
+    add_json(parser)
+    actions = parser.add_subparsers(dest="action", metavar="show|get|set|unset|model|forget")
     for name, (summary, words) in _ACTIONS.items():
         action = actions.add_parser(name, help=summary)
         for word, (metavar, help_) in words.items():
             action.add_argument(word, metavar=metavar, help=help_)
-        add_json(action)
+        add_json(action, default=SUPPRESS)  # or else it would overrule a --json before the action
 
 
 def run(args: Namespace) -> VerbOutcome:
     settings = read_settings()
     match args.action:
-        case "show":
+        case "show" | None:
             return _show(settings)
         case "get":
             return _get(settings, args.key)
@@ -121,10 +123,17 @@ def _unset(settings: Settings, name: str) -> VerbOutcome:
 
 
 def _report_change(settings: Settings, name: str, where: str) -> VerbOutcome:
-    """Report the new value of a setting."""
+    """Report the new value of a setting, and whether running processes have to be restarted to use it."""
+    key = find_key(name)
+    assert not isinstance(key, Refusal), "it was set"
     shown = load_settings(settings.environment).mask_value(name)
-    found: Mapping[str, Json] = {"key": name, "value": shown, "file": str(settings.file)}
-    return VerbResult(found, [f"{name} is now {_format_value(shown) or 'empty'} {where}"])
+    found: Mapping[str, Json] = {
+        "key": name,
+        "value": shown,
+        "file": str(settings.file),
+        "needs_restart": key.needs_restart,
+    }
+    return VerbResult(found, [f"{name} is now {_format_value(shown) or 'empty'} {where}{key.restart_note}"])
 
 
 def _explain_model(settings: Settings, name: str) -> VerbOutcome:

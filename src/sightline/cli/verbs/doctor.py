@@ -22,6 +22,7 @@ from sightline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from sightline.runtime import Runtime
+    from sightline.vision.providers import VisionModel
 
 EXAMPLE = "  sightline doctor"
 
@@ -46,16 +47,17 @@ def run(args: Namespace) -> int:
 
 
 def _build_report(settings: Settings, proxy_url: str, health: Report) -> Report:
+    live = _report_live(settings, proxy_url)
     return {
         "version": __version__,
         "python": platform.python_version(),
         "settings": _report_settings(settings),
         "record": _report_record(settings, health),
         "upstreams": _report_upstreams(settings),
-        **_report_live(settings, proxy_url),
+        **live,
         "others": _list_litellm_providers(),
         "mcp": find_spec("mcp") is not None,
-        "agents": _report_agents(settings, proxy_url),
+        "agents": _report_agents(settings, proxy_url, is_running=live["listening"] is not None),
     }
 
 
@@ -109,9 +111,13 @@ def _report_upstreams(settings: Settings) -> Report:
 
 
 def _report_upstream(settings: Settings, upstream: Upstream) -> Report:
+    from sightline.vision.providers import find_upstream_key
+
+    key_name, key = find_upstream_key(settings, upstream)
     return {
         "bases": {**upstream.bases},
-        "key": bool(upstream.api_key or settings.find_variable(upstream.key_variables)),
+        "key": bool(key),
+        "key_name": key_name or None,
         "variables": [*upstream.key_variables],
         "configured": upstream.name in settings.upstreams,
     }
@@ -125,7 +131,7 @@ def _report_live(settings: Settings, proxy_url: str) -> Report:
 
     runtime = build_runtime(settings)
     if isinstance(runtime, Refusal):
-        return {"listening": None, "seers": [{"refusal": str(runtime)}], "providers": {}}
+        return {"listening": None, "vision_model": None, "seers": [{"refusal": str(runtime)}], "providers": {}}
     return asyncio.run(_probe_live(runtime, proxy_url))
 
 
@@ -157,9 +163,20 @@ async def _probe_live(runtime: Runtime, proxy_url: str) -> Report:
         await runtime.close()
     return {
         "listening": proxy_url if listening else None,
+        "vision_model": _report_vision_model(runtime.providers.configured),
         "seers": [{"refusal": str(s)} if isinstance(s, Refusal) else {"name": s.name} for s in seers],
         "providers": providers,
     }
+
+
+def _report_vision_model(model: VisionModel | Refusal | None) -> Report | None:
+    """Report which model the settings name, where it is asked, and which setting or variable has its key."""
+    if model is None or isinstance(model, Refusal) or not model.upstream.bases:
+        return None
+    from sightline.vision.providers import get_base_wire
+
+    address = model.upstream.get_base(get_base_wire(model.wire))
+    return {"name": model.display_name, "address": address, "wire": model.wire, "key_name": model.key_name or None}
 
 
 async def _report_providers(runtime: Runtime) -> Report:
@@ -190,13 +207,14 @@ def _list_litellm_providers() -> list[str]:
     return sorted(LITELLM_PROVIDERS) if is_installed() else []
 
 
-def _report_agents(settings: Settings, proxy_url: str) -> Report:
+def _report_agents(settings: Settings, proxy_url: str, *, is_running: bool) -> Report:
+    """Report how each agent is pointed at the running proxy, as its banner does, or started with one of its own."""
     path = settings.environment.get("PATH")
     return {
         name: {
             "title": agent.title,
             "installed": shutil.which(name, path=path) is not None,
-            "point": "sightline run -- claude" if name == "claude" else agent.render(proxy_url).brief,
+            "point": agent.render(proxy_url).brief if is_running else f"sightline run -- {name}",
         }
         for name, agent in AGENTS.items()
     }
@@ -218,13 +236,16 @@ def _list_lines(settings: Settings, report: Report, proxy_url: str) -> Iterator[
     yield f"proxy      {report['listening'] or f'not running on {proxy_url}; start it with: sightline serve'}"
     tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
     yield f"mcp        {tools}"
+    if (model := report["vision_model"]) is not None:
+        key = f"the key in {model['key_name']}" if model["key_name"] else "no key"
+        yield f"seer       {model['name']}, asked at {model['address']} by {model['wire']} with {key}"
     yield "seers      a vision model of the same provider if it has one, otherwise:"
     yield from (
         f"  {format_provider(settings, seer['name']) if 'name' in seer else seer['refusal']}"
         for seer in report["seers"]
     )
     if not report["seers"]:
-        yield "  none: name one with `sightline config set model PROVIDER/MODEL`, or start one in Ollama"
+        yield "  none: name one with `sightline config set seer PROVIDER/MODEL`, or start one in Ollama"
     yield from _list_provider_lines(report["providers"])
     if report["others"]:
         yield f"  through LiteLLM, with the keys of their own tools: {', '.join(report['others'])}"
@@ -282,6 +303,7 @@ def _list_upstream_lines(upstreams: Report) -> Iterator[str]:
     yield "upstreams"
     shown = {name: each for name, each in upstreams.items() if each["key"] or each["configured"]}
     for name, each in shown.items():
-        key = "key set" if each["key"] else f"no key in {' or '.join(each['variables']) or 'the settings'}"
+        unset = f"no key in {' or '.join(each['variables']) or 'the settings'}"
+        key = f"key in {each['key_name']}" if each["key"] else unset
         yield f"  {name:<12} {', '.join(dict.fromkeys(each['bases'].values()))} ({key})"
     yield f"  also by name, with the agent's own key: {', '.join(name for name in upstreams if name not in shown)}"

@@ -11,24 +11,37 @@ from sightline.model.refusal import Refusal
 from sightline.settings import Settings
 
 EXAMPLE = """  sightline forget sha256:0f343b0931126a20f133d67c
-  sightline forget --all"""
+  sightline forget --all
+  sightline forget --all --usage"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("sha", nargs="?", metavar="SHA", help="sha256: and at least 12 digits of an image")
-    which.add_argument("--all", action="store_true", help="every image; settings, consents and lessons stay")
+    which.add_argument(
+        "--all",
+        action="store_true",
+        help="every image, and everything said about it; settings, consents, lessons and what models cost stay",
+    )
+    parser.add_argument("--usage", action="store_true", help="with --all: also what models cost (`sightline usage`)")
     add_json(parser)
 
 
 def run(args: Namespace) -> VerbOutcome:
+    if args.usage and not args.all:
+        return Refusal("invalid_input", "--usage works only with --all", "add --all, or leave --usage out")
     settings = read_settings()
     with open_disk_record(settings) as record:
+        is_opened = not isinstance(record, Refusal)
         forgotten = _remove(record, settings, whole=args.all) if isinstance(record, Refusal) else _forget(record, args)
     if isinstance(forgotten, Refusal):
         return forgotten
-    subject = forgotten or "every image, and everything said about it"
-    return VerbResult({"forgotten": forgotten or "all"}, [f"forgotten: {subject}"])
+    if forgotten:
+        return VerbResult({"forgotten": forgotten}, [f"forgotten: {forgotten}"])
+    usage_kept = is_opened and not args.usage
+    note = "; what models cost stays in `sightline usage`, unless you add --usage" if usage_kept else ""
+    line = f"forgotten: every image, and everything said about it{note}"
+    return VerbResult({"forgotten": "all", "usage_kept": usage_kept}, [line])
 
 
 def _forget(record: Store, args: Namespace) -> str | Refusal:
@@ -36,7 +49,7 @@ def _forget(record: Store, args: Namespace) -> str | Refusal:
     chosen = None if args.all else _choose(record, args.sha)
     if isinstance(chosen, Refusal):
         return chosen
-    count = record.forget(chosen)
+    count = record.forget(chosen, usage=args.usage)
     if isinstance(count, Refusal):
         return count
     if chosen and not count:

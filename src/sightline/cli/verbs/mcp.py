@@ -56,7 +56,7 @@ def run(args: Namespace) -> VerbOutcome:
     gc.freeze()
     gc.enable()
 
-    serve_stdio(ClientTerms(_open_context, reads_roots=True, asks_consent=True))
+    serve_stdio(ClientTerms(open_context, reads_roots=True, asks_consent=True))
     return 0
 
 
@@ -88,8 +88,9 @@ def _serve_http(args: Namespace) -> VerbOutcome:
     return 0
 
 
-def _open_context(headers: Mapping[str, str]) -> ToolContext:
+def open_context(headers: Mapping[str, str]) -> ToolContext:
     """Return the user's own context, by the current settings: the host runs as the user, and could read all of it."""
     from sightline.api.session import Session
+    from sightline.settings.live_settings import get_process_settings
 
-    return Session().tool_context
+    return Session(get_process_settings().get()).tool_context

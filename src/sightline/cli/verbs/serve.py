@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket as sockets
@@ -36,6 +37,7 @@ EXAMPLE = """  sightline serve
   sightline serve --upstream deepseek
   sightline serve --upstream work=https://llm.example.com/v1"""
 
+_log = logging.getLogger(__name__)
 _MAX_WORKERS = 64
 _QUICK = 2.0  # seconds: a worker that ends sooner would fail again
 _PATIENCE = 8.0  # seconds for a worker to end its requests
@@ -105,7 +107,8 @@ def run(args: Namespace) -> VerbOutcome:
         with silence_warnings(
             "sightline.store", when=who > 0
         ):  # the first worker reports what is wrong with the record
-            runtime = build_runtime(settings, args.upstream, path_policy=looked_for)
+            report = _log.warning if who == 0 else _ignore_change
+            runtime = build_runtime(settings, args.upstream, path_policy=looked_for, report=report)
         if isinstance(runtime, Refusal):
             return print_refusal(runtime)
         metrics = Metrics(together, who)
@@ -144,7 +147,7 @@ def _list_banner_lines(address: str, *, guarded: bool) -> Iterator[str]:
     if guarded:
         yield "Requests must send the header x-sightline-token: TOKEN"
         yield "  Claude Code: ANTHROPIC_CUSTOM_HEADERS='x-sightline-token: TOKEN'"
-    yield "`sightline setup AGENT` explains more. Ctrl-C stops the proxy."
+    yield "`sightline setup AGENT` explains more, and with --write makes it permanent. Ctrl-C stops the proxy."
 
 
 # Several processes on one port. Each serves whole requests, and is replaced if it ends by itself.
@@ -230,6 +233,10 @@ def _exit_with_parent(parent: int) -> None:
 
 def _exit_on_signal(signum: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + signum)
+
+
+def _ignore_change(line: str) -> None:
+    """Report nothing: the first process does."""
 
 
 def _do_nothing() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,8 @@ from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest
 from sightline.agents.launch import LaunchContext
 from sightline.agents.settings_files import join_lines, merge_text
 from sightline.cli.proxy_server import DEFAULT_PORT, format_url, read_port
+from sightline.cli.setup_journal import SetupJournal
 from sightline.cli.terminal import add_json, print_refusal, print_result, read_text
-from sightline.disk import write_atomically
 from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load_settings
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = """  sightline setup claude
   sightline setup claude --upstream deepseek --write
-  sightline setup opencode --upstream deepseek --model deepseek-v4-pro --write"""
+  sightline setup opencode --upstream deepseek --model deepseek-v4-pro --write
+  sightline setup claude --undo"""
 _KEY_PLACEHOLDER = "KEY"
 
 
@@ -36,9 +36,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=read_port, default=DEFAULT_PORT, metavar="P", help="the port of `sightline serve`"
     )
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
         "--write", action="store_true", help="merge the settings into the agent's file, and keep a copy of it"
     )
+    what.add_argument("--undo", action="store_true", help="restore the agent's file as it was before --write")
     add_json(parser)
 
 
@@ -46,6 +48,8 @@ def run(args: Namespace) -> int:
     address = format_url("127.0.0.1", args.port)
     known = AGENTS[args.agent]
     settings = load_settings()
+    if args.undo:
+        return _undo(known, settings, as_json=args.json)
     target = _choose_target(known, args, address, settings)
     if isinstance(target, Refusal) and (args.write or args.upstream):
         return print_refusal(target, as_json=args.json)
@@ -61,12 +65,15 @@ def run(args: Namespace) -> int:
             "lines": agent.file_lines,
             "sees": agent.vision_hint,
             "mcp": agent.mcp,
+            "key": _get_key_hint(agent, target),
             "note": agent.note,
             "file": str(file or ""),
             "address": address,
         }
-        return print_result(found, _list_setup_lines(agent, file, address), as_json=args.json)
-    written = _write_file(agent, file, target, args.model)
+        return print_result(
+            found, _list_setup_lines(agent, file, address, _get_key_hint(agent, target)), as_json=args.json
+        )
+    written = _write_file(agent, file, target, args.model, SetupJournal(settings.data_folder))
     if isinstance(written, Refusal):
         return print_refusal(written, as_json=args.json)
     done: dict[str, Json] = {
@@ -74,8 +81,28 @@ def run(args: Namespace) -> int:
         "backup": str(written.backup) if written.backup else None,
         "upstream": target.upstream,
         "use": agent.after_setup,
+        "key": _get_key_hint(agent, target),
     }
-    return print_result(done, _list_written_lines(agent, target.upstream, written, args.port), as_json=args.json)
+    return print_result(done, _list_written_lines(agent, target, written, args.port), as_json=args.json)
+
+
+def _undo(agent: CodingAgent, settings: Settings, *, as_json: bool) -> int:
+    file = agent.find_file(settings.environment)
+    if file is None:
+        refusal = Refusal("unsupported_type", f"{agent.title} has no settings file to restore", "undo it by hand")
+        return print_refusal(refusal, as_json=as_json)
+    restored = SetupJournal(settings.data_folder).undo(file)
+    if isinstance(restored, Refusal):
+        refusal = replace(restored, remedy=restored.remedy.replace("AGENT", agent.name))
+        return print_refusal(refusal, as_json=as_json)
+    exists = restored.exists()
+    line = f"{restored} is {'as it was' if exists else 'gone, as'} before `sightline setup {agent.name} --write`"
+    return print_result({"file": str(restored), "restored": exists}, [line], as_json=as_json)
+
+
+def _get_key_hint(agent: CodingAgent, target: ProviderTarget | Refusal) -> str:
+    """Return where the agent gets the key of its new provider; empty: it needs none, or has it."""
+    return agent.key_hint if isinstance(target, ProviderTarget) and target.needs_key else ""
 
 
 def _choose_target(agent: CodingAgent, args: Namespace, address: str, settings: Settings) -> ProviderTarget | Refusal:
@@ -108,26 +135,29 @@ class WrittenFile:
     file: Path
     backup: Path | None  # None: nothing was there, or nothing had to be changed
     changed: bool = True
+    can_undo: bool = True  # it was changed by this command, now or before
 
 
-def _list_written_lines(agent: CodingAgent, upstream: str, written: WrittenFile, port: int) -> Iterator[str]:
+def _list_written_lines(agent: CodingAgent, target: ProviderTarget, written: WrittenFile, port: int) -> Iterator[str]:
     """List what was written, what the agent needs now, and how to undo it."""
+    upstream = target.upstream
     backup_note = f"; a copy of the old file is {written.backup}" if written.backup else ""
     yield f"{agent.title} now uses {upstream} through the proxy (set in {written.file}{backup_note})"
+    if hint := _get_key_hint(agent, target):
+        yield hint
     if agent.after_setup:
         yield agent.after_setup
     serve = "sightline serve" + ("" if port == DEFAULT_PORT else f" --port {port}")
     yield f"Keep `{serve}` running: without it {agent.title} cannot reach {upstream}."
-    if written.backup:
-        yield f"To undo this, replace {written.file} with {written.backup}."
-    elif written.changed:
-        yield f"To undo this, remove {written.file}."
-    else:
-        command = f"sightline setup {agent.name}"
-        yield f"Nothing had to be changed. To undo this, remove the lines that `{command}` shows from {written.file}."
+    nothing = "" if written.changed else "Nothing had to be changed. "
+    command = f"sightline setup {agent.name}"
+    by_hand = f"remove the lines that `{command}` shows from {written.file}."
+    yield f"{nothing}To undo this, {f'run: {command} --undo' if written.can_undo else by_hand}"
 
 
-def _write_file(agent: CodingAgent, file: Path | None, target: ProviderTarget, model: str) -> WrittenFile | Refusal:
+def _write_file(
+    agent: CodingAgent, file: Path | None, target: ProviderTarget, model: str, journal: SetupJournal
+) -> WrittenFile | Refusal:
     if file is None:
         how = "run the command" if agent.file_lines else "set the variables"
         remedy = f"leave out --write, and {how} that it shows"
@@ -140,50 +170,39 @@ def _write_file(agent: CodingAgent, file: Path | None, target: ProviderTarget, m
             f"Sightline can't find the key that {agent.title} should use for {target.upstream}",
             f"replace {_KEY_PLACEHOLDER} in these lines and add them by hand: {join_lines(agent.file_lines)}",
         )
-    return _merge_file(file, agent.file_lines)
+    return _merge_file(file, agent.file_lines, journal)
 
 
-def _merge_file(file: Path, lines: str) -> WrittenFile | Refusal:
+def _merge_file(file: Path, lines: str, journal: SetupJournal) -> WrittenFile | Refusal:
     jsonc_file = file.with_suffix(".jsonc")
     if jsonc_file.exists():
         return Refusal(
             "unsupported_type", f"{jsonc_file} overrides {file.name}", f"merge these lines into it: {join_lines(lines)}"
         )
     try:
-        before = file.read_bytes() if file.exists() else b""
-        text = before.decode("utf-8-sig")
+        before = file.read_bytes() if file.exists() else None
+        text = (before or b"").decode("utf-8-sig")
     except (OSError, ValueError):
         return Refusal("not_permitted", f"{file} cannot be read as text", "merge the lines by hand")
     merged = merge_text(str(file), text, lines)
     if isinstance(merged, Refusal):
         return merged
     if merged == text:
-        return WrittenFile(file, None, changed=False)
+        return WrittenFile(file, None, changed=False, can_undo=journal.has_change(file))
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        mode = file.stat().st_mode & 0o777 if before else 0o600
-        backup = _back_up(file, before, mode) if before else None
-        write_atomically(file.resolve(), merged.encode(), mode=mode, force_mode=file.exists())
+        backup = journal.write(file, before, merged.encode())
     except OSError as error:
         return Refusal("not_permitted", f"{file} cannot be written: {error.strerror}", "merge the lines by hand")
     return WrittenFile(file, backup)
 
 
-def _back_up(file: Path, data: bytes, mode: int) -> Path:
-    """Copy a file to a new name, and return that. Earlier copies are not overwritten."""
-    names = (file.with_name(f"{file.name}.bak{number or ''}") for number in count())
-    backup = next(name for name in names if not name.exists() or name.read_bytes() == data)
-    if not backup.exists():
-        write_atomically(backup, data, mode=mode, force_mode=True)
-    return backup
-
-
-def _list_setup_lines(agent: CodingAgent, file: Path | None, address: str) -> Iterator[str]:
+def _list_setup_lines(agent: CodingAgent, file: Path | None, address: str, key_hint: str) -> Iterator[str]:
     yield f"{agent.title}, with `sightline serve` listening on {address}"
     sections = (
         ("For one run", agent.one_run),
         (f"Permanently, in {file}" if file else "Permanently", agent.file_lines),
         ("Then", agent.after_setup),
+        ("The key", key_hint),
         ("How its model is declared as a vision model", agent.vision_hint),
         ("The tools over MCP, with or without the proxy", agent.mcp),
         ("Note", agent.note),

@@ -14,13 +14,14 @@ from sightline.model.media_capability import ImageCapability, Promise, TrustLeve
 from sightline.model.profile import ImageLimits, Profile
 from sightline.model.seer import LOCAL_SEER
 from sightline.reader.ocr import weights
-from sightline.settings import Settings, load_settings
+from sightline.settings import Settings
+from sightline.settings.live_settings import get_process_settings
 from sightline.surfaces.acp import IMPORT_LOCK
 
 
 def find_image_support() -> ImageSupport:
     """Find out what this machine can do with images, by the user's settings."""
-    settings = load_settings()
+    settings = get_process_settings().get()
     usable, can_describe = (True, True) if _has_local_reader(settings) else _check_seers(settings)
     return ImageSupport(
         settings.image_capability,

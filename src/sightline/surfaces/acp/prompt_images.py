@@ -38,7 +38,8 @@ from sightline.model.scene import (
     Told,
 )
 from sightline.runtime import Runtime, build_read_policy
-from sightline.settings import Settings, load_settings
+from sightline.settings import Settings
+from sightline.settings.live_settings import get_process_settings
 from sightline.settings.upstreams import UNKNOWN_UPSTREAM, find_owner
 from sightline.sources.files import PathPolicy, build_path_policy
 from sightline.surfaces.acp import IMPORT_LOCK
@@ -98,7 +99,7 @@ def prepare_prompt(
 
     Links to web addresses stay: it is up to the agent to fetch them. `keep_images`: the record keeps all images.
     """
-    settings = load_settings()
+    settings = get_process_settings().get()
     runtime = find_runtime(settings)
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
     if isinstance(runtime, Refusal) or document is None:
@@ -233,10 +234,13 @@ def run_command(
     verb = text.split()[1:2]
     if pasted and verb in (["describe"], ["redescribe"]):
         text = " ".join([text, *(each.split()[0] for each in pasted)])
-    settings = load_settings()
+    live = get_process_settings()
+    settings = live.get()
     own = replace(Session(settings).tool_context, policy=_build_policy(settings, context))
     known = {each.split()[0]: each for each in (*images, *pasted)}  # by the hash; the newest name counts
-    return answer_text(text, own, [*known.values()], owner=owner), pasted
+    answer = answer_text(text, own, [*known.values()], owner=owner)
+    live.check_soon()
+    return answer, pasted
 
 
 def _build_prepared_prompt(

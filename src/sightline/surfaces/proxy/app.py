@@ -61,7 +61,7 @@ class Proxy:
         self,
         engine: Engine,
         http_client: HttpClient,
-        directory: UpstreamDirectory,
+        find_directory: Callable[[], UpstreamDirectory],
         record: Store,
         on_receipt: Callable[[Receipt], None] = lambda receipt: None,
         keep_alive_after: float = 10.0,
@@ -75,11 +75,12 @@ class Proxy:
     ) -> None:
         """Build the application.
 
-        A stream gets keep-alives after `keep_alive_after` seconds without an answer. `mounts` are other applications,
+        `find_directory` is called at the start of each request, and may follow the settings then. A stream gets
+        keep-alives after `keep_alive_after` seconds without an answer. `mounts` are other applications,
         by path. Without a `token`, only programs on this machine are served.
         """
         self._engine = engine
-        self._directory = directory
+        self._find_directory = find_directory
         self._scope_of = record.compute_scope
         self._on_receipt = on_receipt
         self._keep_alive_after = keep_alive_after
@@ -114,20 +115,21 @@ class Proxy:
         """
         path: str = scope["raw_path"].decode("latin-1")
         status = 400 if status == 403 and path not in self._mounts else status
-        wire = find_error_wire(path, scope["headers"], self._directory)
+        wire = find_error_wire(path, scope["headers"], self._find_directory())
         await ClientResponse(send, wire).send_error(status, message, headers=headers)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request for an upstream."""
         request = ClientRequest(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        route = find_route(path, query, request.headers, self._directory)
+        directory = self._find_directory()
+        route = find_route(path, query, request.headers, directory)
         if isinstance(route, Refusal):
             await self._send_error(scope, send, 400, describe_refusal(route))
             return
         direct: DirectConnection | None = scope.get("extensions", {}).get(DIRECT_CONNECTION)
-        rewriter = LocationRewriter(request, route, self._directory, path)
-        wire = route.wire or find_error_wire(path, request.headers, self._directory)
+        rewriter = LocationRewriter(request, route, directory, path)
+        wire = route.wire or find_error_wire(path, request.headers, directory)
         response = ClientResponse(send, wire, listens=route.wire is not None, direct=direct, rewriter=rewriter)
         entry = scope.get(LOG_ENTRY)
         context = RequestContext(request, route, response, self._scope_of, self._keep_alive_after, entry)

@@ -154,7 +154,7 @@ def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
     openai = dict.fromkeys(("openai_chat", "openai_responses"), "https://o.example.com/v1")
     assert found.former_upstreams == {"anthropic": "https://a.example.com", **openai}
     assert found.note.startswith("robot ")
-    assert "ANTHROPIC_BASE_URL, OPENAI_API_BASE, GOOGLE_GEMINI_BASE_URL, GEMINI_API_BASE" in found.note
+    assert "ANTHROPIC_BASE_URL, OPENAI_API_BASE, GOOGLE_GEMINI_BASE_URL;" in found.note
     plain = started("robot")
     assert isinstance(plain, Launch)
     assert plain.former_upstreams == {}

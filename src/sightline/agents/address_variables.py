@@ -48,7 +48,7 @@ _NAMES = re.compile("|".join(name for group in _GROUPS for name in group.variabl
 
 
 def point_by_variables(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
-    """Return the program with every variable that holds an address pointed at the proxy, and a note that lists them.
+    """Return the program with every variable that holds an address pointed at the proxy, and a note about it.
 
     Refuse if that could send a key to another provider: the program, or a `.env` file, has an address of its own.
     """
@@ -56,13 +56,16 @@ def point_by_variables(argv: Sequence[str], context: LaunchContext) -> Launch | 
     has_settings = _HAVE_SETTINGS.match(program) is not None
     if not context.has_upstream and (refusal := _refuse_hidden_address(program, context, has_settings=has_settings)):
         return refusal
-    launch = Launch(tuple(argv), dict(context.env))
+    launch, named = Launch(tuple(argv), dict(context.env)), []
     for group in _GROUPS:
         group = replace(group, api=_find_api(group, context.env))
-        for variable in _choose_variables(group, context, has_settings=has_settings):
+        variables = _choose_variables(group, context, has_settings=has_settings)
+        for variable in variables:
             launch = _point(launch, variable, group, context)
-    pointed = [name for name in _list_variables() if launch.env.get(name, "").startswith(context.address)]
-    note = f"{program} is pointed here by {', '.join(pointed)}; if it reads none of them, nothing changes"
+        if group.is_default or not context.has_upstream:  # a note of one line
+            named += variables[:1]
+    others = " and similar variables" if context.has_upstream else ""
+    note = f"{program} is pointed here by {', '.join(named)}{others}; if it reads none of them, nothing changes"
     return replace(launch, env=_complete(launch.env), note=note)
 
 

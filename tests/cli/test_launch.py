@@ -22,6 +22,7 @@ def started(*argv: str, env: dict[str, str] | None = None, files: dict[str, obje
     return launch(argv, LaunchContext({**HOME, **(env or {})}, HERE, FOLDER, held.get, serve_port=8790))
 
 
+NO_FILES: dict[Path, str] = {}
 PAST_PROXIES = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
 
 
@@ -224,7 +225,7 @@ def test_each_variable_leads_where_it_led_before(
 
 @requirement("run.variables")
 def test_an_upstream_of_the_user_is_for_every_variable() -> None:
-    context = LaunchContext({**HOME, "OPENAI_HOST": "https://x.example"}, HERE, FOLDER, {}.get, has_upstream=True)
+    context = LaunchContext({**HOME, "OPENAI_HOST": "https://x.example"}, HERE, FOLDER, NO_FILES.get, has_upstream=True)
     found = launch(["goose"], context)
     assert isinstance(found, Launch)
     assert {name: text for name, text in found.env.items() if text.startswith(HERE)} == {

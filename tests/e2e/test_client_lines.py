@@ -66,7 +66,7 @@ def run_client(folder: Path, *command: str | Path) -> str:
 
 
 def find_environment(group: str) -> Path:
-    command = [ROOT / "scripts" / "peers-env", group]
+    command = [str(ROOT / "scripts" / "peers-env"), group]
     return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip(), "bin")
 
 
@@ -129,7 +129,7 @@ def litellm_proxy(folder: Path, api_base: str) -> Iterator[str]:
     )
     with nobody_listens() as address:
         port = address.rpartition(":")[2]
-    command = [bench_environments.litellm() / "bin" / "litellm", "--config", "config.yaml", "--host", "127.0.0.1"]
+    command = [f"{bench_environments.litellm()}/bin/litellm", "--config", "config.yaml", "--host", "127.0.0.1"]
     quiet = {
         "DEEPSEEK_API_KEY": "sk-test",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",

@@ -65,7 +65,9 @@ def point_by_variables(argv: Sequence[str], context: LaunchContext) -> Launch | 
         if group.is_default or not context.has_upstream:  # a note of one line
             named += variables[:1]
     others = " and similar variables" if context.has_upstream else ""
-    note = f"{program} is pointed here by {', '.join(named)}{others}; if it reads none of them, nothing changes"
+    note = (
+        f"{program} is redirected to Sightline by {', '.join(named)}{others}; if it reads none of them, nothing changes"
+    )
     return replace(launch, env=_complete(launch.env), note=note)
 
 

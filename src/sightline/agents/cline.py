@@ -54,13 +54,13 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     if provider and last != _COMPATIBLE:
         return Refusal(
             "unsupported_type",
-            f"Cline uses {last} now, which can't be pointed elsewhere",
+            f"Cline uses {last} now, whose address can't be changed",
             "configure an OpenAI-compatible provider: cline auth -p openai -k KEY -m MODEL -b ADDRESS",
         )
     if not provider:
         return Refusal(
             "unsupported_type",
-            "Cline has no OpenAI-compatible provider, and others can't be pointed elsewhere",
+            "Cline has no OpenAI-compatible provider, and the addresses of others can't be changed",
             "configure one: cline auth -p openai -k KEY -m MODEL -b ADDRESS",
         )
     steering = find_steering(argv, context)
@@ -117,5 +117,5 @@ AGENT = CodingAgent(
     file_lines="cline auth -p openai -k KEY -m $M -b $B",
     default_target=ProviderTarget("openai", version="/v1"),
     default_model="MODEL",
-    note="It ignores OPENAI_BASE_URL, and only OpenAI-compatible providers can be pointed here.",
+    note="It ignores OPENAI_BASE_URL, and only OpenAI-compatible providers can be redirected to Sightline.",
 )

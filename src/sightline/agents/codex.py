@@ -64,7 +64,7 @@ def find_provider(argv: Sequence[str], context: LaunchContext) -> CurrentProvide
         who = "its local provider" if "--oss" in argv else f"its own provider {provider}"
         return Refusal(
             "unsupported_type",
-            f"Codex uses {who}, which can't be pointed elsewhere",
+            f"Codex uses {who}, whose address can't be changed",
             "give it a table under model_providers in config.toml, with a base_url, and name that in model_provider",
         )
     if provider == _BUILT_IN:
@@ -185,7 +185,7 @@ def _refuse_profile(request: SetupRequest) -> Refusal | None:
     return Refusal(
         "unsupported_type",
         f"the profile {profile} in {file} names a model_provider, which overrides what would be written",
-        "take it out of the profile first",
+        "remove it from the profile first",
     )
 
 
@@ -213,5 +213,5 @@ AGENT = CodingAgent(
     "\n$A",
     default_target=ProviderTarget("openai", version="/v1", login=True),
     note="It ignores OPENAI_BASE_URL. With a ChatGPT login base_url is $P/u/chatgpt, without /v1."
-    " A model that Codex knows as blind needs input_modalities in a model_catalog_json.",
+    " A model that Codex knows as text-only needs input_modalities in a model_catalog_json.",
 )

@@ -35,7 +35,7 @@ _FILE = "sightline.ts"
 _PROVIDERS_VARIABLE = "SIGHTLINE_PI_PROVIDERS"
 _APPROVES = ("-a", "--approve")
 _PROJECT_SETTINGS = Path(".pi/settings.json")
-_TRUST_REMEDY = "save that you trust it with /trust in pi, and repeat"
+_TRUST_REMEDY = "save that you trust it with /trust in pi, then run this again"
 _CODE = ".pi/extensions"
 _STEERING_SETTINGS = ("defaultProvider", "enabledModels", "packages", "extensions")
 _STEERING_VARIABLES = re.compile(rf"{NETWORK}|{PROVIDERS}|PI_\w+", re.IGNORECASE)
@@ -167,5 +167,5 @@ AGENT = CodingAgent(
     default_target=ProviderTarget("zai-coding", "zai", "/v1"),
     default_model="glm-5.3",
     vision_hint='"input" in modelOverrides of each model; `pi --list-models` shows it under images',
-    note="No variable points it elsewhere. baseUrl alone keeps its models and your login.",
+    note="No variable changes its address. baseUrl alone keeps its models and your login.",
 )

@@ -68,7 +68,7 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     home, trusted = _get_home(context), _trusts(context)
     steering = find_steering(argv, context)
     if steering and not context.has_upstream:
-        return refuse_project("Qwen Code", steering, "trust the folder in Qwen Code (/trust), and repeat")
+        return refuse_project("Qwen Code", steering, "trust the folder in Qwen Code (/trust), then run this again")
     settings = [user, context.read_json(_PROJECT_SETTINGS) if trusted else {}, system]
     providers: dict[str, Any] = {}
     for each in settings:

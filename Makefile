@@ -32,10 +32,11 @@ demo: setup ## a blind model asked about a screenshot, before and after, offline
 test: check ## make check, then the whole suite
 	@$(BIN)/python -m pytest --quiet -rs
 
-check: setup ## format, lint, plain names and docstrings, strict types, the room rules, the requirements manifest
+check: setup ## format, lint, plain names and docstrings, strict types, the import rules, the requirements manifest
 	@$(BIN)/ruff format --check --quiet . || { echo "check: not formatted; run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/python scripts/plain
+	@$(BIN)/python scripts/plain bench
 	@$(BIN)/mypy --strict
 	@$(BIN)/python -m pytest --quiet -n 0 tests/test_rooms.py tests/test_requirements.py
 

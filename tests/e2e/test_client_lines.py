@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import env as bench_environments
+from bench import peer_environments
 from tests.cli.command import ALONE
 from tests.cli.command import sightline as run_sightline
 from tests.e2e.conftest import Play
@@ -129,7 +129,7 @@ def litellm_proxy(folder: Path, api_base: str) -> Iterator[str]:
     )
     with nobody_listens() as address:
         port = address.rpartition(":")[2]
-    command = [f"{bench_environments.litellm()}/bin/litellm", "--config", "config.yaml", "--host", "127.0.0.1"]
+    command = [f"{peer_environments.install_litellm()}/bin/litellm", "--config", "config.yaml", "--host", "127.0.0.1"]
     quiet = {
         "DEEPSEEK_API_KEY": "sk-test",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",

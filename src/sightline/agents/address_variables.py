@@ -1,4 +1,4 @@
-"""The environment variables that point a program which has no file here at the proxy.
+"""The environment variables that redirect a program to the proxy, for programs that have no file in this package.
 
 Each variable leads where it led before, so that a key goes to no other provider: to the address that it had, or to the
 usual provider of its API if no variable for that API is set. Only `--upstream` changes that.

@@ -1,4 +1,6 @@
-"""Claude Code: its settings files win over the environment, and --settings over those; of two flags the last counts.
+"""How to start Claude Code behind the proxy, and how to set it up.
+
+Its settings files override the environment, and --settings overrides those; of two such flags the last counts.
 
 In `-p` it believes the settings of a project without asking, and they can lead it past --settings: by a web proxy,
 another cloud, another key, or programs that get the keys in their environment (hooks, MCP servers). Its native builds

@@ -1,4 +1,6 @@
-"""Cline: it reads its provider from its data folder alone, so it gets a copy of its settings, pointed here.
+"""How to start Cline behind the proxy, and how to set it up.
+
+It reads its provider only from its data folder, so `run` gives it a copy of that folder with the proxy's address.
 
 It is made with Bun, which loads the `.env` files of the folder where it starts and runs what `bunfig.toml` preloads. It
 runs the hooks of the folder where it works (`--cwd`), and keeps no record of trusted folders.

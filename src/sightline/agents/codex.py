@@ -1,4 +1,7 @@
-"""Codex: -c wins over config.toml; OPENAI_BASE_URL is ignored, and its built-in provider cannot be changed."""
+"""How to start Codex behind the proxy, and how to set it up.
+
+-c overrides config.toml. OPENAI_BASE_URL is ignored, and the built-in provider cannot be changed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Copilot CLI: pointed by variables, it sends no images of tools. A providers file can say that a model sees.
+"""How to start Copilot CLI behind the proxy, and how to set it up.
 
-It gets one for this run, named by a variable, with the provider of the variables and all that the user's own file
-holds. Models of such a file go by PROVIDER/MODEL.
+If variables name its provider, it sends no images from tools. A providers file can declare that a model takes images,
+so `run` names one in a variable, with the provider of the variables and everything in the user's own file. The models
+of such a file are called PROVIDER/MODEL.
 
 It runs hooks, MCP servers and extensions of a project only where config.json in its home folder trusts the folder, or
 where a variable makes it trust every folder.

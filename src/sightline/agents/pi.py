@@ -1,4 +1,6 @@
-"""pi: no variable points it elsewhere, so an extension of Sightline, loaded for this run only, does.
+"""How to start pi behind the proxy, and how to set it up.
+
+No variable changes its address, so an extension of Sightline, loaded for this run only, does.
 
 It reads the settings of a project only if its record in trust.json trusts the folder, or if an option or a setting
 trusts every folder. Its native builds are made with Bun, which loads the `.env` files of every folder.

@@ -1,4 +1,7 @@
-"""Qwen Code: a model in modelProviders is sealed there; system settings win, and replace whole lists.
+"""How to start Qwen Code behind the proxy, and how to set it up.
+
+Neither variables nor flags change the address of a model in modelProviders. System settings do: they override the
+others, and replace whole lists.
 
 It believes the settings and variables of every project, unless folder trust is switched on. Its record of trusted
 folders is in trustedFolders.json, whether or not that is.

@@ -32,10 +32,11 @@ demo: setup ## a blind model asked about a screenshot, before and after, offline
 test: check ## make check, then the whole suite
 	@$(BIN)/python -m pytest --quiet -rs
 
-check: setup ## format, lint, plain names and docstrings, strict types, the room rules, the requirements manifest
+check: setup ## format, lint, plain names and docstrings, strict types, the import rules, the requirements manifest
 	@$(BIN)/ruff format --check --quiet . || { echo "check: not formatted; run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/python scripts/plain
+	@$(BIN)/python scripts/plain bench
 	@$(BIN)/mypy --strict
 	@$(BIN)/python -m pytest --quiet -n 0 tests/test_rooms.py tests/test_requirements.py
 
@@ -45,7 +46,7 @@ format: setup ## let ruff format and sort
 
 e2e: setup ## real agents through the real proxy (installs Node, the agents and VS Code into a cache)
 	@scripts/e2e-env >/dev/null
-	@scripts/peers-env >/dev/null
+	@for group in peers langchain aider; do scripts/peers-env $$group >/dev/null || exit 1; done
 	@scripts/vscode-env >/dev/null
 	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
 

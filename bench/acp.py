@@ -1,4 +1,4 @@
-"""What the relay between an editor and its agent costs: a line that it does not edit, a long one, its start."""
+"""What the relay between an editor and its agent costs: a line that it does not edit, a long line, and its start."""
 
 import json
 import statistics
@@ -31,8 +31,8 @@ def run(rounds: int, file: Path) -> None:
     for _ in range(rounds):
         for name, command in (("relay", RELAY), ("cat", CATS)):
             with Echo(command) as echo:
-                latency[name].append(statistics.median(echo.there_and_back(SHORT_LINE) for _ in range(LINES)))
-                long[name].append(min(echo.there_and_back(LONG_LINE) for _ in range(5)))
+                latency[name].append(statistics.median(echo.measure_round_trip(SHORT_LINE) for _ in range(LINES)))
+                long[name].append(min(echo.measure_round_trip(LONG_LINE) for _ in range(5)))
     figures = {
         "added_ms": (statistics.median(latency["relay"]) - statistics.median(latency["cat"])) * 1000,
         "times_cat": statistics.median(long["relay"]) / statistics.median(long["cat"]),
@@ -45,7 +45,7 @@ def run(rounds: int, file: Path) -> None:
         * 1000,
     }
     file.write_text(json.dumps(figures, indent=2) + "\n")
-    text = table(figures)
+    text = write_table(figures)
     file.with_suffix(".md").write_text(text)
     print(text)
 
@@ -55,7 +55,7 @@ class Echo:
 
     def __init__(self, command: tuple[str, ...]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self.there_and_back(SHORT_LINE)
+        self.measure_round_trip(SHORT_LINE)
 
     def __enter__(self) -> Self:
         return self
@@ -65,11 +65,11 @@ class Echo:
         self._process.stdin.close()
         self._process.wait()
 
-    def there_and_back(self, line: bytes) -> float:
+    def measure_round_trip(self, line: bytes) -> float:
         assert self._process.stdin
         assert self._process.stdout
         start = time.perf_counter()
-        write: Callable[[], object] = lambda: _all(self._process.stdin, line)  # noqa: E731
+        write: Callable[[], object] = lambda: _write_all(self._process.stdin, line)  # noqa: E731
         writing = threading.Thread(target=write) if len(line) > 4096 else None
         if writing:
             writing.start()
@@ -84,7 +84,7 @@ class Echo:
         return taken
 
 
-def _all(pipe: object, line: bytes) -> None:
+def _write_all(pipe: object, line: bytes) -> None:
     left = memoryview(line)
     while left:
         left = left[pipe.write(left) :]  # type: ignore[attr-defined]
@@ -104,17 +104,17 @@ def _start(command: tuple[str, ...], line: bytes) -> float:
     return used
 
 
-def table(figures: dict[str, float]) -> str:
-    def judged(name: str, unit: str) -> str:
+def write_table(figures: dict[str, float]) -> str:
+    def judge(name: str, unit: str) -> str:
         met = "met" if figures[name] <= TARGETS[name] else "MISSED"
         return f"{figures[name]:.2f}{unit} | ≤ {TARGETS[name]:g}{unit}: {met}"
 
     took = f"{figures['long_ms']:.0f} and {figures['long_cat_ms']:.0f} ms"
     answered = f"{figures['introduced_ms']:.0f} ms | –"
     rows = [
-        f"| a line that is not edited, there and back, beside `cat` in each way | {judged('added_ms', ' ms')} |",
-        f"| a line of 10 MB, beside `cat` in each way ({took}) | {judged('times_cat', '×')} |",
-        f"| CPU until the first line has come through | {judged('start_ms', ' ms')} |",
+        f"| a line that is not edited, there and back, beside `cat` in each way | {judge('added_ms', ' ms')} |",
+        f"| a line of 10 MB, beside `cat` in each way ({took}) | {judge('times_cat', '×')} |",
+        f"| CPU until the first line has come through | {judge('start_ms', ' ms')} |",
         f"| CPU until `initialize` is answered, with what this machine can do for images | {answered} |",
     ]
     return "\n".join(["| | Sightline | target |", "|---|---|---|", *rows]) + "\n"

@@ -11,40 +11,42 @@ SMALL_EDGE = 224  # of noise: 200 KB of base64
 EDGE = 512  # 512 x 512 noise is 786 KB of PNG, 1.05 MB of base64: within every provider's limits, so it is kept.
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def _build_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def noise_png(rng: random.Random, edge: int = EDGE) -> bytes:
-    """A valid RGB PNG of noise, stored uncompressed because noise does not compress."""
+def build_noise_png(rng: random.Random, edge: int = EDGE) -> bytes:
+    """Return a valid RGB PNG of noise, stored uncompressed because noise does not compress."""
     rows = b"".join(b"\0" + rng.randbytes(edge * 3) for _ in range(edge))
     header = struct.pack(">IIBBBBB", edge, edge, 8, 2, 0, 0, 0)
     data = zlib.compress(rows, 0)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n" + _build_chunk(b"IHDR", header) + _build_chunk(b"IDAT", data) + _build_chunk(b"IEND", b"")
+    )
 
 
-def _body(content: object, stream: bool) -> bytes:
+def _build_body(content: object, stream: bool) -> bytes:
     asked = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": stream}
     return json.dumps(asked, separators=(",", ":")).encode()
 
 
-def text_body(size: int = 2048, stream: bool = False) -> bytes:
-    """A request of exactly `size` bytes, all text."""
-    bare = len(_body("", stream))
-    return _body(("Say what you see. " * size)[: size - bare], stream)
+def build_text_body(size: int = 2048, stream: bool = False) -> bytes:
+    """Return a request of exactly `size` bytes, all text."""
+    bare = len(_build_body("", stream))
+    return _build_body(("Say what you see. " * size)[: size - bare], stream)
 
 
-def many_messages_body(messages: int) -> bytes:
-    """A request whose cost is its number of JSON values."""
+def build_many_messages_body(messages: int) -> bytes:
+    """Return a request whose cost is its number of JSON values."""
     said = [{"role": "assistant" if number % 2 else "user", "content": "a"} for number in range(messages)]
     return json.dumps({"model": MODEL, "messages": said, "stream": False}, separators=(",", ":")).encode()
 
 
-def image_body(images: int, seed: int, edge: int = EDGE) -> bytes:
-    """A request with that many different images; the same seed gives the same bytes."""
+def build_image_body(images: int, seed: int, edge: int = EDGE) -> bytes:
+    """Return a request with that many different images; the same seed gives the same bytes."""
     rng = random.Random(seed)
     content: list[dict[str, object]] = [{"type": "text", "text": "What is in these pictures?"}]
     for _ in range(images):
-        url = "data:image/png;base64," + base64.b64encode(noise_png(rng, edge)).decode()
+        url = "data:image/png;base64," + base64.b64encode(build_noise_png(rng, edge)).decode()
         content.append({"type": "image_url", "image_url": {"url": url}})
-    return _body(content, stream=False)
+    return _build_body(content, stream=False)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 
-import boards
-import env
 import numpy as np
+import peer_environments
+import web_charts
 from PIL import Image
 
 from sightline.model.geometry import Box
@@ -32,7 +32,7 @@ READ = 2  # seeds whose texts are read from the pixels too; that takes time
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnChart:
     """A chart and what it says."""
 
     name: str
@@ -43,7 +43,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Score:
+class ChartScore:
     right: int  # marks whose value is right and that are called by their names
     near: int  # marks whose value is right
     marks: int
@@ -53,38 +53,38 @@ class Score:
 
 def run(seeds: int, file: Path) -> None:
     engine = open_engine(None)
-    rows: dict[tuple[str, str], list[Score]] = defaultdict(list)
+    rows: dict[tuple[str, str], list[ChartScore]] = defaultdict(list)
     for seed in range(FIRST, FIRST + seeds):
-        for maker, drawn in _drawn(seed):
-            rows[f"{maker}, exact texts", drawn.kind].append(score(drawn, drawn.lines))
+        for maker, drawn in _draw_all(seed):
+            rows[f"{maker}, exact texts", drawn.kind].append(score_chart(drawn, drawn.lines))
             if seed < FIRST + READ and isinstance(engine, OcrEngine):
-                rows[f"{maker}, texts read", drawn.kind].append(score(drawn, read_lines(drawn.pixels, engine)))
+                rows[f"{maker}, texts read", drawn.kind].append(score_chart(drawn, read_lines(drawn.pixels, engine)))
     if isinstance(engine, Refusal):
-        env.say(f"charts: the texts were not read: {engine.what}")
+        peer_environments.print_status(f"charts: the texts were not read: {engine.what}")
     _report(rows, seeds, file)
 
 
-def _drawn(seed: int) -> Iterator[tuple[str, Drawn]]:
-    for board in boards.boards(seed):
-        image, texts = board.drawn()
+def _draw_all(seed: int) -> Iterator[tuple[str, DrawnChart]]:
+    for board in web_charts.draw_charts(seed):
+        image, texts = board.draw()
         lines = tuple(TextLine(text, Box(*box)) for text, box in texts)
-        yield "page", Drawn(board.name, board.kind, np.asarray(image), lines, tuple(board.marks))
+        yield "page", DrawnChart(board.name, board.kind, np.asarray(image), lines, tuple(board.marks))
     with tempfile.TemporaryDirectory() as folder:
-        command = [env.ocr() / "bin" / "python", HERE / "plots.py", folder, str(seed)]
+        command = [peer_environments.install_ocr() / "bin" / "python", HERE / "matplotlib_charts.py", folder, str(seed)]
         subprocess.run(command, check=True)
-        yield from (("matplotlib", drawn) for drawn in loaded(Path(folder)))
+        yield from (("matplotlib", drawn) for drawn in load_charts(Path(folder)))
 
 
-def loaded(folder: Path) -> Iterator[Drawn]:
+def load_charts(folder: Path) -> Iterator[DrawnChart]:
     for file in sorted(folder.glob("*.json")):
         said = json.loads(file.read_text())
         pixels = np.asarray(Image.open(file.with_suffix(".png")).convert("RGB"))
         lines = tuple(TextLine(each["text"], Box(*each["box"])) for each in said["texts"])
         marks = tuple((each["category"], each["series"], each["value"], said["axis"]) for each in said["marks"])
-        yield Drawn(file.stem, said["kind"], pixels, lines, marks)
+        yield DrawnChart(file.stem, said["kind"], pixels, lines, marks)
 
 
-def score(drawn: Drawn, lines: tuple[TextLine, ...]) -> Score:
+def score_chart(drawn: DrawnChart, lines: tuple[TextLine, ...]) -> ChartScore:
     start = process_time()
     found = find_charts(drawn.pixels, lines)
     seconds = process_time() - start
@@ -93,19 +93,19 @@ def score(drawn: Drawn, lines: tuple[TextLine, ...]) -> Score:
     right = near = 0
     for category, series, value, axis in drawn.marks:
         close = [each for each in left if abs(each[2] - value) <= WITHIN * axis]
-        named = [each for each in close if _same(each[0], category) and _same(each[1], series)]
+        named = [each for each in close if _is_same_text(each[0], category) and _is_same_text(each[1], series)]
         right += bool(named)
         near += bool(close)
         if taken := named or close:
             left.remove(taken[0])
-    return Score(right, near, len(drawn.marks), max(0, seen - len(drawn.marks)), seconds)
+    return ChartScore(right, near, len(drawn.marks), max(0, seen - len(drawn.marks)), seconds)
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_text(one: str, other: str) -> bool:
     return one.replace(" ", "").lower() == other.replace(" ", "").lower()
 
 
-def _report(rows: dict[tuple[str, str], list[Score]], seeds: int, file: Path) -> None:
+def _report(rows: dict[tuple[str, str], list[ChartScore]], seeds: int, file: Path) -> None:
     figures = {
         f"{maker}: {kind}": {
             "charts": len(scores),

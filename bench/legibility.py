@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import env
-import marks
+import coordinate_error
 import pages
-from legible import Found, score
+import peer_environments
+from legibility_score import Found, score_page
 from PIL import Image
 
 from sightline.model.geometry import PixelMap, Size
@@ -26,7 +26,7 @@ from sightline.model.image import ImageTarget, PaddedSizing, PatchSizing, Sizing
 from sightline.model.refusal import Refusal
 from sightline.pixels.fit_image import fit_image
 
-READER = Path(__file__).resolve().parent / "reader.py"
+READER = Path(__file__).resolve().parent / "rapidocr_reader.py"
 RULES: dict[str, Sizing] = {
     "Claude": PaddedSizing(),
     "Claude, high": PaddedSizing(2576, 4784),
@@ -45,36 +45,36 @@ Sent = list[tuple[bytes, PixelMap]]
 
 
 @dataclass(frozen=True)
-class Figure:
+class LegibilityFigure:
     characters: float
     lines: float
     kib: float
     images: int
 
 
-def ours(page: pages.Page, rule: Sizing) -> Sent:
-    made = fit_image(_png(page.image), target(page, rule))
+def fit_ours(page: pages.Page, rule: Sizing) -> Sent:
+    made = fit_image(_encode_png(page.image), choose_target(page, rule))
     assert not isinstance(made, Refusal), made
     return [(part.image.data, part.map) for part in made.parts]
 
 
-def target(page: pages.Page, rule: Sizing) -> ImageTarget:
+def choose_target(page: pages.Page, rule: Sizing) -> ImageTarget:
     return ImageTarget(FORMATS, sizing=rule, images=TALL.get(page.name, 1))
 
 
-def edge_1568(page: pages.Page, rule: Sizing) -> Sent:
-    return [_scaled(page, Size(*page.image.size).fit_within(1568))]
+def fit_edge_1568(page: pages.Page, rule: Sizing) -> Sent:
+    return [_scale_page(page, Size(*page.image.size).fit_within(1568))]
 
 
-def short_768(page: pages.Page, rule: Sizing) -> Sent:
-    return [_scaled(page, compute_seen_size(Size(*page.image.size), TileSizing()))]
+def fit_short_768(page: pages.Page, rule: Sizing) -> Sent:
+    return [_scale_page(page, compute_seen_size(Size(*page.image.size), TileSizing()))]
 
 
-def jpeg_loop(page: pages.Page, rule: Sizing) -> Sent:
+def lower_jpeg_quality(page: pages.Page, rule: Sizing) -> Sent:
     """Full size, at ever lower quality; smaller only when even the lowest is too heavy."""
     size = Size(*page.image.size)
     while True:
-        image = page.image if size == Size(*page.image.size) else _resized(page.image, size)
+        image = page.image if size == Size(*page.image.size) else _resize(page.image, size)
         for quality in range(95, 20, -10):
             file = io.BytesIO()
             image.save(file, "JPEG", quality=quality)
@@ -84,34 +84,36 @@ def jpeg_loop(page: pages.Page, rule: Sizing) -> Sent:
 
 
 POLICIES: dict[str, Callable[[pages.Page, Sizing], Sent]] = {
-    OURS: ours,
-    "edge 1568, PNG": edge_1568,
-    "2048/768, PNG": short_768,
-    "JPEG loop": jpeg_loop,
+    OURS: fit_ours,
+    "edge 1568, PNG": fit_edge_1568,
+    "2048/768, PNG": fit_short_768,
+    "JPEG loop": lower_jpeg_quality,
 }
 
 
-def _scaled(page: pages.Page, size: Size) -> tuple[bytes, PixelMap]:
-    return _png(_resized(page.image, size)), PixelMap.from_scaling(Size(*page.image.size), size)
+def _scale_page(page: pages.Page, size: Size) -> tuple[bytes, PixelMap]:
+    return _encode_png(_resize(page.image, size)), PixelMap.from_scaling(Size(*page.image.size), size)
 
 
-def _resized(image: Image.Image, size: Size) -> Image.Image:
+def _resize(image: Image.Image, size: Size) -> Image.Image:
     return image.resize((size.width, size.height), Image.Resampling.LANCZOS)
 
 
-def _png(image: Image.Image) -> bytes:
+def _encode_png(image: Image.Image) -> bytes:
     file = io.BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
 
 
-def provided(data: bytes, where: PixelMap, rule: Sizing) -> tuple[bytes, PixelMap]:
-    """An image as the model sees it, after the provider has made it smaller."""
+def downscale_as_provider(data: bytes, where: PixelMap, rule: Sizing) -> tuple[bytes, PixelMap]:
+    """Return an image as the model sees it, after the provider's downscale."""
     with Image.open(io.BytesIO(data)) as opened:
         image = opened.convert("RGB")
     size = Size(*image.size)
     inner = compute_seen_size(size, rule)
-    return _png(image if inner == size else _resized(image, inner)), where.then(PixelMap.from_scaling(size, inner))
+    return _encode_png(image if inner == size else _resize(image, inner)), where.then(
+        PixelMap.from_scaling(size, inner)
+    )
 
 
 class Readers:
@@ -153,63 +155,68 @@ class Readers:
             process.wait()
 
 
-def measured(readers: Readers, page: pages.Page, rule: Sizing, policy: str) -> Figure:
+def measure_page(readers: Readers, page: pages.Page, rule: Sizing, policy: str) -> LegibilityFigure:
     sent = POLICIES[policy](page, rule)
-    views = [provided(data, where, rule) for data, where in sent]
-    found = score(page, [(where, readers.read(image)) for image, where in views])
-    return Figure(found.characters, found.lines, sum(len(data) for data, _ in sent) / 1024, len(sent))
+    views = [downscale_as_provider(data, where, rule) for data, where in sent]
+    found = score_page(page, [(where, readers.read(image)) for image, where in views])
+    return LegibilityFigure(found.characters, found.lines, sum(len(data) for data, _ in sent) / 1024, len(sent))
 
 
 def run(seeds: int, file: Path, only: str = "") -> None:
-    readers = Readers(env.reader())
-    todo = [page for seed in range(1, seeds + 1) for page in pages.made(seed)] + list(pages.kept())
+    readers = Readers(peer_environments.install_legibility_reader())
+    todo = [page for seed in range(1, seeds + 1) for page in pages.draw_pages(seed)] + list(pages.load_samples())
     todo = [page for page in todo if only in page.name]
     jobs = [(page, rule, policy) for page in todo for rule in RULES for policy in POLICIES]
-    figures: dict[tuple[str, str, str], list[Figure]] = defaultdict(list)
+    figures: dict[tuple[str, str, str], list[LegibilityFigure]] = defaultdict(list)
     with ThreadPoolExecutor(2) as threads:
-        made = threads.map(lambda job: measured(readers, job[0], RULES[job[1]], job[2]), jobs)
+        made = threads.map(lambda job: measure_page(readers, job[0], RULES[job[1]], job[2]), jobs)
         for number, ((page, rule, policy), figure) in enumerate(zip(jobs, made, strict=True), 1):
             figures[page.name, rule, policy].append(figure)
-            env.say(f"{number}/{len(jobs)} {page.name}, {rule}, {policy}: {figure.characters:.1f} %")
+            peer_environments.print_status(
+                f"{number}/{len(jobs)} {page.name}, {rule}, {policy}: {figure.characters:.1f} %"
+            )
     readers.close()
-    errors = {rule: max(marks.error(page, target(page, RULES[rule])) for page in todo) for rule in RULES}
-    means = {key: _mean(several) for key, several in figures.items()}
-    text = table(means, errors, seeds)
+    errors = {
+        rule: max(coordinate_error.measure_error(page, choose_target(page, RULES[rule])) for page in todo)
+        for rule in RULES
+    }
+    means = {key: _average(several) for key, several in figures.items()}
+    text = write_table(means, errors, seeds)
     rows = [{"page": p, "rule": r, "policy": o, **vars(f)} for (p, r, o), f in means.items()]
     file.write_text(json.dumps({"seeds": seeds, "map_error_px": errors, "figures": rows}, indent=1) + "\n")
     file.with_suffix(".md").write_text(f"<!-- Generated by bench/run.py. -->\n{text}")
     print(text)
 
 
-def _mean(several: list[Figure]) -> Figure:
+def _average(several: list[LegibilityFigure]) -> LegibilityFigure:
     characters, lines, kib = (
         statistics.fmean(getattr(one, name) for one in several) for name in ("characters", "lines", "kib")
     )
-    return Figure(characters, lines, kib, max(one.images for one in several))
+    return LegibilityFigure(characters, lines, kib, max(one.images for one in several))
 
 
-def table(means: dict[tuple[str, str, str], Figure], errors: dict[str, float], seeds: int) -> str:
+def write_table(means: dict[tuple[str, str, str], LegibilityFigure], errors: dict[str, float], seeds: int) -> str:
     """Every figure is: characters read in per cent / lines without a fault in per cent, KiB sent, images sent."""
     heads = ["", "", *POLICIES, "target"]
     rows = [heads, ["---"] * len(heads)]
     for page, rule in dict.fromkeys((page, rule) for page, rule, _ in means):
         found = {policy: means[page, rule, policy] for policy in POLICIES}
-        rows.append([page, rule, *map(_cell, found.values()), verdict(page, found)])
+        rows.append([page, rule, *map(_format_cell, found.values()), write_verdict(page, found)])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     maps = "; ".join(f"{rule} {error:.2f} px" for rule, error in errors.items())
     met = "met" if max(errors.values()) <= 1 else "MISSED"
     several = f"Mean of {seeds} seeds" if seeds > 1 else "One seed"
-    about = f"{several}, reader rapidocr, Python {platform.python_version()}. {table.__doc__}"
+    about = f"{several}, reader rapidocr, Python {platform.python_version()}. {write_table.__doc__}"
     exact = f"Largest error of the coordinate map (at most 1 px: {met}): {maps}."
     return "\n".join([about, "", *lines, "", exact, ""])
 
 
-def _cell(figure: Figure) -> str:
+def _format_cell(figure: LegibilityFigure) -> str:
     several = f", {figure.images} images" if figure.images > 1 else ""
     return f"{figure.characters:.1f} / {figure.lines:.0f}, {figure.kib:.0f} KiB{several}"
 
 
-def verdict(page: str, found: dict[str, Figure]) -> str:
+def write_verdict(page: str, found: dict[str, LegibilityFigure]) -> str:
     mine = found[OURS]
     peers = [figure for policy, figure in found.items() if policy != OURS]
     best = max(peers, key=lambda one: (one.characters, -one.kib))

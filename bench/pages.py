@@ -1,4 +1,4 @@
-"""Screens and pages with exact words: drawn anew from a seed, no text twice, and those that lie in samples/."""
+"""Screens and pages whose words are known exactly: drawn from a seed, without repeated text, or kept in samples/."""
 
 import json
 import random
@@ -21,7 +21,7 @@ _TAILS = "b ck d g l ll m n nd ng nt p r rd rk s sh st t x".split()
 
 @dataclass(frozen=True)
 class Line:
-    """Words that stand in one row, and the rectangle around them: left, top, right, bottom."""
+    """The words of one row, and the rectangle around them: left, top, right, bottom."""
 
     text: str
     box: Box
@@ -46,11 +46,11 @@ class Page:
         """Puts words on the page and remembers where; returns where they end."""
         self.pen.text((x, y), text, colour, font)
         box = self.pen.textbbox((x, y), text, font)
-        self.lines.append(Line(text, box, _ink((x, y), text, font, box)))
+        self.lines.append(Line(text, box, _measure_ink((x, y), text, font, box)))
         return box[2]
 
 
-def _ink(place: tuple[float, float], text: str, font: ImageFont.FreeTypeFont, box: Box) -> Box:
+def _measure_ink(place: tuple[float, float], text: str, font: ImageFont.FreeTypeFont, box: Box) -> Box:
     left, top = int(box[0]) - 4, int(box[1]) - 4
     cover = Image.new("L", (int(box[2]) - left + 4, int(box[3]) - top + 4))
     ImageDraw.Draw(cover).text((place[0] - left, place[1] - top), text, 255, font)
@@ -87,16 +87,16 @@ class Words:
         return self._chance.randint(low, high)
 
 
-def font(name: str, size: int) -> ImageFont.FreeTypeFont:
-    """A font by its file's name, in FONTS or wherever the system keeps its fonts."""
+def load_font(name: str, size: int) -> ImageFont.FreeTypeFont:
+    """Return a font by the name of its file, from FONTS or the system's font folders."""
     try:
         return ImageFont.truetype(next((folder / name for folder in FONTS if (folder / name).exists()), name), size)
     except OSError:
         raise SystemExit(f"bench: the font {name} is missing; on Debian: apt-get install fonts-dejavu") from None
 
 
-def terminal(words: Words) -> Page:
-    page, mono = Page.blank("terminal 1920x1080", (1920, 1080), "#101418"), font(MONO, 15)
+def draw_terminal(words: Words) -> Page:
+    page, mono = Page.blank("terminal 1920x1080", (1920, 1080), "#101418"), load_font(MONO, 15)
     for row, y in enumerate(range(12, 1060, 20)):
         if row % 9 == 4:
             continue
@@ -105,9 +105,9 @@ def terminal(words: Words) -> Page:
     return page
 
 
-def _editor(page: Page, words: Words, size: int) -> Page:
+def _draw_editor(page: Page, words: Words, size: int) -> Page:
     width, height = page.image.size
-    mono, sans, step = font(MONO, size), font(SANS, size), round(size * 1.5)
+    mono, sans, step = load_font(MONO, size), load_font(SANS, size), round(size * 1.5)
     side = width // 6
     page.pen.rectangle((0, 0, side, height), "#252526")
     page.pen.rectangle((0, height - 2 * step, width, height), "#007acc")
@@ -123,16 +123,16 @@ def _editor(page: Page, words: Words, size: int) -> Page:
     return page
 
 
-def ide(words: Words) -> Page:
-    return _editor(Page.blank("IDE 1920x1080", (1920, 1080), "#1e1e1e"), words, 14)
+def draw_ide(words: Words) -> Page:
+    return _draw_editor(Page.blank("IDE 1920x1080", (1920, 1080), "#1e1e1e"), words, 14)
 
 
-def ide_4k(words: Words) -> Page:
-    return _editor(Page.blank("IDE 3840x2160", (3840, 2160), "#1e1e1e"), words, 20)
+def draw_ide_4k(words: Words) -> Page:
+    return _draw_editor(Page.blank("IDE 3840x2160", (3840, 2160), "#1e1e1e"), words, 20)
 
 
-def form(words: Words) -> Page:
-    page, sans, bold = Page.blank("form 1280x900", (1280, 900), "#f4f5f7"), font(SANS, 14), font(BOLD, 22)
+def draw_form(words: Words) -> Page:
+    page, sans, bold = Page.blank("form 1280x900", (1280, 900), "#f4f5f7"), load_font(SANS, 14), load_font(BOLD, 22)
     page.pen.rounded_rectangle((190, 30, 1090, 870), 12, "white", "#d0d5dd")
     page.write(230, 56, words.some(3).title(), bold, "#101828")
     for number in range(16):
@@ -145,8 +145,8 @@ def form(words: Words) -> Page:
     return page
 
 
-def chart(words: Words) -> Page:
-    page, sans, bold = Page.blank("chart 1200x700", (1200, 700), "white"), font(SANS, 13), font(BOLD, 18)
+def draw_chart(words: Words) -> Page:
+    page, sans, bold = Page.blank("chart 1200x700", (1200, 700), "white"), load_font(SANS, 13), load_font(BOLD, 18)
     page.write(80, 16, words.some(5).capitalize(), bold, "black")
     page.pen.line((80, 60, 80, 620, 1160, 620), "black", 2)
     for tick in range(6):
@@ -160,8 +160,8 @@ def chart(words: Words) -> Page:
     return page
 
 
-def small(words: Words) -> Page:
-    page, sans = Page.blank("9 px text 1000x600", (1000, 600), "white"), font(SANS, 9)
+def draw_small_text(words: Words) -> Page:
+    page, sans = Page.blank("9 px text 1000x600", (1000, 600), "white"), load_font(SANS, 9)
     for x in (20, 510):
         for y in range(16, 580, 14):
             if words.between(0, 7):
@@ -169,24 +169,24 @@ def small(words: Words) -> Page:
     return page
 
 
-def _article(page: Page, words: Words, left: int, right: int) -> Page:
+def _draw_article(page: Page, words: Words, left: int, right: int) -> Page:
     """Headings, paragraphs and tables, as a browser lays them out, down to the foot of the page."""
     height = page.image.height
-    sans, bold, y = font(SANS, 14), font(BOLD, 22), 60
+    sans, bold, y = load_font(SANS, 14), load_font(BOLD, 22), 60
     page.pen.rectangle((0, 0, page.image.width, 40), "#24292f")
-    page.write(left, 12, words.some(4), font(SANS, 15), "white")
+    page.write(left, 12, words.some(4), load_font(SANS, 15), "white")
     while y < height - 320:
         page.write(left, y, words.some(words.between(2, 5)).capitalize(), bold, "#1f2328")
         y += 52
         for _ in range(words.between(1, 3)):
-            y = _paragraph(page, words, sans, (left, right, y)) + 18
+            y = _draw_paragraph(page, words, sans, (left, right, y)) + 18
         if words.between(0, 2) == 0:
-            y = _table(page, words, sans, (left, right, y)) + 24
+            y = _draw_table(page, words, sans, (left, right, y)) + 24
         y += 24
     return page
 
 
-def _paragraph(page: Page, words: Words, sans: ImageFont.FreeTypeFont, room: tuple[int, int, int]) -> int:
+def _draw_paragraph(page: Page, words: Words, sans: ImageFont.FreeTypeFont, room: tuple[int, int, int]) -> int:
     left, right, y = room
     for _ in range(words.between(2, 6)):
         if y > page.image.height - 60:
@@ -199,7 +199,7 @@ def _paragraph(page: Page, words: Words, sans: ImageFont.FreeTypeFont, room: tup
     return y
 
 
-def _table(page: Page, words: Words, sans: ImageFont.FreeTypeFont, room: tuple[int, int, int]) -> int:
+def _draw_table(page: Page, words: Words, sans: ImageFont.FreeTypeFont, room: tuple[int, int, int]) -> int:
     left, right, y = room
     width = (right - left) // 4
     for row in range(words.between(3, 5)):
@@ -212,28 +212,37 @@ def _table(page: Page, words: Words, sans: ImageFont.FreeTypeFont, room: tuple[i
     return y
 
 
-def tall(words: Words) -> Page:
-    return _article(Page.blank("page 1280x6000", (1280, 6000), "white"), words, 190, 1090)
+def draw_tall_page(words: Words) -> Page:
+    return _draw_article(Page.blank("page 1280x6000", (1280, 6000), "white"), words, 190, 1090)
 
 
-def taller(words: Words) -> Page:
-    return _article(Page.blank("page 1200x12000", (1200, 12000), "white"), words, 120, 1080)
+def draw_taller_page(words: Words) -> Page:
+    return _draw_article(Page.blank("page 1200x12000", (1200, 12000), "white"), words, 120, 1080)
 
 
-MAKERS: tuple[Callable[[Words], Page], ...] = (terminal, ide, ide_4k, form, chart, small, tall, taller)
+MAKERS: tuple[Callable[[Words], Page], ...] = (
+    draw_terminal,
+    draw_ide,
+    draw_ide_4k,
+    draw_form,
+    draw_chart,
+    draw_small_text,
+    draw_tall_page,
+    draw_taller_page,
+)
 
 
-def made(seed: int) -> Iterator[Page]:
+def draw_pages(seed: int) -> Iterator[Page]:
     for number, maker in enumerate(MAKERS):
         yield maker(Words(1000 * seed + number))
 
 
-def kept() -> Iterator[Page]:
-    """The screens of samples/, their words put together to lines."""
+def load_samples() -> Iterator[Page]:
+    """Yield the screens in samples/, with their words joined into lines."""
     for path in sorted(SAMPLES.glob("*.json")):
         page = Page(f"sample {path.stem}", Image.open(path.with_suffix(".png")).convert("RGB"))
         words = [Word(**word) for word in json.loads(path.read_text())["words"]]
-        page.lines = list(_rows([word for word in words if word.b[2] <= page.image.width]))
+        page.lines = list(_join_rows([word for word in words if word.b[2] <= page.image.width]))
         yield page
 
 
@@ -247,8 +256,8 @@ class Word:
     k: int
 
 
-def _rows(words: list[Word]) -> Iterator[Line]:
-    """Neighbours in the list that stand at one height, close together, are one line."""
+def _join_rows(words: list[Word]) -> Iterator[Line]:
+    """Join neighbours in the list that are at the same height and close together."""
     run: list[Word] = []
     for one, other in pairwise([*words, Word("", (0, 0, 0, 0), (0, 0, 0, 0), -1)]):
         run.append(one)
@@ -256,10 +265,10 @@ def _rows(words: list[Word]) -> Iterator[Line]:
         same = abs(one.b[1] - other.b[1]) < height / 3 and 0 <= other.b[0] - one.b[2] < 2 * height
         if not (same and one.k == other.k):
             text = " ".join(word.t for word in run)
-            yield Line(text, around([word.b for word in run]), around([word.i for word in run]))
+            yield Line(text, enclose([word.b for word in run]), enclose([word.i for word in run]))
             run = []
 
 
-def around(boxes: list[Box]) -> Box:
+def enclose(boxes: list[Box]) -> Box:
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)

@@ -1,4 +1,4 @@
-"""The processes of the benchmark, all on loopback: the sinks, and nginx, Sightline and LiteLLM before them."""
+"""The processes of the benchmark, all on loopback: the sinks, and nginx, Sightline and LiteLLM in front of them."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import env
 import meter
-from authority import Authority
+import peer_environments
+from certificates import Authority
 
 HERE = Path(__file__).resolve().parent
 READY_WITHIN = 90.0  # LiteLLM alone takes several seconds to import
@@ -73,7 +73,7 @@ class Upstream:
         return {"SSL_CERT_FILE": str(self.authority.trusted)} if self.authority else {}
 
 
-def _free_port() -> int:
+def _find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -112,13 +112,13 @@ def _start(
     while time.monotonic() < deadline and process.poll() is None:
         found = port(log.read_text())
         if found is not None and _listens(found):
-            return process.pid, found, meter.cpu_seconds(process.pid)
+            return process.pid, found, meter.read_cpu_seconds(process.pid)
         time.sleep(0.05)
     last = (log.read_text().strip().splitlines() or ["it printed nothing"])[-1]
     raise SystemExit(f"bench: {name} did not start: {last}")
 
 
-def _printed(pattern: str) -> Callable[[str], int | None]:
+def _find_in_log(pattern: str) -> Callable[[str], int | None]:
     def port(log: str) -> int | None:
         found = re.search(pattern, log)
         return int(found[1]) if found else None
@@ -126,14 +126,14 @@ def _printed(pattern: str) -> Callable[[str], int | None]:
     return port
 
 
-def sink(stack: ExitStack, folder: Path, authority: Authority | None = None) -> Peer:
+def start_sink(stack: ExitStack, folder: Path, authority: Authority | None = None) -> Peer:
     shown = ["--tls", str(authority.certificate), str(authority.key)] if authority else []
     command = [sys.executable, str(HERE / "sink.py"), *shown]
-    return Peer("sink", "", *_start(stack, "sink", command, folder, {}, _printed(r"^(\d+)\n")))
+    return Peer("sink", "", *_start(stack, "sink", command, folder, {}, _find_in_log(r"^(\d+)\n")))
 
 
-def nginx(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
-    binary, port = env.nginx(), _free_port()
+def start_nginx(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    binary, port = peer_environments.find_nginx(), _find_free_port()
     config = folder / "nginx.conf"
     trust = NGINX_TRUST.format(trusted=upstream.authority.trusted) if upstream.authority else ""
     config.write_text(NGINX_CONF.format(sink=upstream.port, port=port, scheme=upstream.scheme, trust=trust))
@@ -143,7 +143,7 @@ def nginx(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     return Peer("nginx", version.rpartition("/")[2], *started)
 
 
-def sightline(
+def start_sightline(
     stack: ExitStack, folder: Path, upstream: Upstream, workers: int = 1, env: dict[str, str] | None = None
 ) -> Peer:
     script = Path(sys.executable).parent / "sightline"
@@ -157,12 +157,12 @@ def sightline(
         check=True,
     ).stdout.strip()
     extra = {"SIGHTLINE_HOME": str(folder / "home"), **upstream.trust, **(env or {})}
-    started = _start(stack, "sightline", command, folder, extra, _printed(r"listens on http://127\.0\.0\.1:(\d+)"))
+    started = _start(stack, "sightline", command, folder, extra, _find_in_log(r"listens on http://127\.0\.0\.1:(\d+)"))
     return Peer("sightline", version, *started)
 
 
-def litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
-    home, port = env.litellm(), _free_port()
+def start_litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    home, port = peer_environments.install_litellm(), _find_free_port()
     route = {
         "model": "openai/gpt-6-sol",
         "api_base": upstream.url,
@@ -170,7 +170,7 @@ def litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     }
     config = folder / "litellm.json"
     config.write_text(json.dumps({"model_list": [{"model_name": "gpt-6-sol", "litellm_params": route}]}))
-    pinned = re.search(r"^litellm==(\S+)", env.LITELLM_LOCK.read_text(), re.MULTILINE)
+    pinned = re.search(r"^litellm==(\S+)", peer_environments.LITELLM_LOCK.read_text(), re.MULTILINE)
     command = [
         str(home / "bin" / "litellm"),
         "--config",
@@ -191,7 +191,7 @@ def litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
 
 
 PEERS: dict[str, Callable[[ExitStack, Path, Upstream], Peer]] = {
-    "nginx": nginx,
-    "sightline": sightline,
-    "litellm": litellm,
+    "nginx": start_nginx,
+    "sightline": start_sightline,
+    "litellm": start_litellm,
 }

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import env
+import peer_environments
 import report
-from imaging import EDGE
 from PIL import Image, ImageChops, ImageDraw, ImageFont
+from pixel_task import EDGE
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("Sightline", "sharp", "Pillow", "imagehash")
@@ -27,7 +27,7 @@ ENVIRONMENT = {**os.environ, "VIPS_CONCURRENCY": "1", "GLIBC_TUNABLES": "glibc.m
 
 
 @dataclass(frozen=True)
-class Target:
+class PixelTarget:
     """At most this, or this many times a peer, or another figure of our own."""
 
     at_most: float
@@ -41,38 +41,44 @@ class Row:
     unit: float  # of a millisecond
     ways: dict[str, str]  # by peer: the way of imaging.py
     file: str
-    targets: tuple[Target, ...]
+    targets: tuple[PixelTarget, ...]
 
 
-RESIZE = (Target(1.1, "sharp"), Target(0.5, "Pillow"))
+RESIZE = (PixelTarget(1.1, "sharp"), PixelTarget(0.5, "Pillow"))
 PROBES = {"Sightline": "probe", "Pillow": "open"}
 RESIZES = {"Sightline": "resize", "sharp": "sharp", "Pillow": "thumbnail"}
 HASHES = {"Sightline": "hash", "imagehash": "imagehash"}
 DARK, LIGHT, PHOTO = "dark 4K screenshot, PNG", "light 4K screenshot, PNG", "12 MP photo, JPEG"
 
 
-def _resizing(file: str) -> str:
+def _write_resize_code(file: str) -> str:
     return f"decode and resize to {EDGE}, {file}, ms"
 
 
 ROWS = (
     *(
-        Row(f"dimensions, {file}, µs", 1e-3, PROBES, file, (Target(5),))
+        Row(f"dimensions, {file}, µs", 1e-3, PROBES, file, (PixelTarget(5),))
         for file in ("PNG", "JPEG", "JPEG with EXIF and ICC", "GIF", "WebP", "WebP with EXIF and ICC")
     ),
-    *(Row(_resizing(file), 1, RESIZES, file, RESIZE) for file in (DARK, LIGHT, PHOTO)),
+    *(Row(_write_resize_code(file), 1, RESIZES, file, RESIZE) for file in (DARK, LIGHT, PHOTO)),
     *(
-        Row(f"the whole of fit, {file}, ms", 1, {"Sightline": "fit"}, file, (Target(3, figure=_resizing(file)),))
+        Row(
+            f"the whole of fit, {file}, ms",
+            1,
+            {"Sightline": "fit"},
+            file,
+            (PixelTarget(3, figure=_write_resize_code(file)),),
+        )
         for file in (DARK, LIGHT, PHOTO)
     ),
-    *(Row(f"perceptual hash, {file}, ms", 1, HASHES, file, (Target(0.5, "imagehash"),)) for file in (DARK, PHOTO)),
+    *(Row(f"perceptual hash, {file}, ms", 1, HASHES, file, (PixelTarget(0.5, "imagehash"),)) for file in (DARK, PHOTO)),
 )
 HELP, IMPORT = "sightline --help, ms", "import sightline above bare Python, ms"
-STARTS = {HELP: Target(60), IMPORT: Target(30)}
+STARTS = {HELP: PixelTarget(60), IMPORT: PixelTarget(30)}
 
 
 @dataclass
-class Samples:
+class PixelSamples:
     """What the rounds measured, by figure and peer."""
 
     taken: dict[str, dict[str, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
@@ -83,8 +89,8 @@ class Samples:
         return statistics.median(values) if values else None
 
 
-def _screenshot(seed: int) -> Image.Image:
-    """An editor full of code, as no compiler would take it."""
+def _draw_screenshot(seed: int) -> Image.Image:
+    """Draw an editor full of made-up code."""
     rng = random.Random(seed)
     page = Image.new("RGB", (3840, 2160), (30, 30, 30))
     draw, font = ImageDraw.Draw(page), ImageFont.load_default(20)
@@ -98,7 +104,7 @@ def _screenshot(seed: int) -> Image.Image:
     return page
 
 
-def _photograph(seed: int) -> Image.Image:
+def _draw_photograph(seed: int) -> Image.Image:
     """Light that changes slowly under grain that changes fast."""
     size, coarse = (4000, 3000), (1000, 750)
     grain = Image.frombytes("RGB", coarse, random.Random(seed).randbytes(coarse[0] * coarse[1] * 3)).resize(size)
@@ -106,7 +112,7 @@ def _photograph(seed: int) -> Image.Image:
 
 
 def _write_files(folder: Path) -> dict[str, Path]:
-    page, photo = _screenshot(1), _photograph(1)
+    page, photo = _draw_screenshot(1), _draw_photograph(1)
     tags = Image.Exif()
     tags[0x0112], tags[0x927C] = 6, bytes(50_000)
     tags.update({tag: tag for tag in range(0x0100, 0x0130) if tag != 0x0112})
@@ -128,16 +134,16 @@ def _write_files(folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in made}
 
 
-def _commands() -> dict[str, list[str]]:
-    """How each peer is started, without its file and count."""
-    imagehash, (node, sharp) = env.imagehash(), env.sharp()
-    ours = [sys.executable, str(HERE / "imaging.py")]
+def _list_commands() -> dict[str, list[str]]:
+    """Return the command of each peer, without its file and count."""
+    imagehash, (node, sharp) = peer_environments.install_imagehash(), peer_environments.install_sharp()
+    ours = [sys.executable, str(HERE / "pixel_task.py")]
     ways = {way: [*ours, way] for way in ("probe", "open", "resize", "thumbnail", "fit", "hash")}
-    theirs = [str(imagehash / "bin" / "python"), str(HERE / "imaging.py"), "imagehash"]
+    theirs = [str(imagehash / "bin" / "python"), str(HERE / "pixel_task.py"), "imagehash"]
     return {**ways, "imagehash": theirs, "sharp": [str(node), str(sharp / "resize.cjs")]}
 
 
-def _measure(row: Row, file: Path, commands: dict[str, list[str]], samples: Samples) -> None:
+def _measure(row: Row, file: Path, commands: dict[str, list[str]], samples: PixelSamples) -> None:
     for peer, way in row.ways.items():
         edge = [str(EDGE)] if way == "sharp" else []
         command = [*commands[way], str(file), *edge, str(TIMES)]
@@ -149,21 +155,23 @@ def _measure(row: Row, file: Path, commands: dict[str, list[str]], samples: Samp
         samples.taken[row.name][peer].append(statistics.median(seen["taken"]) / row.unit)
 
 
-def _cpu_ms(command: list[str]) -> float:
+def _measure_cpu_ms(command: list[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
 
 
-def _start(samples: Samples) -> None:
+def _measure_start(samples: PixelSamples) -> None:
     for _ in range(TIMES):
-        samples.taken[HELP]["Sightline"].append(_cpu_ms([str(Path(sys.executable).with_name("sightline")), "--help"]))
-        bare, ours = (_cpu_ms([sys.executable, "-c", code]) for code in ("pass", "import sightline"))
+        samples.taken[HELP]["Sightline"].append(
+            _measure_cpu_ms([str(Path(sys.executable).with_name("sightline")), "--help"])
+        )
+        bare, ours = (_measure_cpu_ms([sys.executable, "-c", code]) for code in ("pass", "import sightline"))
         samples.taken[IMPORT]["Sightline"].append(ours - bare)
 
 
-def _verdict(samples: Samples, figure: str, target: Target) -> str:
+def _write_verdict(samples: PixelSamples, figure: str, target: PixelTarget) -> str:
     ours, theirs = samples.median(figure), samples.median(target.figure or figure, target.of or "Sightline")
     if ours is None or not theirs:
         return "–"
@@ -174,14 +182,14 @@ def _verdict(samples: Samples, figure: str, target: Target) -> str:
     return f"{shown}(≤ {target.at_most:g}{sign}: {'met' if value <= target.at_most else 'MISSED'})"
 
 
-def table(samples: Samples) -> str:
+def write_table(samples: PixelSamples) -> str:
     heads = ["CPU", *(f"{peer} {samples.versions.get(peer, '')}".strip() for peer in PEERS), "targets"]
     targets = {row.name: row.targets for row in ROWS} | {name: (target,) for name, target in STARTS.items()}
     rows = [heads]
     for name, wanted in targets.items():
         values = [samples.median(name, peer) for peer in PEERS]
         cells = ["–" if value is None else f"{value:.3g}" for value in values]
-        rows.append([name, *cells, ", ".join(_verdict(samples, name, target) for target in wanted)])
+        rows.append([name, *cells, ", ".join(_write_verdict(samples, name, target) for target in wanted)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
     lines = [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
@@ -190,22 +198,22 @@ def table(samples: Samples) -> str:
 
 def run(rounds: int, out: Path) -> None:
     """Make the pictures, measure, print the table and write it beside the figures."""
-    commands, samples = _commands(), Samples()
+    commands, samples = _list_commands(), PixelSamples()
     with tempfile.TemporaryDirectory(prefix="sightline-bench-") as folder:
         files = _write_files(Path(folder))
         for number in range(rounds):
             print(f"bench: round {number + 1} of {rounds}", file=sys.stderr, flush=True)
             for row in ROWS:
                 _measure(row, files[row.file], commands, samples)
-            _start(samples)
-    text = table(samples)
+            _measure_start(samples)
+    text = write_table(samples)
     print(f"\n{text}")
     _publish(out, text, samples, rounds)
-    for name in report.missed(text):
+    for name in report.list_missed(text):
         print(f"MISSED: {name}")
 
 
-def _publish(out: Path, text: str, samples: Samples, rounds: int) -> None:
+def _publish(out: Path, text: str, samples: PixelSamples, rounds: int) -> None:
     figures = {
         name: {peer: {"median": samples.median(name, peer), "rounds": values} for peer, values in taken.items()}
         for name, taken in samples.taken.items()

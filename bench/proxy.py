@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import authority
 import bodies
+import certificates
 import meter
 import peers
 import report
@@ -63,7 +63,7 @@ class Case:
         return max(count // 4, min(count, self.connections)) if quick else count
 
 
-def _cases(tls: bool) -> tuple[Case, ...]:
+def _list_cases(tls: bool) -> tuple[Case, ...]:
     return (
         Case("2 KB", 1, 2000, 60, at_most=6, at_least=20, tls=tls),
         Case("2 KB", 64, 5000, 192, at_most=None, at_least=20, tls=tls),
@@ -76,7 +76,7 @@ def _cases(tls: bool) -> tuple[Case, ...]:
     )
 
 
-PLAIN, SECURED = _cases(tls=False), _cases(tls=True)
+PLAIN, SECURED = _list_cases(tls=False), _list_cases(tls=True)
 FLOOD = Case("20 MB", 16, 16, 16, at_most=None, at_least=5)
 TARGETS = {
     **{case.name: report.Target(case.at_most, case.at_least) for case in (*PLAIN, *SECURED)},
@@ -127,14 +127,14 @@ class Field:
 
 def _load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int) -> Loaded:
     command = [sys.executable, str(HERE / "load.py"), str(peer.port), *map(str, files)]
-    before = meter.cpu_seconds(peer.pid)
+    before = meter.read_cpu_seconds(peer.pid)
     done = subprocess.run(
         [*command, "--connections", str(connections), "--count", str(count)],
         capture_output=True,
         text=True,
         check=False,
     )
-    cpu = meter.cpu_seconds(peer.pid) - before
+    cpu = meter.read_cpu_seconds(peer.pid) - before
     if done.returncode:
         raise SystemExit(f"bench: {peer.name}: {done.stderr.strip().splitlines()[-1]}")
     seen = json.loads(done.stdout)
@@ -143,12 +143,12 @@ def _load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int)
 
 def _write_bodies(folder: Path) -> dict[str, Path]:
     made: dict[str, Callable[[], bytes]] = {
-        "2 KB": bodies.text_body,
-        "200 KB": lambda: bodies.image_body(1, seed=2, edge=bodies.SMALL_EDGE),
-        "5 MB": lambda: bodies.image_body(5, seed=5),
-        "20 MB": lambda: bodies.image_body(20, seed=20),
-        "stream": lambda: bodies.text_body(stream=True),
-        "many": lambda: bodies.many_messages_body(MANY),
+        "2 KB": bodies.build_text_body,
+        "200 KB": lambda: bodies.build_image_body(1, seed=2, edge=bodies.SMALL_EDGE),
+        "5 MB": lambda: bodies.build_image_body(5, seed=5),
+        "20 MB": lambda: bodies.build_image_body(20, seed=20),
+        "stream": lambda: bodies.build_text_body(stream=True),
+        "many": lambda: bodies.build_many_messages_body(MANY),
     }
     return {name: _write(folder / name, make()) for name, make in made.items()}
 
@@ -158,22 +158,22 @@ def _write(path: Path, body: bytes) -> Path:
     return path
 
 
-def _started(stack: ExitStack, folder: Path, names: list[str], quick: bool) -> Field:
-    """Each process in a folder of its own."""
+def _start_peers(stack: ExitStack, folder: Path, names: list[str], quick: bool) -> Field:
+    """Start the peers, each in a folder of its own."""
 
     def own(name: str) -> Path:
         (folder / name).mkdir()
         return folder / name
 
-    trusted = authority.made(own("authority"))
-    sink, guarded = peers.sink(stack, own("sink")), peers.sink(stack, own("sink, TLS"), trusted)
+    trusted = certificates.create_authority(own("authority"))
+    sink, guarded = peers.start_sink(stack, own("sink")), peers.start_sink(stack, own("sink, TLS"), trusted)
     plain, secured = peers.Upstream(sink.port), peers.Upstream(guarded.port, trusted)
     crowded = WORKERS if "sightline" in names else ()
     return Field(
         sink,
         [peers.PEERS[name](stack, own(name), plain) for name in names],
         [peers.PEERS[name](stack, own(f"{name}, TLS"), secured) for name in names],
-        {number: peers.sightline(stack, own(f"{number} workers"), plain, number) for number in crowded},
+        {number: peers.start_sightline(stack, own(f"{number} workers"), plain, number) for number in crowded},
         _write_bodies(folder),
         quick,
     )
@@ -184,11 +184,11 @@ def _settle(field: Field, samples: Samples) -> None:
     direct = _load(field.sink, [field.files["stream"]], 1, 1).sha256
     for peer in field.plain:
         samples.add(READY, peer.name, peer.ready)
-        samples.add(AT_REST, peer.name, meter.resident_mb(peer.pid))
+        samples.add(AT_REST, peer.name, meter.read_resident_mb(peer.pid))
         _warm(peer, field.files)
         samples.identical[peer.name] = _load(peer, [field.files["stream"]], 1, 1).sha256 == direct
         _load(peer, [field.files[FLOOD.size]], FLOOD.connections, FLOOD.count)
-        samples.add(IN_FLIGHT, peer.name, meter.peak_mb(peer.pid))
+        samples.add(IN_FLIGHT, peer.name, meter.read_peak_mb(peer.pid))
     for peer in (*field.secured, *field.crowds.values()):
         _warm(peer, field.files)
 
@@ -198,8 +198,8 @@ def _warm(peer: peers.Peer, files: dict[str, Path]) -> None:
         _load(peer, [files[size]], 1, 3)
 
 
-def _measured(case: Case, field: Field, samples: Samples) -> None:
-    if meter.available_gb() < case.needs_gb or (field.quick and case.needs_gb > FLOOD.needs_gb):
+def _measure_case(case: Case, field: Field, samples: Samples) -> None:
+    if meter.read_available_gb() < case.needs_gb or (field.quick and case.needs_gb > FLOOD.needs_gb):
         print(f"bench: left out, needs {case.needs_gb:g} GB: {case.name}", file=sys.stderr)
         return
     small = case.size == "2 KB" and not case.tls
@@ -214,7 +214,7 @@ def _measured(case: Case, field: Field, samples: Samples) -> None:
             samples.add(RATE, peer.name, count / loaded.seconds)
 
 
-def _streams(field: Field, samples: Samples) -> None:
+def _measure_streams(field: Field, samples: Samples) -> None:
     count = 2 if field.quick else STREAMS
     direct = _load(field.sink, [field.files["stream"]], 1, count)
     for peer in field.plain:
@@ -223,14 +223,16 @@ def _streams(field: Field, samples: Samples) -> None:
         samples.add(FIRST_STREAMED, peer.name, streamed.first_ms - direct.first_ms)
 
 
-def _new_images(number: int, field: Field, samples: Samples) -> None:
+def _measure_new_images(number: int, field: Field, samples: Samples) -> None:
     folder = field.files["5 MB"].parent
-    new = [_write(folder / f"new {i}", bodies.image_body(5, seed=1000 + number * FRESH + i)) for i in range(FRESH)]
+    new = [
+        _write(folder / f"new {i}", bodies.build_image_body(5, seed=1000 + number * FRESH + i)) for i in range(FRESH)
+    ]
     for peer in field.plain:
         samples.add(NEW, peer.name, _load(peer, new, 1, FRESH).cpu / FRESH * 1000)
 
 
-def _meanwhile(field: Field, samples: Samples) -> None:
+def _measure_meanwhile(field: Field, samples: Samples) -> None:
     """Small requests on one connection, while another one sends large bodies without a pause."""
     for peer in field.plain:
         command = [sys.executable, str(HERE / "load.py"), str(peer.port), str(field.files["many"])]
@@ -244,44 +246,46 @@ def _meanwhile(field: Field, samples: Samples) -> None:
         samples.add(f"{MEANWHILE} p99 ms", peer.name, loaded.p99_ms)
 
 
-def _crowds(field: Field, samples: Samples) -> None:
+def _measure_crowds(field: Field, samples: Samples) -> None:
     for number, peer in field.crowds.items():
-        before = meter.cpu_of_each(peer.pid)
+        before = meter.read_cpu_by_process(peer.pid)
         loaded = _load(peer, [field.files["2 KB"]], 64, WORKERS_COUNT)
-        busiest = max(cpu - before[member] for member, cpu in meter.cpu_of_each(peer.pid).items() if member in before)
-        samples.add(_with_workers(RATE, number), peer.name, WORKERS_COUNT / loaded.seconds)
-        samples.add(_with_workers(CAPACITY, number), peer.name, WORKERS_COUNT / busiest)
+        busiest = max(
+            cpu - before[member] for member, cpu in meter.read_cpu_by_process(peer.pid).items() if member in before
+        )
+        samples.add(_name_with_workers(RATE, number), peer.name, WORKERS_COUNT / loaded.seconds)
+        samples.add(_name_with_workers(CAPACITY, number), peer.name, WORKERS_COUNT / busiest)
 
 
-def _with_workers(figure: str, number: int) -> str:
+def _name_with_workers(figure: str, number: int) -> str:
     return f"{figure}, --workers {number}"
 
 
-def _round(number: int, field: Field, samples: Samples) -> None:
+def _run_round(number: int, field: Field, samples: Samples) -> None:
     for plain, secured in zip(PLAIN, SECURED, strict=True):
-        _measured(plain, field, samples)
-        _measured(secured, field, samples)
-    _streams(field, samples)
-    _new_images(number, field, samples)
-    _meanwhile(field, samples)
-    _crowds(field, samples)
+        _measure_case(plain, field, samples)
+        _measure_case(secured, field, samples)
+    _measure_streams(field, samples)
+    _measure_new_images(number, field, samples)
+    _measure_meanwhile(field, samples)
+    _measure_crowds(field, samples)
 
 
-def _figures(samples: Samples) -> list[report.Figure]:
+def _collect_figures(samples: Samples) -> list[report.ProxyFigure]:
     cases = [case.name for case in (*PLAIN, *SECURED)]
     rest = sorted((name for name in samples.taken if name not in cases), key=lambda name: not name.startswith("CPU"))
     ordered = [*(name for name in cases if name in samples.taken), *rest]
-    made = [report.Figure(name, samples.medians(name), TARGETS.get(name, report.Target())) for name in ordered]
-    grown = {_with_workers(kind, WORKERS[-1]): _with_workers(kind, WORKERS[0]) for kind in (RATE, CAPACITY)}
-    return [_growing(each, grown[each.name], samples) if each.name in grown else each for each in made]
+    made = [report.ProxyFigure(name, samples.medians(name), TARGETS.get(name, report.Target())) for name in ordered]
+    grown = {_name_with_workers(kind, WORKERS[-1]): _name_with_workers(kind, WORKERS[0]) for kind in (RATE, CAPACITY)}
+    return [_add_growth(each, grown[each.name], samples) if each.name in grown else each for each in made]
 
 
-def _growing(figure: report.Figure, alone: str, samples: Samples) -> report.Figure:
+def _add_growth(figure: report.ProxyFigure, alone: str, samples: Samples) -> report.ProxyFigure:
     """More workers answer more requests."""
-    return report.Figure(figure.name, figure.values, report.Target(more_than=samples.medians(alone)["sightline"]))
+    return report.ProxyFigure(figure.name, figure.values, report.Target(more_than=samples.medians(alone)["sightline"]))
 
 
-def _machine() -> str:
+def _describe_machine() -> str:
     model = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "")
     return f"{os.cpu_count()} cores, {model.partition(': ')[2] or platform.machine()}"
 
@@ -291,28 +295,28 @@ def run(rounds: int, names: list[str], out: Path, quick: bool = False) -> None:
     samples = Samples()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sightline-bench-")))
-        field = _started(stack, folder, names, quick)
+        field = _start_peers(stack, folder, names, quick)
         _settle(field, samples)
         for number in range(rounds):
             print(f"bench: round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-            _round(number, field, samples)
+            _run_round(number, field, samples)
     versions = {peer.name: peer.version for peer in field.plain}
-    text = report.table(_figures(samples), report.Identity(samples.identical), versions)
+    text = report.write_table(_collect_figures(samples), report.Identity(samples.identical), versions)
     print(f"\n{text}")
     _publish(out, text, samples, versions, rounds)
-    for name in report.missed(text):
+    for name in report.list_missed(text):
         print(f"MISSED: {name}")
 
 
 def _publish(out: Path, text: str, samples: Samples, versions: dict[str, str], rounds: int) -> None:
     figures = {name: {"median": samples.medians(name), "rounds": taken} for name, taken in samples.taken.items()}
     facts = {
-        "machine": _machine(),
+        "machine": _describe_machine(),
         "python": platform.python_version(),
         "rounds": rounds,
         "versions": versions,
     }
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps({**facts, "streamIdentical": samples.identical, "figures": figures}, indent=2) + "\n")
-    intro = f"Median of {rounds} interleaved rounds, Python {platform.python_version()}, {_machine()}.\n"
+    intro = f"Median of {rounds} interleaved rounds, Python {platform.python_version()}, {_describe_machine()}.\n"
     out.with_suffix(".md").write_text(f"<!-- Generated by bench/run.py. -->\n{intro}\n{text}")

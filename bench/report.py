@@ -16,7 +16,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ProxyFigure:
     """One measure for every peer."""
 
     name: str
@@ -24,7 +24,7 @@ class Figure:
     target: Target
 
     def ratio(self, over: str, under: str) -> float | None:
-        """None where a peer was left out, and for speeds and delays, whose ratios would mislead beside costs."""
+        """Return the ratio of two peers; None if one was left out, and for speeds and delays, which mislead."""
         if not self.name.startswith(("CPU", "memory")):
             return None
         top, bottom = self.values.get(over), self.values.get(under)
@@ -38,50 +38,50 @@ class Identity:
     values: dict[str, bool]
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _judged(words: str, target: str, met: bool) -> str:
+def _format_verdict(words: str, target: str, met: bool) -> str:
     return f"{words} ({target}: {'met' if met else 'MISSED'})".strip()
 
 
-def _beside_nginx(figure: Figure) -> str:
-    """The ratio, and what must hold of it or of our own figure alone."""
+def _compare_with_nginx(figure: ProxyFigure) -> str:
+    """Return the ratio, with the target for it or for our own figure."""
     ratio, target, ours = figure.ratio("sightline", "nginx"), figure.target, figure.values.get("sightline")
     said = "" if ratio is None else f"{ratio:.1f}×"
     if target.times_nginx is not None and ratio is not None:
-        return _judged(said, f"≤ {target.times_nginx:g}×", ratio <= target.times_nginx)
+        return _format_verdict(said, f"≤ {target.times_nginx:g}×", ratio <= target.times_nginx)
     if target.ours is not None and ours is not None:
-        return _judged(said, f"≤ {target.ours:g}", ours <= target.ours)
+        return _format_verdict(said, f"≤ {target.ours:g}", ours <= target.ours)
     if target.more_than is not None and ours is not None:
-        return _judged(f"{ours / target.more_than:.2f}× of one", "> 1×", ours > target.more_than)
+        return _format_verdict(f"{ours / target.more_than:.2f}× of one", "> 1×", ours > target.more_than)
     return said or "–"
 
 
-def _beside_litellm(figure: Figure) -> str:
+def _compare_with_litellm(figure: ProxyFigure) -> str:
     ratio, least = figure.ratio("litellm", "sightline"), figure.target.less_than_litellm
     if ratio is None:
         return "–"
     said = f"{ratio:.1f}×"
-    return said if least is None else _judged(said, f"≥ {least:g}×", ratio >= least)
+    return said if least is None else _format_verdict(said, f"≥ {least:g}×", ratio >= least)
 
 
-def _row(figure: Figure) -> list[str]:
-    numbers = (_number(figure.values.get(name)) for name in NAMES)
-    return [figure.name, *numbers, _beside_nginx(figure), _beside_litellm(figure)]
+def _write_row(figure: ProxyFigure) -> list[str]:
+    numbers = (_format_number(figure.values.get(name)) for name in NAMES)
+    return [figure.name, *numbers, _compare_with_nginx(figure), _compare_with_litellm(figure)]
 
 
-def _identity_row(identity: Identity) -> list[str]:
+def _write_identity_row(identity: Identity) -> list[str]:
     words = {True: "identical", False: "re-written", None: "–"}
     ours = identity.values.get("sightline")
     verdict = "–" if ours is None else f"identical: {'met' if ours else 'MISSED'}"
     return ["streamed bytes", *(words[identity.values.get(name)] for name in NAMES), verdict, "–"]
 
 
-def table(figures: list[Figure], identity: Identity, versions: dict[str, str]) -> str:
+def write_table(figures: list[ProxyFigure], identity: Identity, versions: dict[str, str]) -> str:
     heads = [
         "",
         *(f"{name} {versions.get(name, '')}".strip() for name in NAMES),
@@ -89,7 +89,7 @@ def table(figures: list[Figure], identity: Identity, versions: dict[str, str]) -
         "LiteLLM ÷ Sightline",
     ]
     heads = [head.replace("sightline", "Sightline").replace("litellm", "LiteLLM") for head in heads]
-    rows = [heads, *map(_row, figures), _identity_row(identity)]
+    rows = [heads, *map(_write_row, figures), _write_identity_row(identity)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
@@ -98,6 +98,6 @@ def table(figures: list[Figure], identity: Identity, versions: dict[str, str]) -
     return "\n".join(lines) + "\n"
 
 
-def missed(text: str) -> list[str]:
-    """The rows of a table whose target was not met."""
+def list_missed(text: str) -> list[str]:
+    """Return the rows of a table whose target was missed."""
     return [line.split("|")[1].strip() for line in text.splitlines() if "MISSED" in line]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-import env
-from sessions import Talk, session
+import peer_environments
+from sessions import Talk, simulate_session
 
 from sightline.model.profile import CachePrice, ImageLimits
 from sightline.passes.frontier import LINE_TOKENS, NEWEST_KEPT, STALE_AFTER_STEPS, compute_frontier
@@ -49,7 +49,7 @@ class Priced:
         return len(self.talk.requests)
 
 
-def priced(talk: Talk, price: CachePrice) -> Priced:
+def price_session(talk: Talk, price: CachePrice) -> Priced:
     turn = list(accumulate(beat.opens_turn for beat in talk.beats))
     step = list(accumulate(beat.by_assistant for beat in talk.beats))
     places = [view.message for view in talk.views]
@@ -69,8 +69,8 @@ def priced(talk: Talk, price: CachePrice) -> Priced:
     return Priced(talk, price, words, arrived, turned, stale, cold)
 
 
-def cost(given: Priced, gone: Gone) -> float:
-    """What all requests cost, in plain input tokens: what stood in the one before is read, the rest is written."""
+def compute_cost(given: Priced, gone: Gone) -> float:
+    """Return the cost of all requests in plain input tokens: a cached prefix is read, the rest written."""
     talk, price = given.talk, given.price
     paid, before = 0.0, 0
     for number, request in enumerate(talk.requests):
@@ -87,11 +87,11 @@ def cost(given: Priced, gone: Gone) -> float:
     return paid
 
 
-def best(given: Priced) -> float:
-    """The least that can be paid by whoever knows the whole session, and takes stale images out oldest first.
+def find_best_cost(given: Priced) -> float:
+    """Return the least possible cost if the whole session is known and stale images are removed oldest first.
 
     By the number of images that have left: the cheapest way to the request before, and from there to this one.
-    Whoever moves on from f images pays for writing all behind the f-th, whatever the new number.
+    Going on from f images costs the writing of everything after the f-th, whatever the new number.
     """
     talk, price = given.talk, given.price
     extra = price.write - price.read
@@ -120,7 +120,7 @@ def best(given: Priced) -> float:
     return min(least)
 
 
-def ours(given: Priced) -> Gone:
+def retire_ours(given: Priced) -> Gone:
     talk = given.talk
     cold = {request.end for number, request in enumerate(talk.requests) if given.cold[number]}
     cold |= set() if talk.begins else {talk.requests[0].end}
@@ -137,37 +137,37 @@ def keep_all(given: Priced) -> Gone:
 
 
 def keep_last(given: Priced) -> Gone:
-    return _as_soon_as(given, [max(0, here - NEWEST_KEPT) for here in given.arrived])
+    return _retire_when_stale(given, [max(0, here - NEWEST_KEPT) for here in given.arrived])
 
 
-def each_turn(given: Priced) -> Gone:
-    return _as_soon_as(given, given.turned)
+def retire_each_turn(given: Priced) -> Gone:
+    return _retire_when_stale(given, given.turned)
 
 
-def at_limit(given: Priced) -> Gone:
+def retire_at_limit(given: Priced) -> Gone:
     left, leaving = 0, []
     for here in given.arrived:
         left += max(0, math.ceil((here - left - CROWD) / BATCH)) * BATCH
         leaving.append(left)
-    return _as_soon_as(given, leaving)
+    return _retire_when_stale(given, leaving)
 
 
-def _as_soon_as(given: Priced, leaving: Sequence[int]) -> Gone:
-    """By request, how many of the oldest have left."""
+def _retire_when_stale(given: Priced, leaving: Sequence[int]) -> Gone:
+    """Return how many of the oldest images are gone at each request."""
     return [bisect_left(leaving, number + 1) for number in range(len(given.talk.views))]
 
 
 POLICIES: dict[str, Callable[[Priced], Gone]] = {
-    OURS: ours,
+    OURS: retire_ours,
     "keep all": keep_all,
     f"keep the last {NEWEST_KEPT}, at each step": keep_last,
-    "retire at each turn": each_turn,
-    f"{BATCH} at once above {CROWD}": at_limit,
+    "retire at each turn": retire_each_turn,
+    f"{BATCH} at once above {CROWD}": retire_at_limit,
 }
 
 
 @dataclass(frozen=True)
-class Figure:
+class RetentionFigure:
     mean: float
     tail: float  # 95th percentile
     worst: float
@@ -177,44 +177,44 @@ class Figure:
         return f"{self.mean:.3f} / {self.tail:.3f} / {self.worst:.3f}"
 
 
-def measured(seeds: Sequence[int], sessions: int) -> dict[tuple[str, str], list[tuple[float, int]]]:
+def measure_sessions(seeds: Sequence[int], sessions: int) -> dict[tuple[str, str], list[tuple[float, int]]]:
     """Return, by policy and price, each session's cost over the least possible and how often images left."""
     found: dict[tuple[str, str], list[tuple[float, int]]] = {(p, q): [] for p in POLICIES for q in PRICES}
     for seed in seeds:
         dice = random.Random(seed)
         for _ in range(sessions):
-            talks = session(dice)
+            talks = simulate_session(dice)
             for name, price in PRICES.items():
-                each = [priced(talk, price) for talk in talks]
-                least = sum(map(best, each))
+                each = [price_session(talk, price) for talk in talks]
+                least = sum(map(find_best_cost, each))
                 for policy, rule in POLICIES.items():
                     chosen = [rule(one) for one in each]
-                    paid = sum(map(cost, each, chosen))
-                    found[policy, name].append((paid / least, sum(map(_moves, each, chosen))))
-        env.say(f"seed {seed}: {sessions} sessions")
+                    paid = sum(map(compute_cost, each, chosen))
+                    found[policy, name].append((paid / least, sum(map(_count_moves, each, chosen))))
+        peer_environments.print_status(f"seed {seed}: {sessions} sessions")
     return found
 
 
-def _moves(given: Priced, gone: Gone) -> int:
+def _count_moves(given: Priced, gone: Gone) -> int:
     return len({since for since in gone if since < given.never and not given.cold[since]})
 
 
-def figure(sessions: Sequence[tuple[float, int]]) -> Figure:
+def build_figure(sessions: Sequence[tuple[float, int]]) -> RetentionFigure:
     ratios = sorted(ratio for ratio, _ in sessions)
     tail = statistics.quantiles(ratios, n=20, method="inclusive")[-1]
-    return Figure(statistics.fmean(ratios), tail, ratios[-1], statistics.fmean(moves for _, moves in sessions))
+    return RetentionFigure(statistics.fmean(ratios), tail, ratios[-1], statistics.fmean(moves for _, moves in sessions))
 
 
 def run(seeds: int, file: Path) -> None:
-    found = measured(range(1, seeds + 1), SESSIONS)
+    found = measure_sessions(range(1, seeds + 1), SESSIONS)
     figures = {
         policy: {
-            "all": figure([one for name in PRICES for one in found[policy, name]]),
-            **{name: figure(found[policy, name]) for name in PRICES},
+            "all": build_figure([one for name in PRICES for one in found[policy, name]]),
+            **{name: build_figure(found[policy, name]) for name in PRICES},
         }
         for policy in POLICIES
     }
-    text = table(figures, seeds)
+    text = write_table(figures, seeds)
     rows = [{"policy": p, "price": q, **vars(one)} for p, row in figures.items() for q, one in row.items()]
     file.write_text(json.dumps({"seeds": seeds, "sessions": SESSIONS, "figures": rows}, indent=1) + "\n")
     file.with_suffix(".md").write_text(f"<!-- Generated by bench/run.py. -->\n{text}")
@@ -230,7 +230,7 @@ MEANING = (
 )
 
 
-def table(figures: dict[str, dict[str, Figure]], seeds: int) -> str:
+def write_table(figures: dict[str, dict[str, RetentionFigure]], seeds: int) -> str:
     """Build the page: what the figures mean, the table, and which targets are met."""
     heads = ["", "all prices", *PRICES, "moves in a session"]
     rows = [heads, ["---"] * len(heads)]
@@ -240,9 +240,9 @@ def table(figures: dict[str, dict[str, Figure]], seeds: int) -> str:
     mine = figures[OURS]["all"]
     others = min(row["all"].mean for policy, row in figures.items() if policy != OURS)
     verdicts = [
-        f"mean ≤ {MEAN}: {_met(mine.mean <= MEAN)}",
-        f"95th percentile ≤ {TAIL}: {_met(mine.tail <= TAIL)}",
-        f"mean below every other: {_met(mine.mean < others)}",
+        f"mean ≤ {MEAN}: {_format_verdict(mine.mean <= MEAN)}",
+        f"95th percentile ≤ {TAIL}: {_format_verdict(mine.tail <= TAIL)}",
+        f"mean below every other: {_format_verdict(mine.mean < others)}",
     ]
     about = (
         f"{seeds} seeds of {SESSIONS} sessions, write / read price of the cache, Python {platform.python_version()}."
@@ -250,5 +250,5 @@ def table(figures: dict[str, dict[str, Figure]], seeds: int) -> str:
     return "\n".join([f"{about} {MEANING}", "", *lines, "", f"Targets: {'; '.join(verdicts)}.", ""])
 
 
-def _met(holds: bool) -> str:
+def _format_verdict(holds: bool) -> str:
     return "met" if holds else "MISSED"

@@ -13,14 +13,14 @@ from pathlib import Path
 import acp
 import charts
 import legibility
-import loop
-import mcp_door
+import mcp_server
 import ocr
 import peers
 import pixels
 import proxy
 import retention
 import seers
+import tool_loop
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -41,7 +41,7 @@ BENCHMARKS = (
 
 def main() -> None:
     benchmarks = (
-        proxy, mcp_door, acp, pixels, wires, retention, seers, legibility, ocr, charts, loop,
+        proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -57,15 +57,15 @@ def main() -> None:
     if args.json and args.benchmark == "all":
         parser.error("--json needs one benchmark")
     for name in BENCHMARKS if args.benchmark == "all" else [args.benchmark]:
-        one(name, args)
+        run_benchmark(name, args)
 
 
-def one(name: str, args: argparse.Namespace) -> None:
+def run_benchmark(name: str, args: argparse.Namespace) -> None:
     file = args.json or RESULTS / f"{name}.json"
     rounds, seeds = 1 if args.quick else args.rounds, 1 if args.quick else 5
     runs: dict[str, Callable[[], None]] = {
         "proxy": lambda: proxy.run(rounds, [p for p in peers.PEERS if p not in args.without], file, quick=args.quick),
-        "mcp": lambda: mcp_door.run(rounds, file),
+        "mcp": lambda: mcp_server.run(rounds, file),
         "acp": lambda: acp.run(rounds, file),
         "pixels": lambda: pixels.run(args.rounds, file),
         "wires": lambda: wires.run(args.rounds, file),
@@ -74,7 +74,7 @@ def one(name: str, args: argparse.Namespace) -> None:
         "legibility": lambda: legibility.run(seeds, file, args.only),
         "ocr": lambda: ocr.run(seeds, file, args.only),
         "charts": lambda: charts.run(seeds, file),
-        "loop": lambda: loop.run(args.rounds, file),
+        "loop": lambda: tool_loop.run(args.rounds, file),
     }
     runs[name]()
 

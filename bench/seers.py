@@ -1,4 +1,4 @@
-"""What looking costs beside the model that looks: what is known already, twenty at once, an answer of 200 boxes."""
+"""What a description costs besides the vision model: known images, twenty at once, an answer with 200 boxes."""
 
 import asyncio
 import io
@@ -40,7 +40,7 @@ class Model:
         self.calls = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await _head(reader):
+        while head := await _read_head(reader):
             lines = dict(line.split(b": ", 1) for line in head.lower().split(b"\r\n")[1:] if b": " in line)
             await reader.readexactly(int(lines.get(b"content-length", b"0")))
             self.calls += 1
@@ -51,34 +51,34 @@ class Model:
             await writer.drain()
 
 
-async def _head(reader: asyncio.StreamReader) -> bytes:
+async def _read_head(reader: asyncio.StreamReader) -> bytes:
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, asyncio.CancelledError):  # the client has gone, or all is done
         return b""
 
 
-def picture(number: int) -> bytes:
-    """A page that no other number gives."""
+def draw_picture(number: int) -> bytes:
+    """Return a page that is different for each number."""
     page, file = Image.new("RGB", (1280, 720), (250, 250, 245)), io.BytesIO()
     ImageDraw.Draw(page).text((40, 40), f"Page {number}\n" * 30, fill=(20, 20, 20))
     page.save(file, "png")
     return file.getvalue()
 
 
-def answers() -> dict[str, tuple[str, str]]:
+def build_answers() -> dict[str, tuple[str, str]]:
     """200 boxes as the families write them: the format, and the answer."""
     boxes = [(7 * (n % 150), 3 * n, 7 * (n % 150) + 60, 3 * n + 40, f"button {n}") for n in range(BOXES)]
 
-    def listed(key: str) -> str:
+    def join_boxes(key: str) -> str:
         return json.dumps([{key: [*box], "label": label} for *box, label in boxes])
 
     def each(pattern: str) -> str:
         return "\n".join(pattern.format(*box) for box in boxes)
 
     return {
-        "bbox_2d": ("qwen_normalized_1000", listed("bbox_2d")),
-        "box_2d": ("gemini_normalized_1000", listed("box_2d")),
+        "bbox_2d": ("qwen_normalized_1000", join_boxes("bbox_2d")),
+        "box_2d": ("gemini_normalized_1000", join_boxes("box_2d")),
         "in words": ("claude_pixels", each("The {4} [{0}, {1}, {2}, {3}] is red.")),
         "<box>": ("internvl_pixels", each("<ref>{4}</ref><box>[[{0}, {1}, {2}, {3}]]</box>")),
         "<points>": ("molmo2_points", each('<points coords="1 1 {0:03} {1:03}">{4}</points>')),
@@ -92,20 +92,20 @@ def answers() -> dict[str, tuple[str, str]]:
             each("<phrase>{4}</phrase><object><patch_index_{1:04}><patch_index_{3:04}></object>"),
         ),
         "click": ("uitars_pixels", each("click(start_box='({0},{1})')")),
-        "x_min": ("unit_xyxy", json.dumps({"objects": [_sides(box, label) for *box, label in boxes]})),
+        "x_min": ("unit_xyxy", json.dumps({"objects": [_format_sides(box, label) for *box, label in boxes]})),
     }
 
 
-def _sides(box: list[int], label: str) -> dict[str, object]:
-    """As Moondream writes it, with all the digits that a fraction has."""
+def _format_sides(box: list[int], label: str) -> dict[str, object]:
+    """Return a box as Moondream writes it, with all digits of the fractions."""
     return {
         **dict(zip(("x_min", "y_min", "x_max", "y_max"), [side / 1300 for side in box], strict=True)),
         "label": label,
     }
 
 
-def milliseconds(work: Callable[[], object], times: int) -> float:
-    """Of CPU time, the median."""
+def measure_milliseconds(work: Callable[[], object], times: int) -> float:
+    """Return the median CPU time in milliseconds."""
     taken = []
     for _ in range(times):
         begun = time.process_time()
@@ -114,15 +114,15 @@ def milliseconds(work: Callable[[], object], times: int) -> float:
     return statistics.median(taken)
 
 
-def parsed(rounds: int) -> dict[str, float]:
+def measure_parsing(rounds: int) -> dict[str, float]:
     found = {}
-    for name, (form, text) in answers().items():
+    for name, (form, text) in build_answers().items():
         assert len(parse_places(text, form, [SEEN])) == BOXES, name
-        found[name] = milliseconds(lambda form=form, text=text: parse_places(text, form, [SEEN]), 20 * rounds)
+        found[name] = measure_milliseconds(lambda form=form, text=text: parse_places(text, form, [SEEN]), 20 * rounds)
     return found
 
 
-def body(images: list[bytes]) -> bytes:
+def build_body(images: list[bytes]) -> bytes:
     shown = [
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": b64encode(data).decode()}}
         for data in images
@@ -131,7 +131,7 @@ def body(images: list[bytes]) -> bytes:
     return json.dumps({"model": "blind", "messages": [said]}).encode()
 
 
-async def prepared(engine: Engine, request: bytes) -> None:
+async def prepare_request(engine: Engine, request: bytes) -> None:
     reading = engine.read(request, ANTHROPIC)
     assert reading is not None
     visitor = RequestOrigin(Upstream("up", {"anthropic": "http://127.0.0.1:9"}), "anthropic", "bench")
@@ -139,23 +139,23 @@ async def prepared(engine: Engine, request: bytes) -> None:
     assert b"A page" in b"".join(bytes(piece) for piece in made.body)
 
 
-async def looked(whole: Runtime, rounds: int) -> dict[str, float]:
-    """Twenty images that nobody has seen, in calls; and one that is known, in milliseconds."""
+async def measure_looks(whole: Runtime, rounds: int) -> dict[str, float]:
+    """Measure twenty new images, in calls, and a known one, in milliseconds."""
     together, known = [], []
     for number in range(rounds):
-        images = [picture(1000 * number + n) for n in range(IMAGES)]
+        images = [draw_picture(1000 * number + n) for n in range(IMAGES)]
         begun = time.perf_counter()
-        await prepared(whole.engine, body(images))
+        await prepare_request(whole.engine, build_body(images))
         together.append((time.perf_counter() - begun) / CALL)
-        one = body(images[:1])
+        one = build_body(images[:1])
         for _ in range(20):
             begun = time.process_time()
-            await prepared(whole.engine, one)
+            await prepare_request(whole.engine, one)
             known.append((time.process_time() - begun) * 1000)
     return {"at_once": statistics.median(together), "request_ms": statistics.median(known)}
 
 
-async def serving(rounds: int) -> dict[str, float]:
+async def measure_with_model(rounds: int) -> dict[str, float]:
     model = Model()
     server = await asyncio.start_server(model.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -166,34 +166,34 @@ async def serving(rounds: int) -> dict[str, float]:
     os.environ["SIGHTLINE_MODELS"] = '{"blind": {"vision": false}, "eye": {"vision": true}}'
     whole = build_runtime(load_settings())
     assert not isinstance(whole, Refusal), whole
-    found = await looked(whole, rounds)
+    found = await measure_looks(whole, rounds)
     await whole.close()
-    found["describe_ms"] = await asyncio.to_thread(described, rounds)
+    found["describe_ms"] = await asyncio.to_thread(measure_describe, rounds)
     server.close()
     return found
 
 
-def described(rounds: int) -> float:
-    """The library's own `describe` of a file that it has described before."""
+def measure_describe(rounds: int) -> float:
+    """Measure the library's `describe` of a file that it has described before."""
     with tempfile.NamedTemporaryFile(suffix=".png") as file:
-        file.write(picture(7))
+        file.write(draw_picture(7))
         file.flush()
-        through = sightline.Session().tool_context
+        session = sightline.Session()
 
         def again() -> Analysis:
-            found = sightline.describe(file.name, session=through)
+            found = sightline.describe(file.name, session=session)
             assert isinstance(found, Analysis), found
             return found
 
         assert not again().cached
         assert again().cached
-        return milliseconds(again, 20 * rounds)
+        return measure_milliseconds(again, 20 * rounds)
 
 
 def run(rounds: int, file: Path) -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["SIGHTLINE_HOME"] = home
-        figures: dict[str, Any] = {**asyncio.run(serving(rounds)), "parse_ms": parsed(rounds)}
+        figures: dict[str, Any] = {**asyncio.run(measure_with_model(rounds)), "parse_ms": measure_parsing(rounds)}
     slowest = max(figures["parse_ms"].values())
     parsing = f"an answer of {BOXES} boxes, read (the slowest of {len(figures['parse_ms'])} ways to write it)"
     rows = [

@@ -1,4 +1,4 @@
-"""Sessions of an agent that looks at images, made from a seed: how long, how wordy, how often idle."""
+"""Simulated sessions of an agent that looks at images, from a seed: their length, their texts, their pauses."""
 
 import math
 import random
@@ -29,19 +29,19 @@ class Talk:
         return sum(beat.tokens for beat in self.beats)
 
 
-def session(dice: random.Random) -> Sequence[Talk]:
+def simulate_session(dice: random.Random) -> Sequence[Talk]:
     """20 to 200 steps in one to sixty turns; each session has habits of its own."""
     steps = dice.randint(20, 200)
-    turns = min(steps, round(_even(dice, 1, 60)))
+    turns = min(steps, round(_choose_log_uniform(dice, 1, 60)))
     opens = {0, *dice.sample(range(1, steps), turns - 1)}
     looks = dice.choice([0.08, 0.15, 0.3, 0.5, 0.8])  # how often a step brings images
     smallest, largest = dice.choice([(400, 4784), (400, 1600), (1500, 4784)])  # in tokens
-    wordy = _even(dice, 200, 2000)  # tokens of a tool's usual answer
-    thinks = _even(dice, 20, 900)  # seconds between turns
+    wordy = _choose_log_uniform(dice, 200, 2000)  # tokens of a tool's usual answer
+    thinks = _choose_log_uniform(dice, 20, 900)  # seconds between turns
     room = dice.randint(60_000, 160_000)  # tokens of words, until the client compacts
     talks = [Talk(dice.randint(3_000, 25_000), begins=True)]
     for step in range(steps):
-        talk, pause = talks[-1], _pause(dice)
+        talk, pause = talks[-1], _choose_pause(dice)
         if talk.words > room:
             pause = dice.uniform(20, 60)
             talk = Talk(talk.head, begins=False, beats=[HistoryMessage(dice.randint(2_000, 6_000), opens_turn=True)])
@@ -50,24 +50,24 @@ def session(dice: random.Random) -> Sequence[Talk]:
             pause = dice.expovariate(1 / thinks)
             talk.beats.append(HistoryMessage(dice.randint(20, 500), opens_turn=True))
         talk.requests.append(Request(len(talk.beats) - 1, pause))
-        talk.beats.append(HistoryMessage(_about(dice, 200, 4_000), by_assistant=True))
+        talk.beats.append(HistoryMessage(_choose_about(dice, 200, 4_000), by_assistant=True))
         if step + 1 not in opens and step + 1 < steps:
-            talk.beats.append(HistoryMessage(_about(dice, wordy, 12_000)))
+            talk.beats.append(HistoryMessage(_choose_about(dice, wordy, 12_000)))
             images = dice.choice([1, 1, 1, 1, 2, 3]) if dice.random() < looks else 0
-            size = [round(_even(dice, smallest, largest)) for _ in range(images)]
+            size = [round(_choose_log_uniform(dice, smallest, largest)) for _ in range(images)]
             talk.views += [HistoryImage(len(talk.beats) - 1, tokens) for tokens in size]
     return talks
 
 
-def _pause(dice: random.Random) -> float:
+def _choose_pause(dice: random.Random) -> float:
     """Within a turn: as long as a tool runs, which is seldom long."""
     return dice.uniform(60, 1200) if dice.random() < 0.02 else dice.uniform(3, 30)
 
 
-def _even(dice: random.Random, low: float, high: float) -> float:
-    """As likely to be twice as much as half as much."""
+def _choose_log_uniform(dice: random.Random, low: float, high: float) -> float:
+    """Return a number whose logarithm is uniformly distributed."""
     return math.exp(dice.uniform(math.log(low), math.log(high)))
 
 
-def _about(dice: random.Random, usual: float, most: int) -> int:
+def _choose_about(dice: random.Random, usual: float, most: int) -> int:
     return min(most, round(dice.lognormvariate(math.log(usual), 0.9)))

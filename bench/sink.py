@@ -15,7 +15,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 ID = {"id": "chatcmpl-bench", "created": 1_700_000_000, "model": "gpt-6-sol"}
 
 
-def _json_reply() -> bytes:
+def _build_reply() -> bytes:
     message = {"role": "assistant", "content": "Four quadrants of noise."}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = {"prompt_tokens": 400, "completion_tokens": 6, "total_tokens": 406}
@@ -26,15 +26,15 @@ def _json_reply() -> bytes:
     )
 
 
-def _event(text: str, finish: str | None = None) -> bytes:
+def _build_event(text: str, finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
     data = b"data: " + json.dumps({**ID, "object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-JSON_REPLY = _json_reply()
+JSON_REPLY = _build_reply()
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-STREAM_TAIL = _event("", "stop") + b"e\r\ndata: [DONE]\n\n\r\n" + LAST_CHUNK
+STREAM_TAIL = _build_event("", "stop") + b"e\r\ndata: [DONE]\n\n\r\n" + LAST_CHUNK
 
 
 class Sink(asyncio.BufferedProtocol):
@@ -94,11 +94,11 @@ class Sink(asyncio.BufferedProtocol):
         if index == self.chunks:
             self.transport.write(STREAM_TAIL)
             return
-        self.transport.write(_event(f"word {index} "))
+        self.transport.write(_build_event(f"word {index} "))
         asyncio.get_running_loop().call_later(self.gap, self._send_chunk, index + 1)
 
 
-def _secured(certificate: Path, key: Path) -> ssl.SSLContext:
+def _build_tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     context.set_alpn_protocols(["http/1.1"])
@@ -118,4 +118,4 @@ if __name__ == "__main__":
     parser.add_argument("--gap", type=float, default=0.002, help="seconds between two events")
     parser.add_argument("--tls", nargs=2, type=Path, metavar=("CERTIFICATE", "KEY"), help="with TLS, by these files")
     args = parser.parse_args()
-    uvloop.run(serve(args.chunks, args.gap, _secured(*args.tls) if args.tls else None))
+    uvloop.run(serve(args.chunks, args.gap, _build_tls_context(*args.tls) if args.tls else None))

@@ -1,4 +1,4 @@
-"""What it costs to find, judge and rewrite the images of a body, against a hash of the same bytes."""
+"""What it costs to find, decide on and rewrite the images of a body, compared with a hash of the same bytes."""
 
 import json
 import random
@@ -37,28 +37,28 @@ TOKEN = "sightline-0123456789abcdef-"
 WORDS = "The build finished and every test passed, so the next step is to look at the page itself. " * 8
 
 
-def picture(size: int, seed: int) -> str:
-    """Base64 of a PNG's header and noise: nobody decodes it here."""
+def build_picture(size: int, seed: int) -> str:
+    """Return base64 of a PNG header and noise; it is never decoded here."""
     start = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x05\0\0\0\x02\xd0\x08\x02\0\0\0\0\0\0\0\x7f\xff\xff\xffIDAT"
     return b64encode(start + random.Random(seed).randbytes(size * 3 // 4 - len(start))).decode()
 
 
-def written(body: Json) -> bytes:
-    """Without blanks, as nearly all clients write."""
+def dump_compact(body: Json) -> bytes:
+    """Return a body as JSON without spaces, as nearly all clients write it."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def spaced(make: Make) -> Make:
-    """The same body with blanks, as Python's own `json` writes it when it is not told otherwise."""
+def add_spaces(make: Make) -> Make:
+    """Return a builder of the same body with spaces, as Python's `json` writes it by default."""
     return lambda total, images: json.dumps(json.loads(make(total, images))).encode()
 
 
-def messages_body(total: int, images: int) -> bytes:
-    """A conversation of the Messages wire in which a tool brings the images."""
+def build_messages_body(total: int, images: int) -> bytes:
+    """Return a conversation on the Messages wire whose images are in tool results."""
     turns: list[Any] = []
     for n in range(images):
         use = {"type": "tool_use", "id": f"toolu_{n}", "name": "Read", "input": {"file_path": f"/home/me/{n}.png"}}
-        source = {"type": "base64", "media_type": "image/png", "data": picture(total // images, n)}
+        source = {"type": "base64", "media_type": "image/png", "data": build_picture(total // images, n)}
         result = {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": [{"type": "image", "source": source}]}
         turns += [
             {"role": "user", "content": [{"type": "text", "text": f"{n}: {WORDS}"}]},
@@ -66,11 +66,11 @@ def messages_body(total: int, images: int) -> bytes:
             {"role": "user", "content": [result]},
             {"role": "assistant", "content": [{"type": "text", "text": WORDS}]},
         ]
-    return written({"model": "claude-opus-5-5", "stream": True, "messages": turns})
+    return dump_compact({"model": "claude-opus-5-5", "stream": True, "messages": turns})
 
 
-def chat_body(total: int, images: int) -> bytes:
-    """The same on the Chat Completions wire, where every image has to move."""
+def build_chat_body(total: int, images: int) -> bytes:
+    """Return the same on the Chat Completions wire, where every image has to be moved."""
     turns: list[Any] = []
     for n in range(images):
         call = {
@@ -78,21 +78,21 @@ def chat_body(total: int, images: int) -> bytes:
             "type": "function",
             "function": {"name": "read", "arguments": f'{{"path": "/home/me/{n}.png"}}'},
         }
-        url = f"data:image/png;base64,{picture(total // images, n)}"
+        url = f"data:image/png;base64,{build_picture(total // images, n)}"
         turns += [
             {"role": "user", "content": f"{n}: {WORDS}"},
             {"role": "assistant", "content": WORDS, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": f"c{n}", "content": [{"type": "image_url", "image_url": {"url": url}}]},
             {"role": "assistant", "content": WORDS},
         ]
-    return written({"model": "gpt-6", "stream": True, "messages": turns})
+    return dump_compact({"model": "gpt-6", "stream": True, "messages": turns})
 
 
-def responses_body(total: int, images: int) -> bytes:
-    """The same on the Responses wire, where a call and what is said are items of their own."""
+def build_responses_body(total: int, images: int) -> bytes:
+    """Return the same on the Responses wire, where calls and messages are separate items."""
     items: list[Any] = []
     for n in range(images):
-        url = f"data:image/png;base64,{picture(total // images, n)}"
+        url = f"data:image/png;base64,{build_picture(total // images, n)}"
         call = {"call_id": f"c{n}", "name": "read", "arguments": f'{{"path": "/home/me/{n}.png"}}'}
         items += [
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"{n}: {WORDS}"}]},
@@ -100,14 +100,14 @@ def responses_body(total: int, images: int) -> bytes:
             {"type": "function_call_output", "call_id": f"c{n}", "output": [{"type": "input_image", "image_url": url}]},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": WORDS * 2}]},
         ]
-    return written({"model": "gpt-6", "stream": True, "input": items})
+    return dump_compact({"model": "gpt-6", "stream": True, "input": items})
 
 
-def gemini_body(total: int, images: int) -> bytes:
-    """The same on the Gemini wire, where an image stands inside the response of a function."""
+def build_gemini_body(total: int, images: int) -> bytes:
+    """Return the same on the Gemini wire, where an image is inside a function response."""
     contents: list[Any] = []
     for n in range(images):
-        blob = {"inlineData": {"mimeType": "image/png", "data": picture(total // images, n)}}
+        blob = {"inlineData": {"mimeType": "image/png", "data": build_picture(total // images, n)}}
         call = {"functionCall": {"id": f"c{n}", "name": "read", "args": {"path": f"/home/me/{n}.png"}}}
         response = {"id": f"c{n}", "name": "read", "response": {"output": "read"}, "parts": [blob]}
         contents += [
@@ -116,37 +116,37 @@ def gemini_body(total: int, images: int) -> bytes:
             {"role": "user", "parts": [{"functionResponse": response}]},
             {"role": "model", "parts": [{"text": WORDS}]},
         ]
-    return written({"contents": contents})
+    return dump_compact({"contents": contents})
 
 
 ORDINARY = ((5 * MB, 4), (20 * MB, 16))
 CROWDED = ((5 * MB, 16), (20 * MB, 64), (20 * MB, 128))
 # Each wire with its usual way; and where images may stay in results, with that in which they all have to leave them.
 CASES: list[tuple[str, Wire, Make, ToolImagePlacement, tuple[tuple[int, int], ...]]] = [
-    ("Messages", ANTHROPIC, messages_body, "native", ORDINARY + CROWDED),
-    ("Chat Completions", OPENAI_CHAT, chat_body, "hoist", ORDINARY + CROWDED),
-    ("Responses", OPENAI_RESPONSES, responses_body, "native", ORDINARY + CROWDED),
-    ("Gemini", GEMINI, gemini_body, "native", ORDINARY + CROWDED),
-    ("Messages", ANTHROPIC, messages_body, "hoist", ORDINARY),
-    ("Responses", OPENAI_RESPONSES, responses_body, "hoist", ORDINARY),
-    ("Gemini", GEMINI, gemini_body, "hoist", ORDINARY),
-    ("Chat Completions, with blanks", OPENAI_CHAT, spaced(chat_body), "hoist", ORDINARY),
+    ("Messages", ANTHROPIC, build_messages_body, "native", ORDINARY + CROWDED),
+    ("Chat Completions", OPENAI_CHAT, build_chat_body, "hoist", ORDINARY + CROWDED),
+    ("Responses", OPENAI_RESPONSES, build_responses_body, "native", ORDINARY + CROWDED),
+    ("Gemini", GEMINI, build_gemini_body, "native", ORDINARY + CROWDED),
+    ("Messages", ANTHROPIC, build_messages_body, "hoist", ORDINARY),
+    ("Responses", OPENAI_RESPONSES, build_responses_body, "hoist", ORDINARY),
+    ("Gemini", GEMINI, build_gemini_body, "hoist", ORDINARY),
+    ("Chat Completions, with blanks", OPENAI_CHAT, add_spaces(build_chat_body), "hoist", ORDINARY),
 ]
 
 
-def handled(body: bytes, wire: Wire, rules: Rules) -> int:
+def handle_body(body: bytes, wire: Wire, rules: Rules) -> int:
     """Find, judge, rewrite, and name every image; the length of what goes out."""
     document = lift(body, TOKEN)
     assert document is not None
     scene = wire.read(document.tree, document)
-    decided = judged(scene, rules)
+    decided = decide_all(scene, rules)
     for sight in decided.sights:
         assert isinstance(sight.source, InlineSource)
         assert sight.source.key
     return sum(map(len, document.splice(wire.lower(decided, document.tree, rules.profile))))
 
 
-def judged(scene: Scene, rules: Rules) -> Scene:
+def decide_all(scene: Scene, rules: Rules) -> Scene:
     facts = Facts()
     while not isinstance(outcome := decide(scene, facts, rules), Scene):
         facts = facts.with_facts({need: _answer(need) for need in outcome.needs})
@@ -158,7 +158,7 @@ def _answer(need: Need) -> Any:
     return probe_inline(need.image)
 
 
-def cpu(work: Callable[[], object], rounds: int) -> float:
+def measure_cpu(work: Callable[[], object], rounds: int) -> float:
     """Milliseconds of CPU time, the least of several rounds: whatever else a machine does only adds to it."""
     times = []
     for _ in range(rounds):
@@ -168,16 +168,16 @@ def cpu(work: Callable[[], object], rounds: int) -> float:
     return min(times)
 
 
-def measured(rounds: int) -> list[dict[str, Any]]:
+def measure_bodies(rounds: int) -> list[dict[str, Any]]:
     rows = []
     for (name, wire, make, how), (total, images) in ((case[:4], size) for case in CASES for size in case[4]):
         body = make(total, images)
         rules = Rules(Profile("up", wire.name, "m", vision=True, tool_images=how), retention=Retention(is_off=True))
-        handled(body, wire, rules)
+        handle_body(body, wire, rules)
         hashed, done = [], []
         for _ in range(rounds):  # interleaved, so that both meet the same machine
-            hashed.append(cpu(lambda body=body: blake3(body).digest(), 3))
-            done.append(cpu(lambda body=body, wire=wire, rules=rules: handled(body, wire, rules), 3))
+            hashed.append(measure_cpu(lambda body=body: blake3(body).digest(), 3))
+            done.append(measure_cpu(lambda body=body, wire=wire, rules=rules: handle_body(body, wire, rules), 3))
         rows.append({
             "wire": name, "way": how, "mb": total // MB, "images": images, "messages": 4 * images,
             "blake3_ms": min(hashed), "ours_ms": min(done), "ratio": min(done) / min(hashed),
@@ -185,9 +185,9 @@ def measured(rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def retaining(rounds: int) -> float:
+def measure_retention(rounds: int) -> float:
     """Milliseconds for the passes alone on 200 images that a tool has read, one a step, retention as it comes."""
-    inlines = [InlineSource("image/png", picture(2000, n).encode()) for n in range(200)]
+    inlines = [InlineSource("image/png", build_picture(2000, n).encode()) for n in range(200)]
     said = (
         Message("user", opens_turn=True),
         *(each for _ in inlines for each in (Message("assistant"), Message("tool"))),
@@ -200,12 +200,12 @@ def retaining(rounds: int) -> float:
     rules = Rules(look_up_profile("anthropic", "anthropic", scene.model))
     facts = Facts()
     while not isinstance(outcome := decide(scene, facts, rules), Scene):
-        facts = facts.with_facts({need: _known(need, len(said)) for need in outcome.needs})
+        facts = facts.with_facts({need: _answer_known(need, len(said)) for need in outcome.needs})
     assert any(isinstance(sight.fate, Retired) for sight in outcome.sights)
-    return cpu(lambda: decide(scene, facts, rules), rounds * 20)
+    return measure_cpu(lambda: decide(scene, facts, rules), rounds * 20)
 
 
-def _known(need: Need, messages: int) -> Any:
+def _answer_known(need: Need, messages: int) -> Any:
     match need:
         case RecallHistory():
             return ConversationHistory((300,) * messages, head_tokens=20_000)
@@ -217,20 +217,20 @@ def _known(need: Need, messages: int) -> Any:
             return _answer(need)
 
 
-def deciding(rounds: int) -> float:
+def measure_decisions(rounds: int) -> float:
     """Milliseconds for the passes alone on 200 sights whose facts are known."""
-    inlines = [InlineSource("image/png", picture(2000, n).encode()) for n in range(200)]
+    inlines = [InlineSource("image/png", build_picture(2000, n).encode()) for n in range(200)]
     scene = Scene("m", tuple(Sight(("messages", n, "content", 0), inlines[n], "user") for n in range(200)))
     rules = Rules(Profile("up", "anthropic", "m", vision=True), retention=Retention(is_off=True))
     facts = Facts({Probe(each): _answer(Probe(each)) for each in inlines})
     outcome = decide(scene, facts, rules)
     assert isinstance(outcome, Scene)
     assert outcome.sights[0].fate == Shown()
-    return cpu(lambda: decide(scene, facts, rules), rounds * 20)
+    return measure_cpu(lambda: decide(scene, facts, rules), rounds * 20)
 
 
 def run(rounds: int, file: Path) -> None:
-    rows, alone, retained = measured(rounds), deciding(rounds), retaining(rounds)
+    rows, alone, retained = measure_bodies(rounds), measure_decisions(rounds), measure_retention(rounds)
     lines = [
         "| wire | tool images | body | images | messages | blake3 | find, judge, rewrite, name | ratio |",
         "|---|---|---|---|---|---|---|---|",

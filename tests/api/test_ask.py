@@ -501,7 +501,7 @@ def test_what_a_model_cannot_do_is_told_before_that_nobody_agreed_to_it(
 ) -> None:
     settle(monkeypatch)
     outcome = ask(context, file_path=png, model="openai/stone")
-    no(outcome, "VISION_NOT_SUPPORTED", "openai/stone", "`models`")
+    no(outcome, "VISION_NOT_SUPPORTED", "openai/stone", "sightline config set models")
 
 
 @requirement("ask.codes")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +20,7 @@ import sightline
 from sightline.profiles.presets import PRESETS
 from sightline.profiles.profile_lookup import MEDIA_KINDS, MediaOverride, accepts_media
 from sightline.settings import Settings, load_settings
-from sightline.vision.capabilities import load_capability_table
+from sightline.vision.capabilities import load_capability_table, write_declaration
 from tests.requirements import requirement
 
 SIX = ("claude-opus-4-7", "claude-sonnet-4-6", "gpt-5", "gpt-5-mini", "gemini-2.5-pro", "gemini-2.5-flash")
@@ -140,3 +143,15 @@ def test_it_is_read_when_somebody_asks_and_not_before() -> None:
         "sightline.supports_pdf('x'); assert table.cache_info().currsize == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@requirement("profile.declared")
+def test_the_refusal_of_an_unknown_model_gives_the_command_that_declares_it(tmp_path: Path) -> None:
+    before: dict[str, Any] = {"mine/*": {"vision": False}, "mine/eye": {"pdf": True}}
+    own = settings(tmp_path, models=before, upstreams={"mine": {"baseUrl": "https://llm.example/v1"}})
+    words = shlex.split(write_declaration(own, "mine/eye", "vision"))
+    assert words[:4] == ["sightline", "config", "set", "models"]
+    declared = json.loads(words[4])
+    assert list(declared.items()) == [("mine/eye", {"pdf": True, "vision": True}), ("mine/*", {"vision": False})]
+    assert not sightline.supports_vision("mine/eye", settings=own)
+    assert sightline.supports_vision("mine/eye", settings=replace(own, models=declared))

@@ -171,7 +171,7 @@ def test_boxes_of_a_part_are_in_pixels_of_the_whole() -> None:
 def test_two_images_are_compared() -> None:
     found = sightline.describe(["dialog.png", "dialog.png"], question="What has changed?")
     assert isinstance(found, Analysis), found
-    assert "No pixel differs visibly." in found.text
+    assert "There is no visible difference in the pixels." in found.text
 
 
 @requirement("seer.consent.local")

@@ -22,6 +22,7 @@ def started(*argv: str, env: dict[str, str] | None = None, files: dict[str, obje
     return launch(argv, LaunchContext({**HOME, **(env or {})}, HERE, FOLDER, held.get, serve_port=8790))
 
 
+NO_FILES: dict[Path, str] = {}
 PAST_PROXIES = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
 
 
@@ -139,28 +140,132 @@ def test_an_invalid_settings_file_of_claude_is_ignored(text: str) -> None:
 @requirement("run.unknown")
 def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
     env = {"ANTHROPIC_BASE_URL": "https://a.example.com", "OPENAI_API_BASE": "https://o.example.com/v1", "X": "1"}
-    found = started("aider", "--yes", env=env)
+    found = started("robot", "--yes", env=env)
     assert isinstance(found, Launch)
-    assert found.argv == ("aider", "--yes")
+    assert found.argv == ("robot", "--yes")
     assert found.env == {
         **HOME,
         **PAST_PROXIES,
         "ANTHROPIC_BASE_URL": HERE,
-        "OPENAI_BASE_URL": f"{HERE}/v1",
         "OPENAI_API_BASE": f"{HERE}/v1",
+        "GOOGLE_GEMINI_BASE_URL": HERE,
+        "GEMINI_API_BASE": HERE,
         "X": "1",
     }
     openai = dict.fromkeys(("openai_chat", "openai_responses"), "https://o.example.com/v1")
     assert found.former_upstreams == {"anthropic": "https://a.example.com", **openai}
-    assert found.note.startswith("aider ")
-    assert "ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE" in found.note
-    plain = started("aider")
+    assert found.note.startswith("robot ")
+    assert "ANTHROPIC_BASE_URL, OPENAI_API_BASE, GOOGLE_GEMINI_BASE_URL;" in found.note
+    plain = started("robot")
     assert isinstance(plain, Launch)
     assert plain.former_upstreams == {}
 
 
+@requirement("run.variables")
+@pytest.mark.parametrize(
+    ("env", "pointed", "former", "named"),
+    [
+        pytest.param(
+            {"OPENAI_BASE_URL": "https://a.example/v1", "OPENAI_API_BASE": "https://b.example/v1"},
+            {"OPENAI_BASE_URL": f"{HERE}/v1", "OPENAI_API_BASE": f"{HERE}/u/openai-api-base/v1"},
+            "https://a.example/v1",
+            {"openai-api-base": ("openai_chat", "https://b.example/v1")},
+            id="two different addresses",
+        ),
+        pytest.param(
+            {"OPENAI_HOST": "https://goose.example"},
+            {
+                "OPENAI_BASE_URL": f"{HERE}/v1",
+                "OPENAI_HOST": f"{HERE}/u/openai-host",
+                "OPENAI_BASE_PATH": "v1/chat/completions",
+            },
+            None,
+            {"openai-host": ("openai_chat", "https://goose.example")},
+            id="goose",
+        ),
+        pytest.param(
+            {"OPENAI_HOST": "https://goose.example", "OPENAI_BASE_PATH": "openai/v1/chat/completions"},
+            {"OPENAI_HOST": f"{HERE}/u/openai-host", "OPENAI_BASE_PATH": "v1/chat/completions"},
+            None,
+            {"openai-host": ("openai_chat", "https://goose.example/openai/v1")},
+            id="goose with a path",
+        ),
+        pytest.param(
+            {"KIMI_BASE_URL": "https://kimi.example/v1"},
+            {"KIMI_BASE_URL": f"{HERE}/u/kimi-base-url/v1", "KIMI_MODEL_CAPABILITIES": None},
+            None,
+            {"kimi-base-url": ("openai_chat", "https://kimi.example/v1")},
+            id="kimi-cli",
+        ),
+        pytest.param(
+            {
+                "KIMI_MODEL_BASE_URL": "https://kimi.example",
+                "KIMI_MODEL_PROVIDER_TYPE": "anthropic",
+                "KIMI_MODEL_CAPABILITIES": "thinking",
+            },
+            {"KIMI_MODEL_BASE_URL": f"{HERE}/u/kimi-model-base-url", "KIMI_MODEL_CAPABILITIES": "thinking,image_in"},
+            None,
+            {"kimi-model-base-url": ("anthropic", "https://kimi.example")},
+            id="Kimi Code",
+        ),
+    ],
+)
+def test_each_variable_leads_where_it_led_before(
+    env: dict[str, str],
+    pointed: dict[str, str | None],
+    former: str | None,
+    named: dict[str, tuple[str, str]],
+) -> None:
+    found = started("robot", env=env)
+    assert isinstance(found, Launch)
+    assert {name: found.env.get(name) for name in pointed} == pointed
+    assert found.former_upstreams.get("openai_chat") == former
+    assert found.named_upstreams == named
+
+
+@requirement("run.variables")
+def test_an_upstream_of_the_user_is_for_every_variable() -> None:
+    context = LaunchContext({**HOME, "OPENAI_HOST": "https://x.example"}, HERE, FOLDER, NO_FILES.get, has_upstream=True)
+    found = launch(["goose"], context)
+    assert isinstance(found, Launch)
+    assert {name: text for name, text in found.env.items() if text.startswith(HERE)} == {
+        **dict.fromkeys(("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_HOST", "OPENAI_HOST"), HERE),
+        **dict.fromkeys(("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"), HERE),
+        **dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), f"{HERE}/v1"),
+        **dict.fromkeys(("KIMI_BASE_URL", "KIMI_MODEL_BASE_URL"), f"{HERE}/v1"),
+    }
+    assert found.named_upstreams == {}
+
+
+@requirement("run.variables")
+@pytest.mark.parametrize("name", ["aider", "goose", "kimi", "/opt/bin/kimi-cli"])
+def test_a_program_with_a_provider_in_its_own_files_is_not_sent_elsewhere(name: str) -> None:
+    refused = started(name)
+    assert isinstance(refused, Refusal)
+    assert refused.code == "invalid_input"
+    assert "--upstream NAME" in refused.remedy
+    found = started(name, env={"OPENAI_API_BASE": "https://o.example.com/v1"})
+    assert isinstance(found, Launch)
+    assert {each: text for each, text in found.env.items() if text.startswith(HERE)} == {
+        "OPENAI_API_BASE": f"{HERE}/v1"
+    }
+
+
+@requirement("run.variables")
+def test_a_dotenv_file_that_names_an_address_is_not_overridden() -> None:
+    files: dict[str, object] = {"/srv/project/.env": "# local\nexport OPENAI_BASE_URL=https://o.example.com/v1\n"}
+    refused = started("python", "agent.py", files=files)
+    assert isinstance(refused, Refusal)
+    assert (refused.code, "OPENAI_BASE_URL" in refused.what) == ("not_permitted", True)
+    assert isinstance(started("python", "agent.py", files=files, env={"OPENAI_BASE_URL": "https://me.example"}), Launch)
+    context = LaunchContext(
+        HOME, HERE, FOLDER, {FOLDER / ".env": str(files["/srv/project/.env"])}.get, has_upstream=True
+    )
+    assert isinstance(launch(["python", "agent.py"], context), Launch)
+
+
 @requirement("run.web_proxy")
-@pytest.mark.parametrize("name", ["claude", "aider"])
+@pytest.mark.parametrize("name", ["claude", "robot"])
 def test_a_web_proxy_is_not_asked_for_this_machine(name: str) -> None:
     found = started(name, env={"https_proxy": "http://corp:3128", "no_proxy": "corp.example.com"})
     assert isinstance(found, Launch)
@@ -168,7 +273,7 @@ def test_a_web_proxy_is_not_asked_for_this_machine(name: str) -> None:
 
 
 @requirement("run.web_proxy")
-@pytest.mark.parametrize("name", ["claude", "aider"])
+@pytest.mark.parametrize("name", ["claude", "robot"])
 @pytest.mark.parametrize(
     ("env", "excepted"),
     [
@@ -185,4 +290,4 @@ def test_this_machine_is_always_reached_without_a_web_proxy(name: str, env: dict
 
 
 def test_keys_in_the_environment_are_not_shown() -> None:
-    assert "sk-secret" not in repr(started("aider", env={"OPENAI_API_KEY": "sk-secret"}))
+    assert "sk-secret" not in repr(started("robot", env={"OPENAI_API_KEY": "sk-secret"}))

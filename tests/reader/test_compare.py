@@ -29,7 +29,7 @@ def test_two_screens_are_compared_line_by_line() -> None:
     assert [(old.box.x, new.box.x) for old, new in found.moved] == [(707, 300)]
     assert len(found.same) == 4
     report = compare_images(before, after, [Box(1, 2, 3, 4)])
-    assert "4 of 7 lines of text are the same" in report.text
+    assert "4 of 7 lines of text are unchanged" in report.text
     assert 'Appeared: "Retrying" at [260, 560, 308, 572].' in report.text
     assert "Regions whose pixels differ: [1, 2, 4, 6]." in report.text
     assert {(spot.image, spot.label.partition(":")[0]) for spot in report.spots} == {
@@ -109,7 +109,7 @@ def test_a_screen_that_changed_in_much_is_still_the_same_screen() -> None:
     before = screens.dialog()
     after = replace(before, lines=tuple(replace(line, text=f"{line.text} 2") for line in before.lines))
     report = compare_images(before, after, [Box(254, 160, 84, 12)])
-    assert report.text.startswith("From Image 1 to Image 2: 0 of 7 lines of text are the same")
+    assert report.text.startswith("From Image 1 to Image 2: 0 of 7 lines of text are unchanged")
     assert "Changed: " in report.text
     assert compare_images(before, screens.form(), None).text.count("\n") == 2
 
@@ -117,7 +117,7 @@ def test_a_screen_that_changed_in_much_is_still_the_same_screen() -> None:
 def test_different_screens_are_reported_as_different() -> None:
     report = compare_images(screens.dialog(), screens.form(), None)
     assert report.text == (
-        "Image 1 and Image 2 are different screens: of their 7 and 15 lines of text none is in both.\n"
+        "Image 1 and Image 2 are different screens: they have 7 and 15 lines of text, and none in common.\n"
         'Image 1 is titled "Backup Manager". Image 2 has the heading "Create your account".\n'
         "The sizes differ: 1040x600 and 1280x900."
     )

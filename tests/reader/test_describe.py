@@ -39,7 +39,7 @@ def test_a_description_lists_every_part_with_its_box() -> None:
         'A check box "I agree to the terms" at [112, 420, 125, 433]: checked.',
         'A blue button "Create account" at [108, 450, 261, 490], white text.',
         'In red: "Enter a valid VAT number: 9 digits after GB" at [108, 308, 366, 320].',
-        "The image is 1280 pixels wide and 900 high, mostly white (#ffffff) 80%.",
+        "The image is 1280 pixels wide and 900 pixels high, mostly white (#ffffff) 80%.",
     ):
         assert sentence in text
     assert 'The title bar at [254, 160, 338, 172] says "Backup Manager".' in describe_image(screens.dialog()).text
@@ -63,7 +63,7 @@ def test_what_cannot_be_determined_is_reported() -> None:
 
 @pytest.mark.parametrize(
     ("checked", "state"),
-    [(True, "selected"), (False, "not selected"), (None, "selected or not could not be determined")],
+    [(True, "selected"), (False, "not selected"), (None, "could not tell whether it is selected")],
 )
 def test_a_radio_button_has_its_label_and_state(checked: bool | None, state: str) -> None:
     part = InterfacePart("radio", Box(20, 30, 16, 16), (1, 2, 3), (0,), checked)
@@ -75,7 +75,7 @@ def test_a_pale_button_may_be_disabled() -> None:
     lines = (line("Save", 30, 30), line("Next", 130, 30, ink=(190, 190, 190)))
     parts = tuple(InterfacePart("button", Box(20 + 100 * at, 20, 80, 30), WHITE, (at,)) for at in range(2))
     text = describe_image(ImageReading(Size(300, 90), lines, parts=parts)).text
-    assert 'button "Next" at [120, 20, 200, 50], light grey text, paler than other buttons: perhaps disabled.' in text
+    assert 'button "Next" at [120, 20, 200, 50], light grey text, paler than other buttons, perhaps disabled.' in text
     assert 'button "Save" at [20, 20, 100, 50], black text.' in text
 
 
@@ -84,20 +84,20 @@ def test_lines_that_were_not_read_are_listed_with_their_boxes() -> None:
     text = describe_image(ImageReading(Size(640, 480), unread=(one, other), late=(last,), searched=False)).text
     assert text.startswith("No text could be read in this image.")
     for words in (
-        "2 lines look like text that could not be read, perhaps handwriting or an unknown script",
+        "2 lines that look like text could not be read, perhaps handwriting or an unknown script",
         ": at [10, 20, 100, 32]; [10, 50, 90, 62].",
-        "1 more line was not read for lack of time: at [10, 80, 80, 92].",
-        "There was no time to search the whole image",
+        "1 more line was not read because time ran out: at [10, 80, 80, 92].",
+        "Time ran out before the whole image was searched",
     ):
         assert words in text
     many = describe_image(ImageReading(Size(640, 480), unread=tuple(Box(0, y, 9, 9) for y in range(100)))).text
     assert "[0, 39, 9, 48] and 60 more places." in many
     assert (
-        "1 place looks like text that could not be read: at [10, 20, 100, 32]."
+        "1 place that looks like text could not be read: at [10, 20, 100, 32]."
         in describe_image(ImageReading(Size(640, 480), (line("Read", 1, 1),), unread=(one,))).text
     )
     glyph = describe_image(ImageReading(Size(640, 480), unread=(Box(114, 194, 20, 24),))).text
-    assert "1 place looks like a letter or an icon that could not be read: at [114, 194, 134, 218]." in glyph
+    assert "1 place that looks like a letter or an icon could not be read: at [114, 194, 134, 218]." in glyph
 
 
 @requirement("seer.local.doubt")
@@ -116,7 +116,7 @@ def test_doubtful_characters_and_lines_are_marked(
 ) -> None:
     doubted = replace(line(text, 1, 1), confidence=mean, doubtful=doubtful)
     written = describe_image(ImageReading(Size(90, 90), (doubted,))).text
-    sentence = f'Hard to read, and perhaps read wrongly: "{marked}" at {format_box(doubted.box)}.'
+    sentence = f'Hard to read, perhaps misread: "{marked}" at {format_box(doubted.box)}.'
     assert (sentence in written) is bool(marked)
     assert ("Characters between ‹ and › may be wrong." in written) is bool(doubtful)
     assert written.startswith(marked or text)
@@ -124,7 +124,7 @@ def test_doubtful_characters_and_lines_are_marked(
 
 def test_text_that_was_not_read_is_neither_empty_nor_missing() -> None:
     form = replace(screens.form(), unread=(Box(120, 370, 80, 12),))  # in the field of the company
-    sentence = '"Company (optional)" at [108, 358, 612, 398] has something in it that could not be read.'
+    sentence = '"Company (optional)" at [108, 358, 612, 398] contains something that could not be read.'
     assert sentence in describe_image(form).text
 
 
@@ -140,7 +140,7 @@ def test_a_password_field_is_not_empty_but_one_with_an_arrow_or_a_caret_is() -> 
     text = describe_image(examine_image(sketch.pixels, sketch.lines)).text
     fields = [line.partition(" at ") for line in text.splitlines() if line.startswith("- A field")]
     assert [(name[11:-1], rest.partition("] ")[2]) for name, _, rest in fields] == [
-        ("Password", "has something in it that could not be read."),
+        ("Password", "contains something that could not be read."),
         ("Country", "is empty."),
         ("City", "is empty."),
     ]
@@ -151,7 +151,7 @@ def test_pale_text_in_a_field_may_be_a_placeholder() -> None:
     typed = (line("Ingrid", 90, 60), line("e.g. 12 Baker Street", 90, 120, ink=(170, 170, 170)))
     parts = tuple(InterfacePart("field", Box(80, 52 + 60 * at, 300, 28), WHITE, (2 + at,)) for at in range(2))
     text = describe_image(ImageReading(Size(500, 300), (*labels, *typed), parts=parts)).text
-    assert 'contains "e.g. 12 Baker Street"; pale text, perhaps only a placeholder.' in text
+    assert 'contains "e.g. 12 Baker Street" in pale text, perhaps a placeholder.' in text
     assert 'contains "Ingrid".' in text
 
 

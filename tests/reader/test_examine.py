@@ -105,4 +105,4 @@ def test_a_lost_minus_sign_is_restored_and_another_dash_is_not() -> None:
     told = examine_image(sketch.pixels, sketch.lines)
     assert [line.text for line in told.lines] == ["7", "-7", "7", "7", "Seven"]
     assert told.lines[1].box.x < sketch.lines[1].box.x - 16
-    assert '"‹-›7" at' in describe_image(told).text.partition("perhaps read wrongly")[2]
+    assert '"‹-›7" at' in describe_image(told).text.partition("perhaps misread")[2]

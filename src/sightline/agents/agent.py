@@ -48,8 +48,8 @@ class SetupRequest:
         there = (name for name, each in self.upstreams.items() if bare in map(strip_version, each.bases.values()))
         return next(there, None) or Refusal(
             "not_found",
-            f"{self.agent.title} asks {address} now, which has no name here",
-            "name it in the setting `upstreams`, or name another provider with --upstream",
+            f"{self.agent.title} uses {address} now, which is not a named upstream",
+            "give it a name in the setting `upstreams`, or name another provider with --upstream",
         )
 
     def find_current(self, api: WireName) -> str | Refusal:
@@ -68,11 +68,11 @@ class SetupRequest:
 
     def refuse_key(self, key: str, now: str | Refusal | None) -> Refusal:
         """Return the refusal to send the key of one provider to another."""
-        whose = f"the one of {now}" if isinstance(now, str) else "another provider's"
+        owner = now if isinstance(now, str) else "another provider"
         return Refusal(
             "not_permitted",
-            f"{key} is {whose}, and would be sent to {self.upstream}",
-            "take it and the address out of the file first, or leave --upstream out",
+            f"{key} belongs to {owner}, and would be sent to {self.upstream}",
+            "remove the key and the address from the file first, or leave out --upstream",
         )
 
 
@@ -189,6 +189,6 @@ def choose_from_table(
         return request.refuse_key(f"the key of its provider {provider}", now[provider])
     return Refusal(
         "not_found",
-        f"{request.agent.title} has no provider that asks {request.upstream}",
+        f"{request.agent.title} has no provider that uses {request.upstream}",
         f"it can be pointed at {', '.join(sorted(set(built_in.values())))}",
     )

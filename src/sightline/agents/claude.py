@@ -1,4 +1,6 @@
-"""Claude Code: its settings files win over the environment, and --settings over those; of two flags the last counts.
+"""How to start Claude Code behind the proxy, and how to set it up.
+
+Its settings files override the environment, and --settings overrides those; of two such flags the last counts.
 
 In `-p` it believes the settings of a project without asking, and they can lead it past --settings: by a web proxy,
 another cloud, another key, or programs that get the keys in their environment (hooks, MCP servers). Its native builds
@@ -41,7 +43,7 @@ _FLAG = "--settings"
 _TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY")
 _URL_VARIABLE = "ANTHROPIC_BASE_URL"
 _FILE = "claude-settings.json"
-_TRUST_REMEDY = "start claude in this folder, trust it when it asks, and repeat"
+_TRUST_REMEDY = "start claude in this folder, trust it when asked, then run this again"
 _SOURCES = "--setting-sources"
 _SERVERS = ".mcp.json"  # in the folder where it works and in each around it; in `-p` it starts them without asking
 _PROJECT_SETTINGS = {"local": Path(".claude/settings.local.json"), "project": Path(".claude/settings.json")}
@@ -72,7 +74,7 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     own = _parse_settings([*find_options(argv, _FLAG)], context)
     if own is None:
         return Refusal(
-            "invalid_input", "the --settings of claude are neither JSON nor a file with JSON", "correct them"
+            "invalid_input", "the value of --settings is neither JSON nor the path of a JSON file", "correct them"
         )
     steering = find_steering(argv, context)
     code = select_code(steering)
@@ -81,7 +83,7 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     if cloud := _find_cloud(own, context):
         return Refusal(
             "unsupported_type",
-            f"Claude Code uses {_CLOUDS[cloud]} because of {cloud}, and the proxy can't be put in front of that",
+            f"Claude Code uses {_CLOUDS[cloud]} because of {cloud}, and Sightline can't be put in front of that",
             f"unset {cloud} to use a provider of the Anthropic API",
         )
     former_upstream, where = next(_find_addresses(own, context), ("", ""))
@@ -204,5 +206,5 @@ AGENT = CodingAgent(
     ' in "env" of that file.',
     note="--upstream names another provider, whose key you then put into ANTHROPIC_AUTH_TOKEN."
     " `sightline run -- claude` does all of this for one run, and keeps the provider that you already use."
-    " A project's own .claude/settings.json that sets ANTHROPIC_BASE_URL wins over yours.",
+    " A project's own .claude/settings.json that sets ANTHROPIC_BASE_URL takes precedence over yours.",
 )

@@ -1,4 +1,6 @@
-"""Cline: it reads its provider from its data folder alone, so it gets a copy of its settings, pointed here.
+"""How to start Cline behind the proxy, and how to set it up.
+
+It reads its provider only from its data folder, so `run` gives it a copy of that folder with the proxy's address.
 
 It is made with Bun, which loads the `.env` files of the folder where it starts and runs what `bunfig.toml` preloads. It
 runs the hooks of the folder where it works (`--cwd`), and keeps no record of trusted folders.
@@ -54,13 +56,13 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     if provider and last != _COMPATIBLE:
         return Refusal(
             "unsupported_type",
-            f"Cline uses {last} now, which can't be pointed elsewhere",
+            f"Cline uses {last} now, whose address can't be changed",
             "configure an OpenAI-compatible provider: cline auth -p openai -k KEY -m MODEL -b ADDRESS",
         )
     if not provider:
         return Refusal(
             "unsupported_type",
-            "Cline has no OpenAI-compatible provider, and others can't be pointed elsewhere",
+            "Cline has no OpenAI-compatible provider, and the addresses of others can't be changed",
             "configure one: cline auth -p openai -k KEY -m MODEL -b ADDRESS",
         )
     steering = find_steering(argv, context)
@@ -117,5 +119,5 @@ AGENT = CodingAgent(
     file_lines="cline auth -p openai -k KEY -m $M -b $B",
     default_target=ProviderTarget("openai", version="/v1"),
     default_model="MODEL",
-    note="It ignores OPENAI_BASE_URL, and only OpenAI-compatible providers can be pointed here.",
+    note="It ignores OPENAI_BASE_URL, and only OpenAI-compatible providers can be redirected to Sightline.",
 )

@@ -1,4 +1,7 @@
-"""Codex: -c wins over config.toml; OPENAI_BASE_URL is ignored, and its built-in provider cannot be changed."""
+"""How to start Codex behind the proxy, and how to set it up.
+
+-c overrides config.toml. OPENAI_BASE_URL is ignored, and the built-in provider cannot be changed.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def find_provider(argv: Sequence[str], context: LaunchContext) -> CurrentProvide
         who = "its local provider" if "--oss" in argv else f"its own provider {provider}"
         return Refusal(
             "unsupported_type",
-            f"Codex uses {who}, which can't be pointed elsewhere",
+            f"Codex uses {who}, whose address can't be changed",
             "give it a table under model_providers in config.toml, with a base_url, and name that in model_provider",
         )
     if provider == _BUILT_IN:
@@ -187,7 +190,7 @@ def _refuse_profile(request: SetupRequest) -> Refusal | None:
     return Refusal(
         "unsupported_type",
         f"the profile {profile} in {file} names a model_provider, which overrides what would be written",
-        "take it out of the profile first",
+        "remove it from the profile first",
     )
 
 
@@ -216,5 +219,5 @@ AGENT = CodingAgent(
     default_target=ProviderTarget("openai", version="/v1", login=True),
     key_hint="Codex needs the key of $U now: put it into $K in the environment of codex.",
     note="It ignores OPENAI_BASE_URL. With a ChatGPT login base_url is $P/u/chatgpt, without /v1."
-    " A model that Codex knows as blind needs input_modalities in a model_catalog_json.",
+    " A model that Codex knows as text-only needs input_modalities in a model_catalog_json.",
 )

@@ -16,21 +16,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sightline.agents import AGENTS
+from sightline.agents.address_variables import point_by_variables
 from sightline.agents.launch import (
     Launch,
     LaunchContext,
     bypass_web_proxies,
-    choose_version,
     refuse_own_address,
     remove_options,
-    resolve_upstream,
 )
 from sightline.agents.project_files import build_warning, is_dotenv, refuse_project
-from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 
-_ANTHROPIC = "ANTHROPIC_BASE_URL"
-_OPENAI = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _PACKAGES = {package: agent.name for agent in AGENTS.values() for package in agent.packages}
 # Programs that start another one which their arguments name, and the subcommands by which they do that.
 _RUNNERS: Mapping[str, tuple[str, ...]] = {
@@ -89,26 +85,11 @@ def _launch_unknown(argv: Sequence[str], context: LaunchContext) -> Launch | Ref
             return refuse_project(agent.title, steering, how, ignorable=False)
         if ignored := [each for each in steering if not is_dotenv(each)]:
             warnings.append(build_warning(agent.title, ignored))
-    started = _point_by_variables(argv, context)
+    started = point_by_variables(argv, context)
+    if isinstance(started, Refusal):
+        return started
     started = replace(started, note="; ".join([started.note, *warnings]))
     return started if context.has_upstream else refuse_own_address(started, context)
-
-
-def _point_by_variables(argv: Sequence[str], context: LaunchContext) -> Launch:
-    """Point a program by the variables that most programs read, and say so."""
-    openai = resolve_upstream(next((context.env[variable] for variable in _OPENAI if context.env.get(variable)), ""))
-    found: dict[WireName, str] = {
-        "anthropic": resolve_upstream(context.env.get(_ANTHROPIC, "")),
-        **dict.fromkeys(("openai_chat", "openai_responses"), openai),
-    }
-    base = context.address + ("/v1" if context.has_upstream else choose_version(openai, "/v1"))
-    pointed = {_ANTHROPIC: context.address, **dict.fromkeys(_OPENAI, base)}
-    return Launch(
-        tuple(argv),
-        {**context.env, **pointed},
-        {api: url for api, url in found.items() if url},
-        note=f"{Path(argv[0]).name} is pointed here by {', '.join(pointed)}; if it reads none of them, nothing changes",
-    )
 
 
 def _find_agent(argv: Sequence[str], context: LaunchContext) -> AgentCommand | None:

@@ -1,7 +1,8 @@
-"""Copilot CLI: pointed by variables, it sends no images of tools. A providers file can say that a model sees.
+"""How to start Copilot CLI behind the proxy, and how to set it up.
 
-It gets one for this run, named by a variable, with the provider of the variables and all that the user's own file
-holds. Models of such a file go by PROVIDER/MODEL.
+If variables name its provider, it sends no images from tools. A providers file can declare that a model takes images,
+so `run` names one in a variable, with the provider of the variables and everything in the user's own file. The models
+of such a file are called PROVIDER/MODEL.
 
 It runs hooks, MCP servers and extensions of a project only where config.json in its home folder trusts the folder, or
 where a variable makes it trust every folder.
@@ -79,7 +80,7 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
         return _start(argv, context)
     if not context.has_upstream:
         return refuse_project(
-            "Copilot CLI", steering, "start copilot in this folder, trust it when it asks, and repeat"
+            "Copilot CLI", steering, "start copilot in this folder, trust it when asked, then run this again"
         )
     flags = ["--allow-all-tools"] if context.env.get(_ALLOW_ALL) == "true" else []
     env = {name: text for name, text in context.env.items() if name not in _SKIP_TRUST_VARIABLES}
@@ -114,7 +115,7 @@ def _start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     if not own and not context.has_upstream and not find_address(context.env.get(_BASE_URL)):
         return Refusal(
             "unsupported_type",
-            "Copilot CLI uses GitHub's own models, which can't be pointed elsewhere",
+            "Copilot CLI uses GitHub's own models, which can't go through a proxy",
             f"set {_BASE_URL}, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL to a provider of your own",
         )
     named: _Named = {}
@@ -185,7 +186,7 @@ def _start_by_variables(argv: Sequence[str], context: LaunchContext, file: Mappi
     if not model:  # Copilot says itself that it needs one
         return started
     if context.env.get(_COMMAND):
-        note = f"a providers file knows no {_COMMAND}: so Copilot does not send images that its tools open"
+        note = f"a providers file can't contain {_COMMAND}, so Copilot does not send images from its tools"
         return replace(started, note=note)
     names = [each.get("name") for each in file["providers"]]
     name = next(
@@ -223,7 +224,7 @@ def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:
     if _is_overruled(request.context):
         return Refusal(
             "unsupported_type",
-            f"{_BASE_URL} is set, which wins over the providers file of Copilot CLI",
+            f"{_BASE_URL} is set, which takes precedence over the providers file of Copilot CLI",
             "unset it first, or write sightline run -- copilot",
         )
     config = request.context.read_json(request.agent.find_file(request.context.env) or "")
@@ -238,7 +239,7 @@ def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:
     if not request.upstream:
         return Refusal(
             "unsupported_type",
-            "Copilot CLI uses GitHub's own models, which can't be pointed elsewhere",
+            "Copilot CLI uses GitHub's own models, which can't go through a proxy",
             "name a provider of your own with --upstream",
         )
     if request.upstream in own:
@@ -262,10 +263,10 @@ AGENT = CodingAgent(
     file_variable="COPILOT_PROVIDERS_CONFIG",
     file_lines='{"providers": [{"name": "$N", "baseUrl": "$B", $L}],\n'
     '  "models": [{"id": "$M", "provider": "$N", "capabilities": {"supports": {"vision": true}}}]}',
-    after_setup="choose the model by --model $N/$M",
+    after_setup="choose the model with --model $N/$M",
     default_model="MODEL",
-    vision_hint='"capabilities": {"supports": {"vision": true}} of the model in that file; pointed by the variables,'
-    " it sends attached images and none of tools",
-    note="With a key of your own only; with the GitHub login nothing can be pointed."
-    " The variables win over the file. `sightline run -- copilot` makes it send every image, by either.",
+    vision_hint='"capabilities": {"supports": {"vision": true}} of the model in that file; with the variables alone'
+    " it sends attached images, but none from tools",
+    note="This needs a key of your own: requests with the GitHub login can't be redirected."
+    " The variables take precedence over the file. With `sightline run -- copilot` it sends every image either way.",
 )

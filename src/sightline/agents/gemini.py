@@ -34,7 +34,7 @@ from sightline.model.refusal import Refusal
 _URL_VARIABLE, _HOME_VARIABLE = "GOOGLE_GEMINI_BASE_URL", "GEMINI_CLI_HOME"
 _API_KEY_LOGINS = ("", "gemini-api-key", "gateway")
 _LOGIN_VARIABLES = ("GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI")
-_TRUST_REMEDY = "start gemini in this folder, trust it when it asks or with /permissions, and repeat"
+_TRUST_REMEDY = "start gemini in this folder, trust it when asked or with /permissions, then run this again"
 _NO_LOGIN_NOTE = "no login of Gemini CLI is saved, so it uses GEMINI_API_KEY, and its history is kept for this run only"
 _PROJECT_SETTINGS = Path(".gemini/settings.json")
 _DOTENVS = (".gemini/.env", ".env")
@@ -62,7 +62,7 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     if (login := _find_login(context)) not in _API_KEY_LOGINS:
         return Refusal(
             "unsupported_type",
-            f"Gemini CLI is logged in with {login}, which can't be pointed elsewhere",
+            f"Gemini CLI is logged in with {login}, which can't go through a proxy",
             "choose an API key with /auth in Gemini CLI, or unset the variable",
         )
     files = _find_files(argv, context)

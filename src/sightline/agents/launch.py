@@ -174,7 +174,7 @@ def refuse_own_address(started: Launch, context: LaunchContext) -> Launch | Refu
         if own.match(url) and is_loopback(_split_url(url)[0]):
             return Refusal(
                 "invalid_input",
-                f"{url} is the address of `sightline serve`, which does not tell which upstream is meant",
+                f"{url} is the address of `sightline serve`, so the provider is not known",
                 "add --upstream NAME, or start the agent without `sightline run`",
             )
     return started

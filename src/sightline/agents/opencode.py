@@ -1,4 +1,6 @@
-"""opencode: OPENCODE_CONFIG_CONTENT is merged over the user's and the project's files.
+"""How to start opencode behind the proxy, and how to set it up.
+
+OPENCODE_CONFIG_CONTENT is merged over the user's and the project's files.
 
 It has no record of trusted folders, so the files of a project decide nothing, unless the user names one of them in
 OPENCODE_CONFIG, or their folder in OPENCODE_CONFIG_DIR. OPENCODE_DISABLE_PROJECT_CONFIG makes it read none of them.

@@ -1,4 +1,6 @@
-"""pi: no variable points it elsewhere, so an extension of Sightline, loaded for this run only, does.
+"""How to start pi behind the proxy, and how to set it up.
+
+No variable changes its address, so an extension of Sightline, loaded for this run only, does.
 
 It reads the settings of a project only if its record in trust.json trusts the folder, or if an option or a setting
 trusts every folder. Its native builds are made with Bun, which loads the `.env` files of every folder.
@@ -35,7 +37,7 @@ _FILE = "sightline.ts"
 _PROVIDERS_VARIABLE = "SIGHTLINE_PI_PROVIDERS"
 _APPROVES = ("-a", "--approve")
 _PROJECT_SETTINGS = Path(".pi/settings.json")
-_TRUST_REMEDY = "save that you trust it with /trust in pi, and repeat"
+_TRUST_REMEDY = "save that you trust it with /trust in pi, then run this again"
 _CODE = ".pi/extensions"
 _STEERING_SETTINGS = ("defaultProvider", "enabledModels", "packages", "extensions")
 _STEERING_VARIABLES = re.compile(rf"{NETWORK}|{PROVIDERS}|PI_\w+", re.IGNORECASE)
@@ -168,5 +170,5 @@ AGENT = CodingAgent(
     default_model="glm-5.3",
     vision_hint='"input" in modelOverrides of each model; `pi --list-models` shows it under images',
     key_hint="pi needs the key of $U, in the provider's usual variable or by /login, if it does not have it yet.",
-    note="No variable points it elsewhere. baseUrl alone keeps its models and your login.",
+    note="No variable changes its address. baseUrl alone keeps its models and your login.",
 )

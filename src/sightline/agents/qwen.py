@@ -1,4 +1,7 @@
-"""Qwen Code: a model in modelProviders is sealed there; system settings win, and replace whole lists.
+"""How to start Qwen Code behind the proxy, and how to set it up.
+
+Neither variables nor flags change the address of a model in modelProviders. System settings do: they override the
+others, and replace whole lists.
 
 It believes the settings and variables of every project, unless folder trust is switched on. Its record of trusted
 folders is in trustedFolders.json, whether or not that is.
@@ -68,7 +71,7 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     home, trusted = _get_home(context), _trusts(context)
     steering = find_steering(argv, context)
     if steering and not context.has_upstream:
-        return refuse_project("Qwen Code", steering, "trust the folder in Qwen Code (/trust), and repeat")
+        return refuse_project("Qwen Code", steering, "trust the folder in Qwen Code (/trust), then run this again")
     settings = [user, context.read_json(_PROJECT_SETTINGS) if trusted else {}, system]
     providers: dict[str, Any] = {}
     for each in settings:

@@ -35,7 +35,13 @@ from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
 from sightline.vision import json_answers as json_schema
 from sightline.vision.background_loop import run_blocking
-from sightline.vision.capabilities import get_provider_name, supports_pdf, supports_video, supports_vision
+from sightline.vision.capabilities import (
+    get_provider_name,
+    supports_pdf,
+    supports_video,
+    supports_vision,
+    write_declaration,
+)
 from sightline.vision.chooser import Candidate
 from sightline.vision.prompts import FILE_INSTRUCTIONS, SCHEMA_INSTRUCTIONS, Prompt
 from sightline.vision.providers import LOCAL_READER
@@ -51,7 +57,6 @@ _SHAPE = 'use {"type": "json_schema", "schema": {"type": "object", …}}'
 _IMAGE_KINDS = "give a PNG, JPEG, GIF, WEBP or PDF"
 _VIDEO_KINDS = "give an MP4, MOV or WebM"
 _PAGES = "Sightline cannot render its pages: name a model that takes PDFs, such as gemini/gemini-2.5-pro"
-_DECLARE = "name another model, or set `{0}` of this one to true in the setting `models`"
 _NAME_VIDEO_MODEL = "name a model that takes videos"
 _NO_CROP = Refusal("invalid_input", "the file can't be a part of an image", "use analyze to ask about a part")
 _NOBODY = Refusal(
@@ -419,6 +424,15 @@ def _supports(ability: Ability, candidate: Candidate, settings: Settings) -> boo
     return _SUPPORTS[ability](named.model, get_provider_name(named.upstream, settings), settings)
 
 
+def _declare(ability: Ability, candidate: Candidate, settings: Settings) -> str:
+    """Return the remedy for a model that is not known to have an ability."""
+    named = candidate.vision_model
+    if named is None or named is LOCAL_READER or candidate.on_loopback:
+        return "name another model"
+    name = f"{get_provider_name(named.upstream, settings)}/{named.model}"
+    return f"name another model; if this one does, run: {write_declaration(settings, name, ability)}"
+
+
 def _refuse_ability(ability: Ability, what: str, remedy: str) -> Refusal:
     return Refusal("unsupported_type", what, remedy, stage=ability)
 
@@ -426,13 +440,14 @@ def _refuse_ability(ability: Ability, what: str, remedy: str) -> Refusal:
 def _admit_image(settings: Settings, candidate: Candidate) -> Refusal | None:
     if candidate.vision_model is None or _supports("vision", candidate, settings):
         return None
-    return _refuse_ability("vision", f"{candidate.display_name} is not known to see images", _DECLARE.format("vision"))
+    what = f"{candidate.display_name} is not known to see images"
+    return _refuse_ability("vision", what, _declare("vision", candidate, settings))
 
 
 def _admit_pdf(settings: Settings, fit: Fit, candidate: Candidate) -> Refusal | None:
     if candidate.vision_model is None or _supports("pdf", candidate, settings):
         return None
-    why = _PAGES if fit == "auto" and _supports("vision", candidate, settings) else _DECLARE.format("pdf")
+    why = _PAGES if fit == "auto" and _supports("vision", candidate, settings) else _declare("pdf", candidate, settings)
     return _refuse_ability("pdf", f"{candidate.display_name} is not known to take PDFs", why)
 
 
@@ -447,7 +462,6 @@ def _admit_video(settings: Settings, method: Method, candidate: Candidate) -> Re
             "video", f"Sightline cannot extract frames of a video for {candidate.display_name}", _NAME_VIDEO_MODEL
         )
     if not video:
-        return _refuse_ability(
-            "video", f"{candidate.display_name} is not known to take videos", _DECLARE.format("video")
-        )
+        what = f"{candidate.display_name} is not known to take videos"
+        return _refuse_ability("video", what, _declare("video", candidate, settings))
     return None

@@ -63,8 +63,8 @@ def build_analysis_properties(rectangle: Json, fractions: Json) -> dict[str, Jso
     crop: Json = {
         "type": "object",
         "properties": {
-            "image_index": {"type": "integer", "minimum": 0, "description": "Which of `images`, from 0."},
-            "region": {"type": "string", "enum": list(REGIONS), "description": "A part by its name."},
+            "image_index": {"type": "integer", "minimum": 0, "description": "Index of the image in `images`, from 0."},
+            "region": {"type": "string", "enum": list(REGIONS), "description": "A named part of the image."},
             "normalized": fractions,
             "pixels": rectangle,
         },
@@ -77,27 +77,31 @@ def build_analysis_properties(rectangle: Json, fractions: Json) -> dict[str, Jso
             "items": {"type": "string"},
             "minItems": 1,
             "maxItems": 20,
-            "description": "Each the path of an image, or sha256: and its hex digits, as a fence has it.",
+            "description": "Each a path, or sha256: and the hex digits that a fence gives.",
         },
         "question": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "What you want to know."},
-        "model": {"type": "string", "description": "Another model that shall look, as provider/model-id."},
-        "crop": {"type": "array", "items": crop, "description": "The part of an image to look at, one entry an image."},
-        "reason": {"type": "string", "description": "Why you ask; it is only noted."},
+        "model": {"type": "string", "description": "Another vision model to ask, as provider/model-id."},
+        "crop": {
+            "type": "array",
+            "items": crop,
+            "description": "Which part of an image to look at, one entry per image.",
+        },
+        "reason": {"type": "string", "description": "Why you ask; it is only recorded."},
     }
 
 
 IMAGE_DESCRIPTION = (
     "Ask one question about one image (PNG, JPEG, GIF or WebP) or one PDF, and get one answer in words, with the tokens"
-    " and dollars that it cost. Exactly one of file_path, file_url and file_base64 is given. An error begins with a"
-    " word like FILE_NOT_FOUND."
+    " and dollars that it cost. Give exactly one of file_path, file_url and file_base64. An error begins with a code"
+    " such as FILE_NOT_FOUND."
 )
 VIDEO_DESCRIPTION = (
-    "Ask one question about one video, and get one answer in words, with the tokens and dollars that it cost. Exactly"
-    " one of file_url and file_path is given. An error begins with a word like VIDEO_NOT_SUPPORTED."
+    "Ask one question about one video, and get one answer in words, with the tokens and dollars that it cost. Give"
+    " exactly one of file_url and file_path. An error begins with a code such as VIDEO_NOT_SUPPORTED."
 )
 _PATH: Json = {"type": "string", "description": "The absolute path of the file."}
 _URL: Json = {"type": "string", "description": "The public https address of the file, of at most 32 MiB."}
-_MODEL: Json = {"type": "string", "description": "Who is asked instead of the usual one, as PROVIDER/MODEL."}
+_MODEL: Json = {"type": "string", "description": "The model to ask instead of the configured one, as PROVIDER/MODEL."}
 _SCHEMA: Json = {
     "type": "object",
     "description": "A JSON Schema whose top level is an object.",
@@ -106,7 +110,7 @@ _SCHEMA: Json = {
 }
 _FORMAT: Json = {
     "type": "object",
-    "description": "Ask for an answer in JSON, which then stands in `parsed`.",
+    "description": "Ask for an answer in JSON, which is returned in `parsed`.",
     "properties": {"type": {"type": "string", "enum": ["json_schema"]}, "schema": _SCHEMA},
     "required": ["type", "schema"],
     "additionalProperties": False,
@@ -122,18 +126,18 @@ IMAGE_PROPERTIES: Mapping[str, Json] = {
     "fit": {
         "type": "string",
         "enum": ["auto", "never"],
-        "description": "auto makes an image fit that is too large; never refuses it. As the user has set if left out.",
+        "description": "auto shrinks an image that is too large, never refuses it. Default: the user's setting.",
     },
 }
 VIDEO_PROPERTIES: Mapping[str, Json] = {
     "file_url": _URL,
     "file_path": _PATH,
-    "prompt": {"type": "string", "description": "What you want to know; a description in detail if left out."},
+    "prompt": {"type": "string", "description": "What you want to know. Default: a detailed description."},
     "model": _MODEL,
     "method": {
         "type": "string",
         "enum": ["auto", "native", "frames"],
-        "description": "native sends the video itself, frames stills of it; auto, if left out, what the model takes.",
+        "description": "native sends the video, frames sends stills of it, auto (the default) what the model takes.",
     },
 }
 
@@ -287,7 +291,7 @@ _CROP: Json = {
     "type": "object",
     "description": "The part of the image to see, in exactly one of these forms.",
     "properties": {
-        "region": {"type": "string", "enum": list(REGIONS), "description": "A part by its name."},
+        "region": {"type": "string", "enum": list(REGIONS), "description": "A named part of the image."},
         "normalized": _rectangle_property("Fractions of the image, from 0 to 1.", minimum=0, maximum=1),
         "pixels": _rectangle_property("Pixels of the image."),
     },
@@ -297,8 +301,8 @@ _CROP: Json = {
 TOOLS: tuple[Tool, ...] = (
     Tool(
         "view_image",
-        "See an image file as pixels. Answers with what it is and the image itself, never with text of the file: call"
-        " read_file for that. An image that was seen before is seen again by the `sha256:…` that its result gave.",
+        "See an image file as pixels. Returns what it is and the image itself, never the text of a file: call read_file"
+        " for that. To see an image again, give the `sha256:…` of its result as the path.",
         {
             "path": _text_property(
                 "The path of an image, or sha256: and at least 12 hex digits of one that was seen before."
@@ -311,19 +315,19 @@ TOOLS: tuple[Tool, ...] = (
         ("read",),
         8_000,
         view,
-        " The image at a public https address is seen by that address.",
+        " The path can also be the public https address of an image.",
         renders=True,
     ),
     Tool(
         "read_file",
-        "Read a text file. Answers with its lines and a token that edit_file asks for. An image is not read: call"
-        " view_image to see it.",
+        "Read a text file. Returns its lines and a token for edit_file. It doesn't read images: call view_image to see"
+        " one.",
         {
             "path": _text_property("The path of a text file."),
-            "first": _count_property("The line to begin with; 1 if left out."),
-            "lines": _count_property("How many lines to read; 2000 if left out."),
+            "first": _count_property("The first line to read. Default: 1."),
+            "lines": _count_property("How many lines to read. Default: 2000."),
             "character": _count_property(
-                "The character of that line to begin with, where a result named one to go on with."
+                "The first character of that line to read, if a result says where to continue."
             ),
         },
         ("path",),
@@ -333,11 +337,11 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "edit_file",
-        "Replace a text that stands exactly once in a file. It needs the token that read_file gave, and a file that"
-        " has changed since has to be read again.",
+        "Replace a text that occurs exactly once in a file. It needs the token that read_file returned; a file that has"
+        " changed since then must be read again.",
         {
             "path": _text_property("The path of the file that was read."),
-            "old": _text_property("The text to replace, exactly as it stands there."),
+            "old": _text_property("The text to replace, exactly as it is in the file."),
             "new": _text_property("What it becomes."),
             "token": _text_property("The token of the last read_file of this path."),
         },
@@ -366,8 +370,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "list_images",
         "List images that were seen before and can be seen again, the newest first, each with the `sha256:…` that"
-        " view_image and analyze_image take. Only those that were found in the working folder are listed, unless the"
-        " user lets all be.",
+        " view_image and analyze_image take. Only images from the working folder are listed, unless the user allows"
+        " all.",
         {},
         (),
         (),

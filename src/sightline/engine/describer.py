@@ -65,7 +65,7 @@ _RETRY = "send another message later to try again"
 _NOT_KEPT = "(The image itself could not be stored: its sha256 can't be looked up.)"
 _UNREADABLE = ""  # in place of the sha256 of an image that can't be read
 
-PENDING = Refusal("pending", "its description is still being made", "it will be here with the next message")
+PENDING = Refusal("pending", "its description is not ready yet", "it will be here with the next message")
 _ONLY_A_LINK = Refusal(
     "not_permitted",
     "the request contains only a reference to it, and the vision model needs the image itself",
@@ -84,7 +84,7 @@ _NOT_NEWEST = Refusal(
 )
 _TOO_MANY = Refusal(
     "unavailable",
-    "the maximum number of images for one turn was described already",
+    "the maximum number of images for this turn has already been described",
     "send another message, or run: sightline config set maxImagesPerTurn NUMBER",
 )
 _NO_COMPARISON = Refusal("unavailable", "they were not compared", "ask about them with analyze_image")

@@ -38,7 +38,7 @@ from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, Scene
 from sightline.passes.permit import permit
-from sightline.sources.files import is_readable_file
+from sightline.sources.files import PathPolicy, is_readable_file
 from sightline.vision.concurrency import LruCache, SingleFlight
 from sightline.wire.hash_chain import HashChain
 
@@ -79,13 +79,16 @@ class NeedResolver:
         self._images = images
         self._describer = describer
         self._options = options
-        self._reopener = ImageReopener(images, descriptions, lambda: self._options.find_file_policy())
+        self._reopener = ImageReopener(images, descriptions, self._find_file_policy)
         self._flights: SingleFlight[Fact] = SingleFlight()
         self._files_present: LruCache[bool] = LruCache(_FILES_KEPT)
 
     def configure(self, options: EngineOptions) -> None:
         """Use other options for the needs that are resolved from now on."""
         self._options = options
+
+    def _find_file_policy(self) -> PathPolicy:
+        return self._options.find_file_policy()
 
     def answer_cheap_needs(self, scene: Scene, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Return answers that nearly every image needs and that take microseconds, to save a round of the passes."""
@@ -179,7 +182,7 @@ class NeedResolver:
         self, paths: Sequence[FindFile], chain: HashChain | None, origin: RequestOrigin
     ) -> dict[Need, Fact]:
         """Return whether files existed. Each is checked once per place: a later change must not undo a retirement."""
-        policy = self._options.find_file_policy()
+        policy = self._find_file_policy()
         names = chain.names if chain else ()
         answers: dict[Need, Fact] = {}
         for need in paths:

@@ -25,8 +25,8 @@ NEWEST_KEPT = 3  # images that are never stale
 LINE_TOKENS = 80  # of the line that replaces an image
 RENT_FACTOR = 1.0  # removal pays when the rent has reached this many times its price
 
-COLD_CACHE = "nothing was cached when the conversation went on"
-RENT_PAID = "in the cache it has cost as much as taking it out"
+COLD_CACHE = "the cache was cold when the conversation continued"
+RENT_PAID = "keeping it in the cache has cost as much as removing it"
 
 
 class HistoryMessage(NamedTuple):
@@ -222,7 +222,7 @@ class _Fold:
             count = min(old, bisect_left([0, *accumulate(weights)], excess))
         if count:
             shown_limit = self._request if what == "bytes" else limit
-            self._remove(0, count, message, f"the provider takes {shown_limit:,} {what} at most")
+            self._remove(0, count, message, f"the provider takes at most {shown_limit:,} {what}")
 
     def _is_old(self, live: _LiveImage) -> bool:
         """Return whether the model has had a step to look at the image, and newer ones have come since."""

@@ -175,7 +175,7 @@ def compare_images(before: ImageReading, after: ImageReading, regions: Sequence[
         *(LabelledBox(f"moved: {new.text}", new.box, first + 1) for _, new in lines.moved),
         *(LabelledBox("changed region", box, first + 1) for box in regions or ()),
     ]
-    same = f"{len(lines.same)} of {len(before.lines)} lines of text are the same, in the same place"
+    same = f"{len(lines.same)} of {len(before.lines)} lines of text are unchanged, in the same place"
     text = [f"From {names[0]} to {names[1]}: {same}."]
     text += [*_describe_changes(lines, states), *_describe_regions(before, after, regions)]
     return Report("\n".join(text), tuple(spots))
@@ -198,9 +198,8 @@ def _describe_other_screen(
 ) -> Iterator[str]:
     one, other = names
     shared = len(found.same) + len(found.moved)
-    both = f"{shared} {'is' if shared == 1 else 'are'}" if shared else "none is"
     lines = f"{len(before.lines)} and {len(after.lines)} lines of text"
-    yield f"{one} and {other} are different screens: of their {lines} {both} in both."
+    yield f"{one} and {other} are different screens: they have {lines}, and {shared or 'none'} in common."
     if heads := " ".join(filter(None, (_describe_title(one, before), _describe_title(other, after)))):
         yield heads
     if before.size != after.size:
@@ -238,7 +237,7 @@ def _describe_regions(before: ImageReading, after: ImageReading, regions: Sequen
     if regions:
         yield from _list_changes("Regions whose pixels differ", list(map(format_box, regions)))
     elif regions is not None:
-        yield "No pixel differs visibly."
+        yield "There is no visible difference in the pixels."
 
 
 def _list_changes(kind: str, changes: Sequence[str]) -> Iterator[str]:

@@ -26,8 +26,8 @@ from sightline.reader.rectangles import format_box
 from sightline.reader.tables import add_table_heads
 
 NOTE = (
-    "Only text and shapes were read, on this machine, by a reader that does not reason: what pictures or icons show is"
-    " not described."
+    "Only text and shapes were read, by a reader on this machine. It does not reason, and it does not describe what"
+    " pictures or icons show."
 )
 FINDINGS = "Parts and positions:"
 _PLAIN_COLOURS = frozenset({"black", "dark grey", "grey", "light grey", "white"})
@@ -36,8 +36,8 @@ _SURE, _LONG = 0.97, 4  # a line of at least this many characters that is less c
 _GLYPH = 1.3  # the largest ratio of width to height of a single letter
 _SATURATED = 60  # difference between the channels of a colour that the eye notices in text
 _STATES: dict[PartKind, dict[bool | None, str]] = {
-    "check": {True: "checked", False: "not checked", None: "checked or not could not be determined"},
-    "radio": {True: "selected", False: "not selected", None: "selected or not could not be determined"},
+    "check": {True: "checked", False: "not checked", None: "could not tell whether it is checked"},
+    "radio": {True: "selected", False: "not selected", None: "could not tell whether it is selected"},
 }
 
 _CONTROLS: tuple[tuple[PartKind, str], ...] = (
@@ -93,7 +93,7 @@ def list_line_spots(reading: ImageReading) -> tuple[LabelledBox, ...]:
 
 
 def _write_sentences(reading: ImageReading) -> Iterator[str]:
-    size = f"{reading.size.width} pixels wide and {reading.size.height} high"
+    size = f"{reading.size.width} pixels wide and {reading.size.height} pixels high"
     yield f"The image is {size}{_list_common_colours(reading)}. Boxes are [x1, y1, x2, y2]."
     if reading.rotation:
         yield describe_rotation(reading)
@@ -114,7 +114,9 @@ def _write_sentences(reading: ImageReading) -> Iterator[str]:
 
 def describe_rotation(reading: ImageReading) -> str:
     """Return the sentence that must accompany every position in a rotated image."""
-    return f"The image lies on its side: positions are as after a rotation of {reading.rotation} degrees clockwise."
+    return (
+        f"The image is sideways: positions refer to the image after a clockwise rotation of {reading.rotation} degrees."
+    )
 
 
 def find_titles_and_codes(reading: ImageReading) -> Iterator[DescribedItem]:
@@ -157,8 +159,8 @@ def _describe_panel(part: InterfacePart, reading: ImageReading, _: TextLine | No
 
 
 def _describe_field(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
-    blank = "has something in it that could not be read" if has_unread_text(reading, part.box) else "is empty"
-    pale = "; pale text, perhaps only a placeholder" if is_placeholder(part, reading) else ""
+    blank = "contains something that could not be read" if has_unread_text(reading, part.box) else "is empty"
+    pale = " in pale text, perhaps a placeholder" if is_placeholder(part, reading) else ""
     text = " ".join(reading.lines[at].marked_text for at in part.lines)
     content = f'contains "{text}"{pale}' if part.lines else blank
     return f"A field{_quote_label(label)} at {format_box(part.box)} {content}."
@@ -172,7 +174,7 @@ def _describe_toggle(part: InterfacePart, _: ImageReading, label: TextLine | Non
 def _describe_button(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:
     line = next((reading.lines[at] for at in part.lines), None)
     ink = f", {name_colour(line.ink)} text" if line and line.ink else ""
-    pale = ", paler than other buttons: perhaps disabled" if is_pale_button(part, reading) else ""
+    pale = ", paler than other buttons, perhaps disabled" if is_pale_button(part, reading) else ""
     name = " ".join(reading.lines[at].marked_text for at in part.lines)
     return f'{_add_article(name_colour(part.colour))} button "{name}" at {format_box(part.box)}{ink}{pale}.'
 
@@ -189,13 +191,13 @@ def _describe_chart(chart: Chart) -> Iterator[str]:
     title = f' "{chart.title}"' if chart.title else ""
     unit = f", in {chart.unit}" if chart.unit else ""
     values = "; ".join(f"{name_mark(mark)} {format_value(round_mark(mark), chart)}" for mark in chart.marks)
-    yield f"A {chart.kind} chart{title} at {format_box(chart.box)}{unit}: {values or 'none of its values was read'}."
+    yield f"A {chart.kind} chart{title} at {format_box(chart.box)}{unit}: {values or 'no value could be read'}."
     colours = {mark.series: mark.colour for mark in chart.marks if mark.series}
     if colours:
         named = ", ".join(f"{series} {name_colour(colour)}" for series, colour in colours.items())
         yield f"Its colours: {named}."
     if chart.doubts:
-        yield f"Of this chart, {chart.doubts}."
+        yield f"Doubts about this chart: {chart.doubts}."
 
 
 def _describe_tables(reading: ImageReading) -> Iterator[str]:
@@ -234,7 +236,7 @@ def _describe_doubts(reading: ImageReading) -> Iterator[str]:
     unsure = [quote_line(line) for line in reading.lines if _is_unsure(line)]
     if unsure:
         more = f" and {len(unsure) - _MAX_LISTED} more" if len(unsure) > _MAX_LISTED else ""
-        yield f"Hard to read, and perhaps read wrongly: {', '.join(unsure[:_MAX_LISTED])}{more}."
+        yield f"Hard to read, perhaps misread: {', '.join(unsure[:_MAX_LISTED])}{more}."
 
 
 def _is_unsure(line: TextLine) -> bool:
@@ -251,14 +253,14 @@ def _describe_unread(reading: ImageReading) -> Iterator[str]:
     if reading.unread:
         several = len(reading.unread) > 1
         one = "a letter or an icon" if reading.unread[0].width <= _GLYPH * reading.unread[0].height else "text"
-        what = f"{len(reading.unread)} lines look like text that" if several else f"1 place looks like {one} that"
+        what = f"{len(reading.unread)} lines that look like text" if several else f"1 place that looks like {one}"
         why = ", perhaps handwriting or an unknown script" if several else ""
-        yield f"Not everything could be read: {what} could not be read{why}: at {_list_boxes(reading.unread)}."
+        yield f"{what} could not be read{why}: at {_list_boxes(reading.unread)}."
     if reading.late:
         lines = "line was" if len(reading.late) == 1 else "lines were"
-        yield f"{len(reading.late)} more {lines} not read for lack of time: at {_list_boxes(reading.late)}."
+        yield f"{len(reading.late)} more {lines} not read because time ran out: at {_list_boxes(reading.late)}."
     if not reading.searched:
-        yield "There was no time to search the whole image for text: ask again about a crop of it."
+        yield "Time ran out before the whole image was searched for text: ask again about a crop of it."
 
 
 def _list_boxes(boxes: Sequence[Box]) -> str:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 RELATED = "Related to the question, by shared words:"
 ALL_TEXT = "All text:"
-HINT = "This is much text: ask about a crop to get one part of the image, whole."
+HINT = "This is a lot of text: ask about a crop to get all the text of one part."
 _LONG = 6_000  # characters at which some callers clip a report
 _MAX_RELATED = 12
 _NEAR_BEST = 0.4  # of the best score; what scores less is not related

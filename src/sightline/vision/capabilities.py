@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -25,6 +26,13 @@ def supports_vision(model: str, provider: str = "", settings: Settings | None = 
     settings: their `models` override the table; the user's own if left out.
     """
     return _supports("vision", model, provider, settings)
+
+
+def write_declaration(settings: Settings, model: str, kind: MediaKind) -> str:
+    """Return the command that declares that a model, named PROVIDER/MODEL, takes images, PDFs or videos."""
+    facts = {**settings.models.get(model, {}), kind: True}
+    others = {name: each for name, each in settings.models.items() if name != model}
+    return shlex.join(["sightline", "config", "set", "models", orjson.dumps({model: facts, **others}).decode()])
 
 
 def get_provider_name(upstream: Upstream, settings: Settings) -> str:

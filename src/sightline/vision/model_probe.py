@@ -182,7 +182,7 @@ Verdict = Literal["sees", "does not see", "refused", "could not tell"]
 ImagePosition = Literal["user", "tool", "hoisted", "bridged"]
 
 PROBE_QUESTION = (
-    f"Look at the picture. Its quarters have four plain colours, and a code of {CODE_LENGTH} characters stands in its "
+    f"Look at the picture. Its quarters have four plain colours, and a code of {CODE_LENGTH} characters is in its "
     "middle. Answer with one line and nothing else: the colours of the quarters in the order top left, top right, "
     "bottom left, bottom right, and then the code, with spaces between them. "
     f"The colours are among {', '.join(COLOURS)}. If there is no picture, answer: NO PICTURE"

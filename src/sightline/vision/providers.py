@@ -19,7 +19,7 @@ from sightline.profiles.profile_lookup import ProfileOverride, find_preset_name
 from sightline.settings import Settings
 from sightline.settings.setting_kinds import API_KEY_NAME
 from sightline.settings.upstreams import build_directory, complete_upstream, find_upstream, get_consent_name
-from sightline.vision.capabilities import get_provider_name, supports_vision
+from sightline.vision.capabilities import get_provider_name, supports_vision, write_declaration
 from sightline.vision.seers import gemini, litellm
 from sightline.vision.seers.loopback import LOOPBACK_SERVERS, OLLAMA_PATH, OllamaSeer, is_cloud_name
 from sightline.vision.seers.messages import MessagesSeer
@@ -276,10 +276,12 @@ class VisionProviders:
         own = self.configured
         if isinstance(own, VisionModel) and (one.provider, one.model) == (own.provider, own.model):
             return one
-        if supports_vision(one.model, get_provider_name(one.upstream, self._settings), self._settings):
+        provider = get_provider_name(one.upstream, self._settings)
+        if supports_vision(one.model, provider, self._settings):
             return one
         what = f"{model:.80} is not known to see images"
-        remedy = "name a vision model, or set `vision` of this one to true in the setting `models`"
+        command = write_declaration(self._settings, f"{provider}/{one.model}", "vision")
+        remedy = f"name another model; if this one does, run: {command}"
         return Refusal("invalid_input", what, remedy)
 
 

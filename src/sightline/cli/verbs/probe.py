@@ -74,7 +74,7 @@ def run(args: Namespace) -> VerbOutcome:
     user = trial.findings["user"]
     if user.verdict != "could not tell":
         return VerbResult(found, _list_lines(trial, upstream.name, args.model, remembered=remembered))
-    remedy = "" if key or upstream.is_on_loopback else "name the variable with its key by --api-key-env"
+    remedy = "" if key or upstream.is_on_loopback else "name the variable that holds its key with --api-key-env"
     refusal = Refusal("unavailable", f"can't tell whether {upstream.name}/{args.model} sees: {user.why}", remedy)
     return print_refusal(refusal, found, as_json=args.json)
 
@@ -87,7 +87,7 @@ def _find_key(settings: Settings, upstream: Upstream, variable: str | None) -> s
     key = upstream.api_key or settings.find_variable(upstream.key_variables)
     if key or not upstream.key_variables or upstream.is_on_loopback:
         return key
-    how = f"set {upstream.key_variables[0]}, or name another variable by --api-key-env"
+    how = f"set {upstream.key_variables[0]}, or name another variable with --api-key-env"
     return Refusal("unavailable", f"there is no key for {upstream.name}", how)
 
 

@@ -82,7 +82,9 @@ class WireSeer(ABC):
             return Refusal("unavailable", f"{name} could not be reached", RETRY_LATER)
         if reply.status != 200 and is_page_limit(reply.status, reply.body.decode("utf-8", "replace")):
             # The one failure that the caller can fix, so it gets a refusal of its own.
-            return Refusal("too_large", f"{name} takes no document with so many pages", "ask about fewer pages")
+            return Refusal(
+                "too_large", f"{name} does not take a document with that many pages", "ask about fewer pages"
+            )
         if reply.status != 200:
             return Refusal("unavailable", f"{name} did not answer (status {reply.status})", RETRY_LATER, reply.status)
         body = self._join_reply(reply.body)

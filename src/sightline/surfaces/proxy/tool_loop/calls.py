@@ -39,17 +39,17 @@ log = logging.getLogger("sightline")
 
 _PENDING_SECONDS = 30.0  # after which a call that has not finished counts as interrupted
 _POLL_SECONDS = 0.1
-_INTERRUPTED = OwnResult("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
+_INTERRUPTED = OwnResult("Error (unavailable): the call was interrupted; call again if it still matters.", failed=True)
 _ANSWER_CHANGED = "the client has changed an earlier answer, so the tool calls inside it were not restored"
-NOT_RESTORED = "the upstream rejected restored tool calls, so this conversation goes on without them"
+NOT_RESTORED = "the upstream rejected restored tool calls, so this conversation continues without them"
 _MAX_UNRESTORED = 4096  # answers whose restored calls an upstream has rejected
 MAX_LEGS = 8
 MAX_CALLS = 8  # in a leg
 _THREADS = 16  # for calls only, so that other requests do not wait for a thread
 _TOO_MANY_CALLS = OwnResult(
-    f"Error (too_large): {MAX_CALLS} looks at a time are answered and this is one more; ask again for it.", failed=True
+    f"Error (too_large): at most {MAX_CALLS} calls are answered at a time; make this call again.", failed=True
 )
-_LAST_CALL = "\n(This was the last look of this answer: answer now with what is known.)"
+_LAST_CALL = "\n(This was the last call for this answer: answer now with what you know.)"
 
 RunCall = Callable[[str, Json, RequestOrigin, str, str], OwnResult]
 """Runs a call: takes the tool, its arguments, the caller, the model, and the name of the turn."""

@@ -1,4 +1,4 @@
-"""Draws charts with matplotlib, in an environment of its own, with what they say: python plots.py FOLDER SEED…"""
+"""Draw charts with matplotlib and write their values beside them: python matplotlib_charts.py FOLDER SEED…"""
 
 import json
 import random
@@ -37,24 +37,24 @@ FORMATS = {
 SCALES = (1, 10, 100, 1000, 25_000)
 
 
-def drawn(seed: int, kind: str, style: str, folder: Path) -> None:
-    """One chart as a PNG, and beside it its texts with their boxes and the values of its marks."""
+def draw_chart(seed: int, kind: str, style: str, folder: Path) -> None:
+    """Write one chart as a PNG, and beside it its texts with their boxes and the values of its marks."""
     chance = random.Random(f"{seed} {kind} {style}")
     with plt.style.context(style):
         dpi = chance.choice((80, 100, 130))
         figure, axes = plt.subplots(figsize=(chance.uniform(6, 12), chance.uniform(4, 7)), dpi=dpi)
         names = chance.choice(CATEGORIES).split()
         count = chance.randint(2, 4) if "grouped" in kind or "stacked" in kind or kind == "line" else 1
-        values = _values(chance, len(names), count, kind)
+        values = _choose_values(chance, len(names), count, kind)
         series = list(SERIES[:count]) if count > 1 else [""]
-        _plotted(chance, axes, kind, names, series, values)
+        _plot(chance, axes, kind, names, series, values)
         form = chance.choice([each for each in FORMATS if each != "thousands" or np.abs(values).max() > 400])
         value_axis = axes.xaxis if "side" in kind or kind == "horizontal" else axes.yaxis
         value_axis.set_major_formatter(FuncFormatter(lambda value, _: FORMATS[form].format(value)))
         if chance.random() < 0.8:
             axes.set_title(chance.choice(("Orders by channel", "Revenue, fiscal year 2025", "Visits per week")))
         if count > 1:
-            _legend(chance, axes, kind)
+            _place_legend(chance, axes, kind)
         figure.tight_layout()
         figure.canvas.draw()
         shift = 1e3 if form == "short" else 1.0
@@ -66,13 +66,13 @@ def drawn(seed: int, kind: str, style: str, folder: Path) -> None:
         low, high = value_axis.get_view_interval()
         name = f"{seed}-{kind}-{style}".replace(" ", "_")
         figure.savefig(folder / f"{name}.png", dpi=dpi)
-        words = _texts(figure, folder / f"{name}.png")
+        words = _list_texts(figure, folder / f"{name}.png")
         said = {"kind": kind, "style": style, "marks": truth, "axis": (high - low) * shift, "texts": words}
         (folder / f"{name}.json").write_text(json.dumps(said))
         plt.close(figure)
 
 
-def _values(chance: random.Random, columns: int, rows: int, kind: str) -> Any:
+def _choose_values(chance: random.Random, columns: int, rows: int, kind: str) -> Any:
     scale = chance.choice(SCALES)
     values = np.array([[chance.uniform(0.05, 1) * scale for _ in range(columns)] for _ in range(rows)])
     if kind in ("vertical", "horizontal", "grouped") and chance.random() < 0.25:
@@ -80,7 +80,7 @@ def _values(chance: random.Random, columns: int, rows: int, kind: str) -> Any:
     return np.round(values, 2 if scale == 1 else 0 if scale >= 100 else 1)
 
 
-def _plotted(chance: random.Random, axes: Any, kind: str, names: list[str], series: list[str], values: Any) -> None:
+def _plot(chance: random.Random, axes: Any, kind: str, names: list[str], series: list[str], values: Any) -> None:
     places = np.arange(len(names))
     side = "side" in kind or kind == "horizontal"
     bar = axes.barh if side else axes.bar
@@ -115,8 +115,8 @@ def _plotted(chance: random.Random, axes: Any, kind: str, names: list[str], seri
     (axes.set_xlabel if side else axes.set_ylabel)("Amount (units)")
 
 
-def _legend(chance: random.Random, axes: Any, kind: str) -> None:
-    """Where it covers nothing: beside the plot, above it, or in room that is made for it."""
+def _place_legend(chance: random.Random, axes: Any, kind: str) -> None:
+    """Place the legend where it covers nothing: beside the plot, above it, or in space that is added for it."""
     count = len(axes.get_legend_handles_labels()[1])
     match chance.randrange(3):
         case 0:
@@ -133,12 +133,12 @@ def _legend(chance: random.Random, axes: Any, kind: str) -> None:
             axes.legend(loc="upper right")
 
 
-def _texts(figure: Any, image: Path) -> list[dict[str, Any]]:
-    """The texts that can be seen, with boxes tight around their ink."""
+def _list_texts(figure: Any, image: Path) -> list[dict[str, Any]]:
+    """Return the visible texts, with boxes tight around their ink."""
     pixels = (plt.imread(image)[..., :3] * 255).astype(int)
     height, width = pixels.shape[:2]
     found = []
-    hidden = set(_unseen(figure))
+    hidden = set(_find_hidden_labels(figure))
     for text in figure.findobj(Text):
         if text in hidden or not text.get_visible() or not text.get_text().strip() or text.get_rotation():
             continue
@@ -157,8 +157,8 @@ def _texts(figure: Any, image: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _unseen(figure: Any) -> Iterator[Text]:
-    """Labels that stand ready beyond the ends of an axis."""
+def _find_hidden_labels(figure: Any) -> Iterator[Text]:
+    """Yield labels beyond the ends of an axis, which are not drawn."""
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(axis.get_view_interval())
@@ -174,4 +174,4 @@ if __name__ == "__main__":
     for given in sys.argv[2:]:
         for shape in KINDS:
             for look in STYLES:
-                drawn(int(given), shape, look, target)
+                draw_chart(int(given), shape, look, target)

@@ -1,4 +1,4 @@
-"""What the tools cost that the proxy offers, in conversations in which nobody calls them: CPU for a request."""
+"""What the tools that the proxy offers cost in conversations that never call them: CPU per request."""
 
 import json
 from contextlib import ExitStack
@@ -14,8 +14,8 @@ COUNT = 1000  # requests of one measurement: the clock of a process ticks in hun
 SIZES = {"2 KB": 1, "20 KB": 20, "200 KB": 250}  # by turns
 
 
-def body(turns: int, *, stream: bool) -> bytes:
-    """A conversation with tools, as an agent sends it."""
+def build_body(turns: int, *, stream: bool) -> bytes:
+    """Return a conversation with tools, as an agent sends it."""
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     tools = [{"type": "function", "function": {"name": f"tool{n}", "parameters": schema}} for n in range(5)]
     said = [{"role": ("user", "assistant")[n % 2], "content": "What somebody said. " * 20} for n in range(2 * turns)]
@@ -31,22 +31,22 @@ def body(turns: int, *, stream: bool) -> bytes:
 def run(rounds: int, file: Path) -> None:
     figures: dict[str, dict[str, float]] = {}
     with ExitStack() as stack, TemporaryDirectory() as folder:
-        sink = peers.sink(stack, Path(folder))
+        sink = peers.start_sink(stack, Path(folder))
         upstream = peers.Upstream(sink.port)
         proxies = {}
         for tool in ("off", "auto"):
             here = Path(folder) / tool
             here.mkdir()
-            proxies[tool] = peers.sightline(
+            proxies[tool] = peers.start_sightline(
                 stack, here, upstream, env={"SIGHTLINE_MODELS": BLIND, "SIGHTLINE_TOOL": tool}
             )
         for name, turns in SIZES.items():
             for stream in (False, True) if turns < 100 else (False,):
-                asked = body(turns, stream=stream)
+                asked = build_body(turns, stream=stream)
                 row = figures.setdefault(f"{name}{', streamed' if stream else ''}", {})
                 for _ in range(rounds):
                     for tool, proxy in proxies.items():
-                        row[tool] = min(row.get(tool, 1e9), measured(proxy, asked, 40 if stream else COUNT))
+                        row[tool] = min(row.get(tool, 1e9), measure_cpu(proxy, asked, 40 if stream else COUNT))
     file.write_text(json.dumps(figures, indent=2) + "\n")
     table = "\n".join(
         ["| conversation | without our tools | with them | ratio |", "|---|---|---|---|"]
@@ -59,8 +59,8 @@ def run(rounds: int, file: Path) -> None:
     print(table)
 
 
-def measured(proxy: peers.Peer, asked: bytes, count: int) -> float:
+def measure_cpu(proxy: peers.Peer, asked: bytes, count: int) -> float:
     """Milliseconds of CPU for a request."""
-    before = meter.cpu_seconds(proxy.pid)
+    before = meter.read_cpu_seconds(proxy.pid)
     load.drive(proxy.port, [asked], 8, count)
-    return (meter.cpu_seconds(proxy.pid) - before) / count * 1000
+    return (meter.read_cpu_seconds(proxy.pid) - before) / count * 1000

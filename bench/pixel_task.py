@@ -1,4 +1,4 @@
-"""One way of handling a picture, timed in a process of its own: python imaging.py WAY FILE COUNT.
+"""Time one way of processing an image, in a process of its own: python pixel_task.py WAY FILE COUNT.
 
 Prints the CPU milliseconds of each time as JSON. Runs in Sightline's environment and in that of imagehash.
 """

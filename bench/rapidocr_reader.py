@@ -1,4 +1,4 @@
-"""A process that reads words with rapidocr: a JSON line with an image's path in, one with its texts and boxes out."""
+"""A process that reads text with rapidocr: one JSON line with the path of an image in, one with texts and boxes out."""
 
 import json
 import logging

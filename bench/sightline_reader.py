@@ -1,4 +1,4 @@
-"""A process that reads words with Sightline's own reader: a JSON line with an image's path in, one with texts out."""
+"""A process that reads text with Sightline's reader: one JSON line with the path of an image in, one with texts out."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from sightline.reader.ocr.weights import PAIRS, OcrEngine, find_pair, open_engin
 from sightline.reader.reading import TextLine
 
 
-def engine(names: list[str]) -> OcrEngine:
+def open_named_engine(names: list[str]) -> OcrEngine:
     opened = (
         open_engine()
         if not names
@@ -24,17 +24,17 @@ def engine(names: list[str]) -> OcrEngine:
     return opened
 
 
-def corners(line: TextLine) -> list[list[int]]:
+def list_corners(line: TextLine) -> list[list[int]]:
     box = line.box
     return [[box.x, box.y], [box.right, box.y], [box.right, box.bottom], [box.x, box.bottom]]
 
 
 def main() -> None:
-    reader = engine(sys.argv[1:])
+    reader = open_named_engine(sys.argv[1:])
     for asked in sys.stdin:
         lines = read_lines(np.asarray(Image.open(json.loads(asked)).convert("RGB")), reader)
         release_memory()
-        print(json.dumps([[line.text, corners(line)] for line in lines]), flush=True)
+        print(json.dumps([[line.text, list_corners(line)] for line in lines]), flush=True)
 
 
 if __name__ == "__main__":

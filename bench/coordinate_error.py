@@ -1,4 +1,4 @@
-"""The coordinate map, measured: marks are drawn on a page, found again in what became of it, and carried back."""
+"""How exact the coordinate map is: marks are drawn on a page, found in the fitted image, and mapped back."""
 
 import io
 import math
@@ -23,8 +23,8 @@ _LIGHT = [round(255 * (shade / 255) ** DARK_GAMMA) for shade in range(256)]
 SPREAD = 3  # pixels around a mark into which a resize may carry its colour
 
 
-def error(page: Page, target: ImageTarget) -> float:
-    """The largest distance, in pixels of the page, of a mark from where the map says that it was."""
+def measure_error(page: Page, target: ImageTarget) -> float:
+    """Return the largest distance, in pixels of the page, between a mark and where the map says it was."""
     image, chance = page.image.copy(), random.Random(page.name)
     wide, high = image.width // ACROSS, image.height // DOWN
     places = [
@@ -42,23 +42,23 @@ def error(page: Page, target: ImageTarget) -> float:
     for part in made.parts:
         with Image.open(io.BytesIO(part.image.data)) as opened:
             result = opened.convert("RGB").point(_LIGHT * 3) if night else opened.convert("RGB")
-            found += _errors(result, part.map, places)
+            found += _list_errors(result, part.map, places)
     assert len(found) > len(places) * 3 // 4, f"{page.name}: only {len(found)} marks of {len(places)} were found again"
     return max(found)
 
 
-def _errors(result: Image.Image, where: PixelMap, places: list[tuple[int, int]]) -> Iterator[float]:
+def _list_errors(result: Image.Image, where: PixelMap, places: list[tuple[int, int]]) -> Iterator[float]:
     for x, y in places:
         for piece in where.pieces:
             if piece.source.contains(x - 1, y - 1) and piece.source.contains(x + SIDE + 1, y + SIDE + 1):
                 there = Rect(x, y, SIDE, SIDE).transform(piece.source, piece.result)
-                centre = where.to_source(*_centre(result, there))
+                centre = where.to_source(*_find_centre(result, there))
                 assert centre is not None, "a mark lies where the map knows nothing"
                 yield math.dist(centre, (x + SIDE / 2, y + SIDE / 2))
 
 
-def _centre(result: Image.Image, there: Rect) -> tuple[float, float]:
-    """The middle of what is magenta in and around a rectangle."""
+def _find_centre(result: Image.Image, there: Rect) -> tuple[float, float]:
+    """Return the centre of what is magenta in and around a rectangle."""
     weights = []
     right, bottom = math.ceil(there.x + there.width) + SPREAD, math.ceil(there.y + there.height) + SPREAD
     for x in range(max(0, int(there.x) - SPREAD), min(result.width, right)):

@@ -18,7 +18,7 @@ class Authority:
     key: Path
 
 
-def made(folder: Path) -> Authority:
+def create_authority(folder: Path) -> Authority:
     openssl = shutil.which("openssl")
     if openssl is None:
         raise SystemExit("bench: openssl is missing; install it with: sudo apt-get install openssl")

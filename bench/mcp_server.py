@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from meter import cpu_seconds, resident_mb
+from meter import read_cpu_seconds, read_resident_mb
 
 SHOT = Path(__file__).resolve().parent.parent / "demo" / "screenshot.png"
 VIEWS = 50
@@ -24,23 +24,25 @@ ROWS = {
 
 
 def run(rounds: int, file: Path) -> None:
-    each = [_round() for _ in range(rounds)]
+    each = [_measure_round() for _ in range(rounds)]
     figures = {name: statistics.median(one[name] for one in each) for name in ROWS}
     file.write_text(json.dumps({"rounds": rounds, **figures}, indent=1) + "\n")
-    table = "\n".join(["| | Sightline | target |", "|---|---|---|", *(_row(name, figures[name]) for name in ROWS)])
+    table = "\n".join(
+        ["| | Sightline | target |", "|---|---|---|", *(_write_row(name, figures[name]) for name in ROWS)]
+    )
     file.with_suffix(".md").write_text(table + "\n")
     print(table)
 
 
-def _row(name: str, value: float) -> str:
+def _write_row(name: str, value: float) -> str:
     words, unit = ROWS[name]
     target = TARGETS.get(name)
     judged = "–" if target is None else f"≤ {target:g} {unit}: {'met' if value <= target else 'MISSED'}"
     return f"| {words} | {value:.3g} {unit} | {judged} |"
 
 
-def _round() -> dict[str, float]:
-    """One server from its start to its end."""
+def _measure_round() -> dict[str, float]:
+    """Measure one server from its start to its end."""
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "SIGHTLINE_HOME": home}
         with subprocess.Popen(
@@ -50,23 +52,23 @@ def _round() -> dict[str, float]:
             env=environment,
             cwd=SHOT.parent,
         ) as server:
-            _asked(server, "initialize", HELLO)
-            figures = {"initialize": cpu_seconds(server.pid)}
-            _asked(server, "tools/list", {})
-            figures["listed"] = cpu_seconds(server.pid)
+            _ask(server, "initialize", HELLO)
+            figures = {"initialize": read_cpu_seconds(server.pid)}
+            _ask(server, "tools/list", {})
+            figures["listed"] = read_cpu_seconds(server.pid)
             call = {"name": "view_image", "arguments": {"path": SHOT.name}}
-            _asked(server, "tools/call", call)
-            before = cpu_seconds(server.pid)
+            _ask(server, "tools/call", call)
+            before = read_cpu_seconds(server.pid)
             for _ in range(VIEWS):
-                _asked(server, "tools/call", call)
-            figures["view"] = (cpu_seconds(server.pid) - before) / VIEWS * 1000
-            figures["memory"] = resident_mb(server.pid)
+                _ask(server, "tools/call", call)
+            figures["view"] = (read_cpu_seconds(server.pid) - before) / VIEWS * 1000
+            figures["memory"] = read_resident_mb(server.pid)
             assert server.stdin is not None
             server.stdin.close()
     return figures
 
 
-def _asked(server: subprocess.Popen[bytes], method: str, params: dict[str, Any]) -> None:
+def _ask(server: subprocess.Popen[bytes], method: str, params: dict[str, Any]) -> None:
     assert server.stdin is not None
     assert server.stdout is not None
     server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")

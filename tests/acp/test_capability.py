@@ -81,7 +81,7 @@ def test_our_limits_count_for_an_agent_that_states_none() -> None:
     limits = adapt_profile(MODEL, ALL, SEEING).limits
     assert (limits.encoded_bytes, limits.edge, limits.refit_bytes) == (5_242_880, 8000, 524_288 // 3 * 4)
     handles = AcpAgent("a", takes_images=True, capability=replace(NARROW, auto_handles_oversized=True))
-    assert adapt_profile(MODEL, ALL, handles).limits == ImageLimits()
+    assert adapt_profile(MODEL, ALL, handles).limits == ImageLimits(unchanged_bytes=None)
     doubted = adapt_profile(MODEL, replace(ALL, trust="verify"), handles).limits
     assert doubted.edge == 500
     ignored = adapt_profile(MODEL, replace(ALL, trust="ignore"), handles).limits

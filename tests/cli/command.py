@@ -95,9 +95,7 @@ def assert_refused(ended: Ended, *words: str) -> None:
 def typed(words: list[str], answer: bytes, env: dict[str, str], folder: Path) -> tuple[int, str]:
     """A command on a terminal of its own, whose questions get this answer."""
     master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *words], stdin=slave, stdout=slave, stderr=slave, env=environment(**env), cwd=folder, close_fds=True
-    )
+    process = Forked(words, environment(**env), folder, (slave, slave, slave))
     os.close(slave)
     os.write(master, answer)
     heard = b""

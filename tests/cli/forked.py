@@ -12,16 +12,19 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from pkgutil import iter_modules
 from signal import SIGKILL, SIGTERM
+from threading import Thread
+from typing import Any
 
 from sightline.cli import verbs
 from sightline.cli.main import main
+from sightline.vision.seers import wire_seer
 
 _LOADED = multiprocessing.get_context("forkserver")
 _PRELOADED = [
@@ -38,6 +41,15 @@ assert all(map(find_spec, _PRELOADED))
 _LOADED.set_forkserver_preload(_PRELOADED)
 
 
+def call_forked(function: Callable[..., None], *args: object) -> int:
+    """Call a function in a process of its own, and return the code with which that ends."""
+    process = _LOADED.Process(target=function, args=args)
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
+
+
 class Forked:
     """Who started it sees of it what there is of a `Popen`."""
 
@@ -47,22 +59,26 @@ class Forked:
         env: Mapping[str, str],
         folder: Path | None,
         streams: Sequence[int] = (subprocess.PIPE, subprocess.PIPE, 2),
+        *,
+        text: bool = False,
     ) -> None:
-        """`streams`: files that are open here and stay so, or pipes."""
+        """`streams`: files that are open here and stay so, or pipes; with `text`, pipes of text."""
         own: list[int | None] = []
         given: list[Connection] = []
         for number, stream in enumerate(streams):
             ends = os.pipe() if stream == subprocess.PIPE else None
             own.append(None if ends is None else ends[0 if number else 1])
             given.append(Connection(os.dup(stream) if ends is None else ends[1 if number else 0]))
-        self._process = _LOADED.Process(target=_command, args=(words, dict(env), folder or Path.cwd(), given))
+        pause = wire_seer.RETRY_SECONDS
+        self._process = _LOADED.Process(target=_command, args=(words, dict(env), folder or Path.cwd(), given, pause))
         self._process.start()
         for each in given:
             each.close()
         into, out, err = own
-        self.stdin = None if into is None else os.fdopen(into, "wb")
-        self.stdout = None if out is None else os.fdopen(out, "rb")
-        self.stderr = None if err is None else os.fdopen(err, "rb")
+        mode = "" if text else "b"
+        self.stdin: Any = None if into is None else os.fdopen(into, f"w{mode}")
+        self.stdout: Any = None if out is None else os.fdopen(out, f"r{mode}")
+        self.stderr: Any = None if err is None else os.fdopen(err, f"r{mode}")
 
     @property
     def pid(self) -> int:
@@ -74,6 +90,23 @@ class Forked:
         if (code := self._process.exitcode) is None:
             raise subprocess.TimeoutExpired("sightline", timeout or 0)
         return code
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def communicate(self, timeout: float) -> tuple[Any, Any]:
+        """Return the rest of both pipes, once the process has ended."""
+        said: list[Any] = []
+        reader = Thread(target=lambda: said.append(self.stdout.read()))
+        reader.start()
+        err = self.stderr.read()
+        reader.join(timeout)
+        self.wait(timeout)
+        return said[0], err
 
     def send_signal(self, signum: int) -> None:
         if self._process.is_alive():
@@ -87,7 +120,9 @@ class Forked:
         self.send_signal(SIGKILL)
 
 
-def _command(words: Sequence[str], env: Mapping[str, str], folder: Path, streams: Sequence[Connection]) -> None:
+def _command(
+    words: Sequence[str], env: Mapping[str, str], folder: Path, streams: Sequence[Connection], pause: float
+) -> None:
     """The process itself, which has nothing but the modules of the one that it was forked off."""
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
@@ -99,6 +134,7 @@ def _command(words: Sequence[str], env: Mapping[str, str], folder: Path, streams
     if env.get("PYTHONWARNINGS") == "error":
         warnings.simplefilter("error")
     sys.argv = ["sightline", *words]
+    wire_seer.RETRY_SECONDS = pause
     try:
         sys.exit(main())
     finally:

@@ -86,7 +86,7 @@ def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None
         assert again.code == 0
         *_, legend, middle = again.out.splitlines()
         assert "[x1, y1, x2, y2]" in legend
-        assert re.fullmatch(r"middle .*\[160, 120, 480, 360\]", middle)
+        assert re.fullmatch(r"1\. middle .*\[160, 120, 480, 360\]", middle)
         assert "--boxes" not in again.err
         with Image.open(folder / "where.jpg") as made:
             assert (made.format, made.size) == ("JPEG", (640, 480))
@@ -230,7 +230,7 @@ def test_a_person_learns_which_places_are_doubtful_and_how_many_did_not_fit(fold
     with eyes(line) as provider:
         words = ("describe", "shot.png", "--question", "Where?", "--boxes", "--overlay")
         ended = sightline(*words, "doubt.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
-        assert re.search(r"^middle .*\[160, 120, 480, 360\] \(\w+\)\n", ended.out, re.MULTILINE)
+        assert re.search(r"^1\. middle .*\[160, 120, 480, 360\] \(\w+\)\n", ended.out, re.MULTILINE)
         assert ", 1 place " in ended.err
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         sightline(*words, "sure.png", env=named(provider, "qwen3-vl-8b"), folder=folder)

@@ -16,6 +16,7 @@ import pytest
 
 from sightline.store import open_record
 from tests.cli.command import ALONE, sightline
+from tests.cli.forked import Forked
 from tests.cli.test_serve import serving
 from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
@@ -31,7 +32,7 @@ HOST = "llm.example.com"
 class Place:
     """A proxy in front of a model that takes no images, and a provider elsewhere that looks where it may."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Forked
     url: str
     elsewhere: Provider
     shown: int = 0

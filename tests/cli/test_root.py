@@ -80,15 +80,38 @@ def reread(file: Path) -> list[dict[str, Any]]:
     ]
 
 
-@requirement("path.root")
-@pytest.mark.parametrize(("name", "fate"), [("project", "retired"), ("elsewhere", "shown")])
-def test_retention_counts_on_files_under_the_root_alone(tmp_path: Path, project: Path, name: str, fate: str) -> None:
+@requirement("path.root", "retain.reach")
+@pytest.mark.parametrize(
+    ("name", "local", "fate"),
+    [("project", False, "retired"), ("elsewhere", False, "shown"), ("elsewhere", True, "retired")],
+)
+def test_clients_on_other_machines_retire_only_files_under_the_root(
+    tmp_path: Path, project: Path, name: str, local: bool, fate: str
+) -> None:
     tools = [{"type": "function", "function": {"name": "read"}}]
     env = {"SIGHTLINE_RETENTION": "turns:0"}
-    with Provider() as provider, sightline(tmp_path / "home", provider.url, env=env, root=project) as proxy:
+    with (
+        Provider() as provider,
+        sightline(tmp_path / "home", provider.url, env=env, root=project, local_clients=local) as proxy,
+    ):
         ask_chat(proxy.url, "gpt-6", reread(tmp_path / name / "shot.png"), tools=tools)
         (receipt,) = proxy.receipts
     assert [line.fate for line in receipt.sights] == [fate]
+
+
+@requirement("retain.reach", "retain.reviewable")
+def test_without_a_root_a_file_elsewhere_retires_if_it_has_the_same_bytes(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(project))  # else the temporary folder has all files of the test in it
+    monkeypatch.setenv("SIGHTLINE_RETENTION", "turns:0")
+    same, changed = (project.parent / "elsewhere" / name for name in ("shot.png", "changed.png"))
+    changed.write_bytes(PICTURE[:-1] + b"x")
+    tools = [{"type": "function", "function": {"name": "read"}}]
+    with Provider() as provider, serving("--upstream", f"openai={provider.url}") as (_, address):
+        for file in (same, changed):
+            ask_chat(f"{address}/u/openai", "gpt-6", reread(file), tools=tools)
+    assert [b"viewed earlier" in each.body for each in provider.exchanges] == [True, False]
 
 
 @requirement("path.root")

@@ -22,6 +22,7 @@ from sightline.agents import AGENTS
 from sightline.cli.proxy_server import bind_socket
 from sightline.model.refusal import Refusal
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
+from tests.cli.forked import Forked
 from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
@@ -33,19 +34,27 @@ BEHIND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)
 
 
 @contextmanager
-def serving(*words: str, command: Sequence[str] = COMMAND, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process and its address, once it listens."""
-    command = [*command, "serve", "--port", "0", *words]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**{**ALONE, **env})
-    ) as process:
+def serving(
+    *words: str, command: Sequence[str] = (), **env: str
+) -> Iterator[tuple[subprocess.Popen[str] | Forked, str]]:
+    """The process and its address, once it listens. `command`: how it is to be started, if that matters."""
+    words, variables = ("serve", "--port", "0", *words), environment(**{**ALONE, **env})
+    process: subprocess.Popen[str] | Forked
+    if command:
+        pipe = subprocess.PIPE
+        process = subprocess.Popen([*command, *words], stdout=pipe, stderr=pipe, text=True, env=variables)
+    else:
+        process = Forked(words, variables, None, (0, subprocess.PIPE, subprocess.PIPE), text=True)
+    assert process.stdout
+    assert process.stderr
+    with process.stdout, process.stderr:
         try:
-            assert process.stdout
             first = process.stdout.readline()
             assert first.split()[-1].startswith("http://127.0.0.1:"), first
             yield process, first.split()[-1]
         finally:
             process.kill()
+            process.wait(60)
 
 
 def get(address: str, path: str) -> tuple[int, bytes]:

@@ -24,6 +24,7 @@ from sightline.surfaces.proxy.telemetry import RequestLog, RequestPrinter
 from sightline.surfaces.proxy.upstream_client import FAILED_UPSTREAM
 from sightline.vision.service import SEER_ACTIVITY, SeerActivity
 from tests.cli.command import ALONE, sightline
+from tests.cli.forked import Forked
 from tests.cli.test_serve import get, serving
 from tests.golden.captures import captures
 from tests.proxy.clients import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
@@ -38,7 +39,7 @@ WORDS = "What does the aardvark hold?"
 CODEX = next(capture for capture in captures() if capture.name == "codex/read.textonly-2")
 
 
-def ended(process: subprocess.Popen[str]) -> list[str]:
+def ended(process: subprocess.Popen[str] | Forked) -> list[str]:
     """What it has said on stderr, to its end."""
     process.send_signal(signal.SIGTERM)
     return process.communicate(timeout=60)[1].splitlines()

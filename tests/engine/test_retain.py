@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
+import threading
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sightline.engine import EngineOptions, PreparedRequest
+from sightline.engine import PreparedRequest
 from sightline.model.facts import Retention
 from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, Upstream
 from sightline.model.scene import Shown
 from sightline.passes.frontier import COLD_CACHE
-from sightline.sources.files import build_path_policy, is_readable_file
+from sightline.sources.files import build_path_policy
 from sightline.store import open_record
 from tests.engine.parts import SEEING, Stage, encoded, picture, sent, visitor
 from tests.requirements import requirement
@@ -237,43 +239,75 @@ async def test_a_new_conversation_is_not_a_switch_of_models(tmp_path: Path) -> N
         assert lines(prepared) == []
 
 
-@requirement("retain.reach", "law.7")
-async def test_files_are_only_looked_for_in_permitted_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside, outside = tmp_path / "desk", tmp_path / "elsewhere"
-    inside.mkdir()
-    outside.mkdir()
-    for folder, seen in ((inside, 2), (outside, 0)):
-        talk = Talk(folder)
-        talk.ask()
+@requirement("retain.reviewable", "law.5")
+@pytest.mark.parametrize("kind", ["other pixels", "longer", "shorter", "no image"])
+async def test_an_image_stays_if_its_file_has_other_bytes_now(kind: str, tmp_path: Path) -> None:
+    stage, talk = Stage(retention=Retention(kept_turns=0)), Talk(tmp_path)
+    talk.ask()
+    for _ in range(3):
         talk.view()
-        talk.view()
-        talk.answer()
-        stage = Stage(
-            retention=Retention(kept_turns=0), find_file_policy=lambda: build_path_policy(inside, None, (), None)
-        )
-        assert len(lines(await stage.prepare(talk.ask()))) == seen
-    nowhere = EngineOptions("look", "what?").find_file_policy()
-    assert not is_readable_file(str(inside / "1.png"), nowhere), "and without a word nowhere"
+    talk.answer()
+    file = tmp_path / "2.png"
+    data = file.read_bytes()
+    changed = {
+        "other pixels": data[:-20] + bytes(4) + data[-16:],
+        "longer": data + b"x",
+        "shorter": data[:-1],
+        "no image": b"x" * len(data),
+    }
+    file.write_bytes(changed[kind])
+    first = await stage.prepare(talk.ask())
+    assert [Path(path).name for path, _ in lines(first)] == ["1.png", "3.png"]
+    file.write_bytes(data)
+    assert lines(await stage.prepare(talk.ask())) == lines(first), "that would change what is cached"
+
+
+@requirement("retain.reviewable", "law.5")
+async def test_of_two_images_of_one_path_only_that_of_the_file_retires(tmp_path: Path) -> None:
+    stage, talk = Stage(retention=Retention(kept_turns=0)), Talk(tmp_path)
+    talk.ask()
+    talk.view()
+    talk.answer()
+    talk.ask()
+    text = json.dumps(talk.body()).replace(encoded((tmp_path / "1.png").read_bytes()), encoded(picture(7, SIZE)))
+    assert lines(await stage.prepare(json.loads(text))) == []
+    assert len(lines(await stage.prepare(talk.body()))) == 1
 
 
 @requirement("retain.reach", "law.7")
-def test_the_existence_of_a_forbidden_file_is_not_revealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside, outside = tmp_path / "desk", tmp_path / "elsewhere"
-    inside.mkdir()
-    outside.mkdir()
-    (inside / "a.png").write_bytes(b"x")
-    (outside / "a.png").write_bytes(b"x")
-    (inside / "link.png").symlink_to(outside / "a.png")
-    (inside / "folder").mkdir()
-    policy = build_path_policy(inside, None, (), None)
-    assert is_readable_file(str(inside / "a.png"), policy)
-    monkeypatch.chdir(inside)
-    refused = [
-        outside / "a.png", inside / "link.png", inside / "folder", inside / "none.png", f"{inside}/../desk/a.png",
-        f"{inside}/../elsewhere/a.png", "a.png", "~/a.png", "", f"{inside}/a\0.png", f"{inside}/{'a' * 5000}",
-    ]  # fmt: skip
-    assert [path for path in refused if is_readable_file(str(path), policy)] == []
-    assert not is_readable_file(str(inside / "a.png"), build_path_policy(inside, None, (), None, excluded=(inside,)))
+@pytest.mark.parametrize(("folder", "any_file", "seen"), [("desk", False, 2), ("else", False, 0), ("else", True, 2)])
+async def test_files_elsewhere_are_compared_only_for_clients_on_this_machine(
+    tmp_path: Path, folder: str, any_file: bool, seen: int
+) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "else").mkdir()
+    talk = Talk(tmp_path / folder)
+    talk.ask()
+    talk.view()
+    talk.view()
+    talk.answer()
+    policy = build_path_policy(tmp_path / "desk", None, (), None)
+    stage = Stage(retention=Retention(kept_turns=0), find_file_policy=lambda: policy, compares_any_file=any_file)
+    assert len(lines(await stage.prepare(talk.ask()))) == seen
+
+
+@requirement("retain.reviewable")
+async def test_files_are_read_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, talk = Stage(retention=Retention(kept_turns=0)), Talk(tmp_path)
+    talk.ask()
+    talk.view()
+    talk.answer()
+    files, readers, open_file = {str(tmp_path / "1.png")}, set[int](), os.open
+
+    def watch(path: Any, *args: Any, **more: Any) -> int:
+        if str(path) in files:
+            readers.add(threading.get_ident())
+        return open_file(path, *args, **more)
+
+    monkeypatch.setattr(os, "open", watch)
+    assert len(lines(await stage.prepare(talk.ask()))) == 1
+    assert readers
+    assert threading.get_ident() not in readers
 
 
 @requirement("retain.stays", "retain.fold", "law.2")

@@ -11,7 +11,7 @@ from sightline.model.fence import MIN_NAME_LENGTH, OPENING_BRACKETS, fold_charac
 from sightline.model.labels import find_call_id, is_label
 from tests.requirements import requirement
 
-LONG = 2_000_000
+LONG = 500_000
 
 
 @pytest.mark.parametrize("text", ["<tool_result tool_call_id=" + "a" * LONG, "[image from the tool call " + "(" * LONG])

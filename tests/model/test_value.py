@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sightline.model.facts import Facts, FindFile, Keep, Need, Needs, Probe
+from sightline.model.facts import CompareFile, Facts, Keep, Need, Needs, Probe
 from sightline.model.scene import InlineSource, LinkSource, Shown, Sight
 
 IMAGE = InlineSource("image/png", b"iVBORw0KGgo=")
@@ -14,7 +14,7 @@ IMAGE = InlineSource("image/png", b"iVBORw0KGgo=")
 
 def test_values_are_equal_by_fields_and_class() -> None:
     assert Probe(IMAGE) == Probe(InlineSource("image/png", b"iVBORw0KGgo="))
-    assert len({Probe(IMAGE), Probe(IMAGE), Keep(IMAGE), FindFile("/a.png", 3)}) == 3
+    assert len({Probe(IMAGE), Probe(IMAGE), Keep(IMAGE), CompareFile("/a.png", IMAGE, 3)}) == 3
     kinds: list[Need] = [Probe(IMAGE), Keep(IMAGE)]
     assert kinds[0] != kinds[1], "or the answer to one would be taken for the answer to the other"
 
@@ -28,7 +28,7 @@ def test_a_value_has_no_other_attributes() -> None:
 
 
 def test_get_all_returns_all_facts_or_the_missing_needs() -> None:
-    needs = {"here": FindFile("/a.png", 1), "there": FindFile("/b.png", 1)}
+    needs = {"here": CompareFile("/a.png", IMAGE, 1), "there": CompareFile("/b.png", IMAGE, 1)}
     assert Facts().get_all(needs, bool) == Needs(frozenset(needs.values()))
     some = Facts({needs["here"]: False})
     assert some.get_all(needs, bool) == Needs(frozenset({needs["there"]})), "an answer may well be no"

@@ -7,6 +7,7 @@ from typing import Any
 
 from sightline.model.facts import (
     Check,
+    CompareFile,
     ConversationHistory,
     DescribeImage,
     DescribeTogether,
@@ -14,7 +15,6 @@ from sightline.model.facts import (
     Fact,
     Facts,
     Fetch,
-    FindFile,
     Keep,
     KeptImage,
     Need,
@@ -108,7 +108,7 @@ class Table:
                 return inline("fetched")
             case ReopenFile():
                 return self._reopened
-            case FindFile(path=path):
+            case CompareFile(path=path):
                 return self._present(path)
             case RecallHistory():
                 return self._history

@@ -33,8 +33,7 @@ def test_a_larger_image_is_refused_without_being_opened() -> None:
 
 
 @requirement("permit.size", "fit.figures")
-@pytest.mark.parametrize("line", [64, 76])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", rb"\r\n"])
+@pytest.mark.parametrize(("line", "end"), [(64, b"\n"), (76, b"\n"), (76, b"\r\n"), (76, rb"\r\n")])
 @pytest.mark.parametrize(("length", "allowed"), [(ENCODED, True), (ENCODED + 400, False)])
 def test_line_breaks_do_not_count(line: int, end: bytes, length: int, allowed: bool) -> None:
     """The file is measured, not its base64 text."""

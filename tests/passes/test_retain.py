@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.facts import ConversationHistory, FindFile, Keep, KeptImage, Probe, RecallHistory, Retention, Rules
+from sightline.model.facts import (
+    CompareFile,
+    ConversationHistory,
+    Keep,
+    KeptImage,
+    Probe,
+    RecallHistory,
+    Retention,
+    Rules,
+)
 from sightline.model.geometry import Size
 from sightline.model.image import ImageInfo
 from sightline.model.profile import ImageLimits
@@ -238,7 +247,7 @@ def test_with_our_own_tool_no_file_is_needed() -> None:
     scene = looking(4, 3, tools=("Read", OURS))
     table = Table(LARGE, history=cold(scene), present=lambda _: False)
     assert gone(fates(scene, table=table)) == list(range(9))
-    assert not any(isinstance(need, FindFile) for need in table.asked)
+    assert not any(isinstance(need, CompareFile) for need in table.asked)
 
 
 @requirement("record.before_reference")
@@ -259,10 +268,13 @@ def test_needs_are_asked_in_three_rounds() -> None:
         *(Probe(each.source) for each in scene.sights if isinstance(each.source, InlineSource)),
     }
     last = len(scene.messages) - 1
-    assert {need.path for need in second if isinstance(need, FindFile)} == {
+    assert {need.path for need in second if isinstance(need, CompareFile)} == {
         each.call.path for each in scene.sights[:9] if each.call
     }
-    assert all(isinstance(need, FindFile) and need.message <= last for need in second)
+    assert all(isinstance(need, CompareFile) and need.message <= last for need in second)
+    assert {need.image for need in second if isinstance(need, CompareFile)} == {
+        each.source for each in scene.sights[:9]
+    }
     assert third == {Keep(each.source) for each in scene.sights[:9] if isinstance(each.source, InlineSource)}
 
 

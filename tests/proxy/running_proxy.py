@@ -40,6 +40,7 @@ def sightline(
     env: Mapping[str, str] | None = None,
     token: str = "",
     root: Path | None = None,
+    local_clients: bool = True,
 ) -> Iterator[Running]:
     environment = {"SIGHTLINE_HOME": str(home), "SIGHTLINE_UPSTREAMS": NOTHING_ON_LOOPBACK, **(env or {})}
     listening = bind_socket("127.0.0.1", 0)
@@ -53,7 +54,7 @@ def sightline(
         running.tasks = lambda: len(asyncio.all_tasks(loop))
         settings = load_settings(environment)
         reach = compose.limit_to_folder(settings, root) if root else compose.NO_FILES
-        whole = build_runtime(settings, upstreams, path_policy=reach if root else None)
+        whole = build_runtime(settings, upstreams, path_policy=reach if root else None, local_clients=local_clients)
         assert not isinstance(whole, Refusal), whole
         assert whole.live is not None
         running.check_settings = whole.live.check_soon

@@ -1,9 +1,4 @@
-"""A process of its own that repairs a record, and kills itself before it creates, renames or removes its N-th file.
-
-    python -m tests.store.killed_repair FOLDER N
-
-Prints "done" if there were fewer.
-"""
+"""A repair in a process of its own, which kills itself before it creates, renames or removes its N-th file."""
 
 from __future__ import annotations
 
@@ -17,8 +12,8 @@ from sightline.store.sqlite_repair import RepairResult, repair_record
 CHANGES = ("os.link", "os.remove", "os.rename", "os.mkdir")
 
 
-def main() -> None:
-    folder, left = Path(sys.argv[1]), int(sys.argv[2])
+def repair_until_killed(folder: Path, left: int) -> None:
+    """Repair a record; the process is killed at the change after `left` changes, if there are so many."""
 
     def watch(event: str, args: tuple[object, ...]) -> None:
         nonlocal left
@@ -29,8 +24,3 @@ def main() -> None:
 
     sys.addaudithook(watch)
     assert isinstance(repair_record(folder), RepairResult)
-    print("done")
-
-
-if __name__ == "__main__":
-    main()

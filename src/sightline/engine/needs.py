@@ -13,8 +13,10 @@ from sightline.engine.describer import PENDING, Describer
 from sightline.engine.image_reopener import ImageReopener
 from sightline.engine.inline_images import ImageChecker, InlineImages, fetch_image, probe_inline
 from sightline.engine.requests import ConversationPlace, EngineOptions, Reading
+from sightline.model.base64_text import compute_decoded_size
 from sightline.model.facts import (
     Check,
+    CompareFile,
     ConversationHistory,
     DescribeImage,
     DescribeTogether,
@@ -22,7 +24,6 @@ from sightline.model.facts import (
     Fact,
     Facts,
     Fetch,
-    FindFile,
     Keep,
     Need,
     Needs,
@@ -38,7 +39,8 @@ from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, Scene
 from sightline.passes.permit import permit
-from sightline.sources.files import PathPolicy, is_readable_file
+from sightline.sources.file_digests import FileDigests
+from sightline.sources.files import PathPolicy
 from sightline.vision.concurrency import LruCache, SingleFlight
 from sightline.wire.hash_chain import HashChain
 
@@ -49,8 +51,8 @@ T = TypeVar("T")
 
 _MAX_CONCURRENT = 8  # images of one request that are processed concurrently
 _STARTED_AT_ONCE = 16  # descriptions
-_NEEDS_OF_PLACES = (DescribeImage, DescribeTogether, RecallHistory, FindFile, ReopenFile)  # in a conversation
-_FILES_KEPT = 4096  # for which this process knows whether they existed
+_NEEDS_OF_PLACES = (DescribeImage, DescribeTogether, RecallHistory, CompareFile, ReopenFile)  # in a conversation
+_COMPARISONS_KEPT = 4096  # of files with images
 _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deeply to be recognized again", "start a new one")
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "try again")
 
@@ -81,7 +83,8 @@ class NeedResolver:
         self._options = options
         self._reopener = ImageReopener(images, descriptions, self._find_file_policy)
         self._flights: SingleFlight[Fact] = SingleFlight()
-        self._files_present: LruCache[bool] = LruCache(_FILES_KEPT)
+        self._file_digests = FileDigests()
+        self._comparisons: LruCache[bool] = LruCache(_COMPARISONS_KEPT)
 
     def configure(self, options: EngineOptions) -> None:
         """Use other options for the needs that are resolved from now on."""
@@ -107,12 +110,12 @@ class NeedResolver:
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Resolve all needs concurrently. Slow descriptions are pending: they continue after the request."""
         names, find_place, answers, open_needs = await self._offload(reading, self._split_needs, needs, reading, origin)
-        files: list[FindFile | ReopenFile] = []
+        files: list[CompareFile | ReopenFile] = []
         pixels: list[Need] = []
         flights: dict[Need, asyncio.Task[Fact]] = {}
         with ExitStack() as waiting:
             for need in open_needs:
-                if isinstance(need, FindFile | ReopenFile):
+                if isinstance(need, CompareFile | ReopenFile):
                     files.append(need)
                 elif isinstance(need, RecallHistory):
                     answers[need] = await self._recall(names, reading.scene, origin, rules) if names else _TOO_DEEP
@@ -172,32 +175,45 @@ class NeedResolver:
         return answers
 
     def _answer_file_needs(
-        self, needs: Sequence[FindFile | ReopenFile], chain: HashChain | None, origin: RequestOrigin
+        self, needs: Sequence[CompareFile | ReopenFile], chain: HashChain | None, origin: RequestOrigin
     ) -> dict[Need, Fact]:
         damaged = [need for need in needs if isinstance(need, ReopenFile)]
-        paths = [need for need in needs if isinstance(need, FindFile)]
-        return self._check_files(paths, chain, origin) | self._reopener.reopen_all(damaged, chain, origin)
+        compared = [need for need in needs if isinstance(need, CompareFile)]
+        return self._compare_files(compared, chain, origin) | self._reopener.reopen_all(damaged, chain, origin)
 
-    def _check_files(
-        self, paths: Sequence[FindFile], chain: HashChain | None, origin: RequestOrigin
+    def _compare_files(
+        self, needs: Sequence[CompareFile], chain: HashChain | None, origin: RequestOrigin
     ) -> dict[Need, Fact]:
-        """Return whether files existed. Each is checked once per place: a later change must not undo a retirement."""
-        policy = self._find_file_policy()
-        names = chain.names if chain else ()
-        answers: dict[Need, Fact] = {}
-        for need in paths:
-            name = names[need.message] if need.message < len(names) else ""
-            key = origin.scope, name, (f"file {sha256(need.path.encode('utf-8', 'replace')).hexdigest()}",)
-            found = self._files_present.get(key) if name else is_readable_file(need.path, policy)
-            if found is None:
-                pinned = self._descriptions.read_pin(*key) or self._pin_file(key, is_readable_file(need.path, policy))
-                found = self._files_present.put(key, pinned.result.get("there") is True)
-            answers[need] = found
-        return answers
+        """Return whether files had the bytes of images, as found when each was first compared at its place.
 
-    def _pin_file(self, key: tuple[str, str, tuple[str, ...]], found: bool) -> PinnedDescription:
+        A later change of a file must not undo a retirement: the prompt cache would have to be written again.
+        """
+        names = chain.names if chain else ()
+        return {
+            need: self._compare_file(need, names[need.message] if need.message < len(names) else "", origin)
+            for need in needs
+        }
+
+    def _compare_file(self, need: CompareFile, name: str, origin: RequestOrigin) -> bool:
+        """Compare a file with an image at the place with this name; if it has no name, nothing is remembered."""
+        digest = self._images.compute_digest(need.image)
+        if isinstance(digest, Refusal):
+            return False
+        path = sha256(need.path.encode("utf-8", "replace")).hexdigest()
+        key = origin.scope, name, (f"file {path} {digest}",)
+        found = self._comparisons.get(key) if name else self._has_digest(need, digest)
+        if found is None:
+            pinned = self._descriptions.read_pin(*key) or self._pin_file(key, self._has_digest(need, digest))
+            found = self._comparisons.put(key, pinned.result.get("same") is True)
+        return found
+
+    def _has_digest(self, need: CompareFile, digest: str) -> bool:
+        policy = None if self._options.compares_any_file else self._find_file_policy()
+        return self._file_digests.matches(need.path, compute_decoded_size(need.image.text), digest, policy)
+
+    def _pin_file(self, key: tuple[str, str, tuple[str, ...]], same: bool) -> PinnedDescription:
         scope, name, about = key
-        return self._descriptions.pin(scope, PinnedDescription(name, about, {"there": found}))
+        return self._descriptions.pin(scope, PinnedDescription(name, about, {"same": same}))
 
     def _join_flight(
         self, need: Need, place: ConversationPlace | None, origin: RequestOrigin, rules: Rules
@@ -237,7 +253,7 @@ class NeedResolver:
                 answer = await self._images.keep(image, origin)
             case Fetch(link=link):
                 answer = await fetch_image(link, self._options.network_grant)
-            case FindFile() | ReopenFile() | RecallHistory():
+            case CompareFile() | ReopenFile() | RecallHistory():
                 raise AssertionError("these are answered for one conversation, not shared")
             case _:
                 assert_never(need)

@@ -68,7 +68,8 @@ class EngineOptions:
     overrides: Sequence[ProfileOverride] = ()  # what the user says about models
     hoist: bool = False  # move images out of tool results, unless an upstream says otherwise
     network_grant: WebGrant | None = None  # to fetch images by address for text-only models; None: not allowed
-    find_file_policy: Callable[[], PathPolicy] = lambda: _NO_FILES  # the folders in which files may be looked for
+    find_file_policy: Callable[[], PathPolicy] = lambda: _NO_FILES  # the files that requests may refer to
+    compares_any_file: bool = False  # clients are on this machine: images are compared with any file that they name
     references: bool = False  # add a reference to each pasted image
     image_model: str = ""  # in the mode `route`: the model for turns with new images
     patience: float = 45.0  # seconds for all descriptions of one request

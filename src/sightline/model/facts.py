@@ -93,10 +93,11 @@ class ReopenFile:
 
 
 @value_class
-class FindFile:
-    """Find out whether a file existed at a message of the conversation. Answered by `bool`."""
+class CompareFile:
+    """Find out whether a file had the bytes of an image at a message of the conversation. Answered by `bool`."""
 
     path: str
+    image: InlineSource
     message: int
 
 
@@ -162,7 +163,9 @@ class JointDescription:
     boxes_block: str = ""
 
 
-Need = Probe | Check | Refit | DescribeImage | DescribeTogether | Keep | Fetch | ReopenFile | FindFile | RecallHistory
+Need = (
+    Probe | Check | Refit | DescribeImage | DescribeTogether | Keep | Fetch | ReopenFile | CompareFile | RecallHistory
+)
 Fact = (
     ImageInfo | Image | Description | JointDescription | KeptImage | InlineSource | bool | ConversationHistory | Refusal
 )

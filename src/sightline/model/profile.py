@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
-from sightline.model.image import PatchSizing, Sizing
+from sightline.model.image import MAX_UNCHANGED_BYTES, PatchSizing, Sizing
 
 WireName = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
 """The APIs that an upstream can serve."""
@@ -52,6 +52,7 @@ class ImageLimits:
     count: int | None = None
     request_bytes: int | None = None
     refit_bytes: int | None = None  # base64 length of an image that had to be made smaller
+    unchanged_bytes: int | None = MAX_UNCHANGED_BYTES  # our own limit for a file that is sent unchanged
 
     def get_max_edge(self, images: int) -> int | None:
         """Return the edge limit of each image in a request with this many images."""
@@ -75,6 +76,7 @@ class ImageLimits:
             count=least(self.count, other.count),
             request_bytes=least(self.request_bytes, other.request_bytes),
             refit_bytes=least(self.refit_bytes, other.refit_bytes),
+            unchanged_bytes=least(self.unchanged_bytes, other.unchanged_bytes),
         )
 
 

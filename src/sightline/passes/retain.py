@@ -9,9 +9,9 @@ from itertools import accumulate, chain, repeat
 from typing import NamedTuple
 
 from sightline.model.facts import (
+    CompareFile,
     ConversationHistory,
     Facts,
-    FindFile,
     Keep,
     KeptImage,
     Need,
@@ -40,7 +40,7 @@ class _Recovery(NamedTuple):
     """How the model can see an image again."""
 
     tool: str
-    path: str | None = None  # of the file, which must still exist; None: the record has the image
+    path: str | None = None  # of the file, which must still have the image's bytes; None: the record has the image
     lost_at: int | None = None  # index of the message at which the file may have changed
 
 
@@ -205,17 +205,17 @@ def _build_image(
 def _retire(
     scene: Scene, removals: Mapping[int, Removal], recoveries: Mapping[int, _Recovery], facts: Facts
 ) -> Scene | Needs:
-    """Retire images, except those whose file was missing at that point and those that the record cannot keep."""
-    paths = {index: recoveries[index].path for index in removals}
-    files = {n: FindFile(path, removals[n].message) for n, path in paths.items() if path is not None}
-    exists = facts.get_all(files, bool)
-    if isinstance(exists, Needs):
-        return exists
-    images = {
-        n: Keep(source)
-        for n in removals
-        if (n not in files or exists[n] is True) and isinstance(source := scene.sights[n].source, InlineSource)
+    """Retire images, except those whose file had other bytes at that point and those that the record cannot keep."""
+    sources = {n: source for n in removals if isinstance(source := scene.sights[n].source, InlineSource)}
+    files = {
+        n: CompareFile(path, source, removals[n].message)
+        for n, source in sources.items()
+        if (path := recoveries[n].path) is not None
     }
+    is_same = facts.get_all(files, bool)
+    if isinstance(is_same, Needs):
+        return is_same
+    images = {n: Keep(source) for n, source in sources.items() if n not in files or is_same[n] is True}
     kept = facts.get_all(images, KeptImage)
     if isinstance(kept, Needs):
         return kept

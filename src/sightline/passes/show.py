@@ -104,12 +104,27 @@ def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules) 
             return (need,)
         case Refusal():
             return Refused(write_absence(info, sight.filename), info)
-        case ImageInfo() if target.accepts(info, len(source.text)) and not rules.reencode:
-            return _AS_SENT if info.mime == source.declared_mime else Shown(info.mime)
         case ImageInfo():
-            # An image that must be encoded anew is made in the size that the provider does not resize again.
-            own_target = replace(_shrink_target(target, info, source, rules), sizing=rules.profile.sizing)
-            return _refit(sight, source, own_target, _explain_refit(info, len(source.text), target), facts)
+            return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules)
+
+
+def _limit_bytes(target: ImageTarget, info: ImageInfo, rules: Rules) -> ImageTarget:
+    """Return the target of an image: one that is too heavy to be sent unchanged must become lighter."""
+    max_bytes = rules.profile.limits.unchanged_bytes
+    if max_bytes is None or info.bytes <= max_bytes:
+        return target
+    encoded = max_bytes // 3 * 4  # rounded down, so that a file of one byte more is over it too
+    return replace(target, encoded_bytes=min(encoded, target.encoded_bytes or encoded))
+
+
+def _fit_sight(
+    sight: Sight, source: InlineSource, info: ImageInfo, target: ImageTarget, facts: Facts, rules: Rules
+) -> Fate | _NeedTuple:
+    if target.accepts(info, len(source.text)) and not rules.reencode:
+        return _AS_SENT if info.mime == source.declared_mime else Shown(info.mime)
+    # An image that must be encoded anew is made in the size that the provider does not resize again.
+    own_target = replace(_shrink_target(target, info, source, rules), sizing=rules.profile.sizing)
+    return _refit(sight, source, own_target, _explain_refit(info, len(source.text), target), facts)
 
 
 def _shrink_target(target: ImageTarget, info: ImageInfo, source: InlineSource, rules: Rules) -> ImageTarget:

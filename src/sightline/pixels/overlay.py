@@ -4,33 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sightline.model.fence import to_one_line
 from sightline.model.image import MAX_BITMAP_BYTES
 from sightline.model.refusal import Refusal
 from sightline.pixels.decode import choose_whole, decode_part
+from sightline.pixels.label_layout import Corners, Extent, flow, place_labels, place_numbers
 from sightline.pixels.probe import probe_within_limits
 
 if TYPE_CHECKING:
     from pyvips import Image as Bitmap
 
 RGB = tuple[int, int, int]
-Corners = tuple[int, int, int, int]
 COLOURS: tuple[RGB, ...] = (
     (214, 24, 31), (24, 61, 212), (0, 140, 58), (214, 110, 0), (118, 32, 150), (0, 128, 140), (190, 20, 120),
 )  # fmt: skip
 _BANDS = 3
 _MAX_LETTERS = 60
+_LEGEND_HEIGHT = 2000  # pixels, or the height of the image
 _MAX_BYTES = MAX_BITMAP_BYTES // 2  # of the canvas, which is held twice, as is its file
 
 
 class Canvas:
     """An RGB image that is drawn on in place; libvips would copy all of it for every stroke."""
 
-    def __init__(self, image: Bitmap) -> None:
+    def __init__(self, image: Bitmap, size: Extent) -> None:
+        """Put an image into the upper left corner of a white canvas."""
         flat = image.flatten(background=[255] * (image.bands - 1)) if image.hasalpha() else image
-        self.width, self.height = image.width, image.height
-        self._bytes = bytearray(flat.colourspace("srgb").cast("uchar").write_to_memory())
+        self.width, self.height = size
+        colours = flat.colourspace("srgb").cast("uchar")
+        self._bytes = bytearray(colours.embed(0, 0, *size, extend="white").write_to_memory())
 
     def fill(self, x: int, y: int, width: int, height: int, ink: bytes) -> None:
         """Fill a rectangle, as far as it is on the canvas."""
@@ -38,10 +42,11 @@ class Canvas:
         for row in range(max(0, y), min(self.height, y + height)):
             self._write_row(left, row, ink * (right - left))
 
-    def paste(self, picture: Bitmap, x: int, y: int) -> None:
-        """Draw an RGB image whose upper left corner is on the canvas."""
-        pixels, visible = picture.write_to_memory(), min(picture.width, self.width - x)
-        for row in range(min(picture.height, self.height - y)):
+    def paste(self, picture: Bitmap, x: int, y: int, limits: Corners | None = None) -> None:
+        """Draw an RGB image whose upper left corner is on the canvas, as far as it is within the limits."""
+        right, bottom = limits[2:] if limits else (self.width, self.height)
+        pixels, visible = picture.write_to_memory(), min(picture.width, right - x)
+        for row in range(min(picture.height, bottom - y)):
             start = row * picture.width * _BANDS
             self._write_row(x, y + row, pixels[start : start + visible * _BANDS])
 
@@ -66,31 +71,100 @@ _WRITERS: Mapping[str, Callable[[Bitmap], bytes]] = {
 def overlay_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
     """Draw `boxes` (x1, y1, x2, y2 and a label each) on an image, and return it as a file of type `mime`, or as a PNG.
 
-    A point is drawn as a small box. An image that is too large to draw on is shrunk, and its boxes with it.
+    A point is drawn as a small box. An image that is too large to draw on is shrunk, and its boxes with it. If there is
+    no room for a label, boxes get the numbers of their order, and a legend is added below the image: `numbered`.
+    Without a font nothing is written: `has_font`.
     """
     info = probe_within_limits(data)
     decoded = info if isinstance(info, Refusal) else decode_part(data, info, choose_whole, max_bytes=_MAX_BYTES)
     if isinstance(decoded, Refusal):
         return decoded
-    canvas = Canvas(decoded.bitmap)
-    thick = max(2, round(max(canvas.width, canvas.height) / 500))
-    across, down = canvas.width / decoded.full_size.width, canvas.height / decoded.full_size.height
-    boxes = [
-        (round(x1 * across), round(y1 * down), round(x2 * across), round(y2 * down), label)
-        for x1, y1, x2, y2, label in arguments["boxes"]
+    bitmap = decoded.bitmap
+    across, down = bitmap.width / decoded.full_size.width, bitmap.height / decoded.full_size.height
+    thick = max(2, round(max(bitmap.width, bitmap.height) / 500))
+    frames = [
+        _build_frame((round(x1 * across), round(y1 * down), round(x2 * across), round(y2 * down)), bitmap, thick)
+        for x1, y1, x2, y2, _ in arguments["boxes"]
     ]
-    frames = [_build_frame(box, canvas, thick) for *box, _ in boxes]
-    occupied = list(frames)
+    writer = LabelWriter(thick)
+    has_font = writer.has_font()
+    plan = _plan(frames, [_clean(box[4]) if has_font else "" for box in arguments["boxes"]], bitmap, writer)
+    canvas = Canvas(bitmap, plan.canvas)
     for number, frame in enumerate(frames):
-        _draw_frame(canvas, frame, thick, COLOURS[number % len(COLOURS)])
-    for number, (frame, (*_, label)) in enumerate(zip(frames, boxes, strict=True)):
-        if label_image := _render_label(label, thick, COLOURS[number % len(COLOURS)]):
-            occupied.append(_place_label(label_image, frame, occupied, canvas))
-            canvas.paste(label_image, *occupied[-1][:2])
-    return {"width": canvas.width, "height": canvas.height}, canvas.encode(arguments.get("mime", "image/png"))
+        _draw_frame(canvas, frame, thick, choose_colour(number))
+    _draw_labels(canvas, plan, frames, thick)
+    facts = {"width": canvas.width, "height": canvas.height, "numbered": bool(plan.legend), "has_font": has_font}
+    return facts, canvas.encode(arguments.get("mime", "image/png"))
 
 
-def _build_frame(box: Sequence[int], canvas: Canvas, thick: int) -> Corners:
+class _Plan(NamedTuple):
+    labels: Sequence[Bitmap | None]
+    places: Sequence[Corners | None]
+    legend: Sequence[tuple[Bitmap, Extent]]  # each entry and its corner
+    canvas: Extent
+
+
+def _plan(frames: Sequence[Corners], names: Sequence[str], bitmap: Bitmap, writer: LabelWriter) -> _Plan:
+    """Choose between labels beside the boxes, and numbers with a legend."""
+    image: Extent = (bitmap.width, bitmap.height)
+    labels = [writer.write(name, choose_colour(index)) if name else None for index, name in enumerate(names)]
+    places = place_labels(frames, [_measure(each) for each in labels], image)
+    if places is not None:
+        return _Plan(labels, places, (), image)
+    numbers = [writer.write(str(index + 1), choose_colour(index)) if name else None for index, name in enumerate(names)]
+    entries = [writer.write(f"{index + 1} {name}", choose_colour(index)) for index, name in enumerate(names) if name]
+    corners, (width, height) = flow(
+        [(each.width, each.height) for each in entries], image[0], 2 * writer.thick, max(image[1], _LEGEND_HEIGHT)
+    )
+    legend = [(entry, (x, image[1] + y)) for entry, (x, y) in zip(entries, corners, strict=False)]
+    places = place_numbers(frames, [_measure(each) for each in numbers], image)
+    return _Plan(numbers, places, legend, (width, image[1] + height))
+
+
+def _measure(label: Bitmap | None) -> Extent | None:
+    return None if label is None else (label.width, label.height)
+
+
+def _draw_labels(canvas: Canvas, plan: _Plan, frames: Sequence[Corners], thick: int) -> None:
+    """Draw the labels and the legend, and a line to each label that is not beside its frame."""
+    drawn = [
+        (number, label, place, frame)
+        for number, (label, place, frame) in enumerate(zip(plan.labels, plan.places, frames, strict=True))
+        if label is not None and place is not None
+    ]
+    for number, _, place, frame in drawn:
+        _draw_line(canvas, place, frame, max(1, thick // 2), choose_colour(number))
+    for _, label, place, frame in drawn:
+        is_inside = place[:2] == frame[:2]  # it must not cover the neighbours of a frame that is smaller
+        canvas.paste(label, *place[:2], limits=frame if is_inside else None)
+    for entry, corner in plan.legend:
+        canvas.paste(entry, *corner)
+
+
+def _draw_line(canvas: Canvas, place: Corners, frame: Corners, thick: int, colour: RGB) -> None:
+    """Draw a line between a label and its frame, unless they touch."""
+    (x1, x2), (y1, y2) = (_find_gap(place[at], place[at + 2], frame[at], frame[at + 2]) for at in (0, 1))
+    steps = max(abs(x2 - x1), abs(y2 - y1))
+    for step in range(steps + 1 if steps > 1 else 0):
+        x, y = x1 + (x2 - x1) * step // steps, y1 + (y2 - y1) * step // steps
+        canvas.fill(x, y, thick, thick, bytes(colour))
+
+
+def _find_gap(low: int, high: int, other_low: int, other_high: int) -> tuple[int, int]:
+    """Return where two ranges are nearest to each other: the middle of what they share, or the ends of the gap."""
+    if high < other_low:
+        return high, other_low
+    if other_high < low:
+        return low, other_high
+    middle = (max(low, other_low) + min(high, other_high)) // 2
+    return middle, middle
+
+
+def choose_colour(number: int) -> RGB:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _build_frame(box: Sequence[int], image: Bitmap, thick: int) -> Corners:
     """Return the frame around a box, a pixel away from it. The frame of a point is large enough to be seen."""
     x1, y1, x2, y2 = box
     (x1, x2), (y1, y2) = (
@@ -98,7 +172,7 @@ def _build_frame(box: Sequence[int], canvas: Canvas, thick: int) -> Corners:
         for low, high in ((x1, x2), (y1, y2))
     )
     away = thick + 1
-    return max(0, x1 - away), max(0, y1 - away), min(canvas.width, x2 + away), min(canvas.height, y2 + away)
+    return max(0, x1 - away), max(0, y1 - away), min(image.width, x2 + away), min(image.height, y2 + away)
 
 
 def _draw_frame(canvas: Canvas, box: Corners, thick: int, colour: RGB) -> None:
@@ -112,35 +186,30 @@ def _draw_frame(canvas: Canvas, box: Corners, thick: int, colour: RGB) -> None:
         canvas.fill(x, y, max(1, width), max(1, height), bytes(colour))
 
 
-def _render_label(label: str, thick: int, colour: RGB) -> Bitmap | None:
-    """Return a label in white on its colour; None if it is empty, or no font is installed."""
-    import pyvips
+class LabelWriter:
+    """Renders labels in white on the colour of their box, in a size that suits the lines of the boxes."""
 
-    words = label if len(label) <= _MAX_LETTERS else label[: _MAX_LETTERS - 1] + "…"
-    if not words.strip():
-        return None
-    try:
-        mask = pyvips.Image.text(escape(words), font="sans bold", dpi=36 + 18 * thick)
-    except pyvips.Error:  # there is no font
-        return None
-    pad = 2 * thick
-    label_image = mask.embed(pad, pad, mask.width + 2 * pad, mask.height + 2 * pad)
-    return label_image.linear(
-        [(255 - each) / 255 for each in colour], list(colour), uchar=True
-    )  # white where the mask is
+    def __init__(self, thick: int) -> None:
+        self.thick = thick
 
+    def has_font(self) -> bool:
+        """Return whether there is a font: without one, all characters look the same."""
+        one, two = (self._render(digit).write_to_memory() for digit in "12")
+        return bool(one != two)
 
-def _place_label(label_image: Bitmap, frame: Corners, occupied: Sequence[Corners], canvas: Canvas) -> Corners:
-    """Return a free place for a label: above, below, right or left of its frame; else the first of these."""
-    left, top, right, bottom = frame
-    x = max(0, min(left, canvas.width - label_image.width))
-    corners = ((x, top - label_image.height), (x, bottom), (right, top), (left - label_image.width, top))
-    places = [(x, y, x + label_image.width, y + label_image.height) for x, y in corners]
-    inside = [place for place in places if min(place) >= 0 and place[2] <= canvas.width and place[3] <= canvas.height]
-    free = (place for place in inside if not any(_overlap(place, other) for other in occupied))
-    y = max(0, min(bottom, canvas.height - label_image.height))
-    return next(free, None) or (inside[0] if inside else (x, y, x + label_image.width, y + label_image.height))
+    def write(self, label: str, colour: RGB) -> Bitmap:
+        mask = self._render(label if len(label) <= _MAX_LETTERS else label[: _MAX_LETTERS - 1] + "…")
+        pad = self.thick
+        framed = mask.embed(pad, pad, mask.width + 2 * pad, mask.height + 2 * pad)
+        return framed.linear([(255 - each) / 255 for each in colour], list(colour), uchar=True)  # the mask is white
+
+    def _render(self, text: str) -> Bitmap:
+        import pyvips
+
+        return pyvips.Image.text(escape(text), font="sans bold", dpi=36 + 18 * self.thick)
 
 
-def _overlap(one: Corners, other: Corners) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _clean(label: str) -> str:
+    """Return a label on one line, or nothing if no character of it can be seen."""
+    line = to_one_line(label)
+    return line if any(each.isprintable() and not each.isspace() for each in line) else ""

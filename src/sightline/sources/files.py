@@ -60,6 +60,13 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenFile:
+    descriptor: int
+    path: Path  # resolved
+    name: str  # the last part of the path as requested
+
+
+@dataclass(frozen=True, slots=True)
 class PathPolicy:
     """The folders that may be read, as resolved paths. A relative path starts at the first of them."""
 
@@ -97,6 +104,20 @@ def read_permitted_file(
     path: str, policy: PathPolicy, max_bytes: int = MAX_FILE_BYTES, min_bytes: int = 1
 ) -> SourceFile | Refusal:
     """Read a whole file whose size is from `min_bytes` to `max_bytes`."""
+    opened = open_permitted_file(path, policy)
+    if isinstance(opened, Refusal):
+        return opened
+    try:
+        data = _read_descriptor(opened.descriptor, max_bytes, min_bytes)
+    except OSError as error:
+        return _refuse_os_error(error)
+    finally:
+        os.close(opened.descriptor)
+    return data if isinstance(data, Refusal) else SourceFile(data, opened.path, opened.name)
+
+
+def open_permitted_file(path: str, policy: PathPolicy) -> OpenFile | Refusal:
+    """Open a regular file that the policy allows. The caller closes its descriptor."""
     parsed = _parse_path(path, policy)
     if isinstance(parsed, Refusal):
         return parsed
@@ -106,7 +127,7 @@ def read_permitted_file(
             return OUTSIDE_FOLDERS
         ends_as_folder = _SEPARATORS.split(path)[-1] in ("", ".")
         refusal = _check_file_type(resolved.stat()) or (_IS_FOLDER if ends_as_folder else None)
-        return refusal or _open_and_read(resolved, parsed.name, policy, max_bytes, min_bytes)
+        return refusal or _open_checked(resolved, parsed.name, policy)
     except OSError as error:
         return _refuse_os_error(error)
     except ValueError:  # characters that the file system does not support
@@ -120,21 +141,6 @@ def is_outside(path: str, policy: PathPolicy) -> bool:
         return parsed in (OUTSIDE_FOLDERS, NO_FOLDERS)
     try:
         return not policy.allows(_resolve_path(parsed))
-    except (OSError, ValueError):
-        return False
-
-
-def is_readable_file(path: str, policy: PathPolicy) -> bool:
-    """Return whether there is a regular file that may be read.
-
-    A relative path never counts: the caller who wrote it may work in another folder.
-    """
-    if not os.path.isabs(path):  # noqa: PTH117, Path() rejects some strings
-        return False
-    parsed = _parse_path(path, policy)
-    try:
-        resolved = None if isinstance(parsed, Refusal) else _resolve_path(parsed)
-        return resolved is not None and policy.allows(resolved) and stat.S_ISREG(resolved.stat().st_mode)
     except (OSError, ValueError):
         return False
 
@@ -167,15 +173,18 @@ def _resolve_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _open_and_read(path: Path, name: str, policy: PathPolicy, max_bytes: int, min_bytes: int) -> SourceFile | Refusal:
+def _open_checked(path: Path, name: str, policy: PathPolicy) -> OpenFile | Refusal:
+    """Open a file, and check again where it is and of what type, because it may have been replaced."""
     descriptor = os.open(path, _READ_FLAGS)
     try:
-        if not policy.allows(_locate_descriptor(descriptor, path)):
-            return OUTSIDE_FOLDERS
-        data = _read_descriptor(descriptor, max_bytes, min_bytes)
-    finally:
+        refusal = None if policy.allows(_locate_descriptor(descriptor, path)) else OUTSIDE_FOLDERS
+        refusal = refusal or _check_file_type(os.fstat(descriptor))
+    except OSError:
         os.close(descriptor)
-    return data if isinstance(data, Refusal) else SourceFile(data, path, name)
+        raise
+    if refusal:
+        os.close(descriptor)
+    return refusal or OpenFile(descriptor, path, name)
 
 
 def _read_descriptor(descriptor: int, max_bytes: int, min_bytes: int) -> bytes | Refusal:

@@ -147,10 +147,10 @@ def _print_analysis(settings: Settings, found: Analysis, *, boxes: bool, prefix:
 
 def _list_boxes(found: Analysis) -> Iterator[str]:
     yield "boxes as [x1, y1, x2, y2] in pixels of the image:"
-    for box in found.boxes:
-        if box.coordinates:
-            doubt = " (doubtful)" if box.flag == "doubtful" else ""
-            yield f"{box.label or 'unnamed'} at {[*_find_corners(box.coordinates)]}{doubt}"
+    placed = [(box, box.coordinates) for box in found.boxes if box.coordinates]
+    for number, (box, coordinates) in enumerate(placed, 1):  # as --overlay numbers them
+        doubt = " (doubtful)" if box.flag == "doubtful" else ""
+        yield f"{number}. {box.label or 'unnamed'} at {[*_find_corners(coordinates)]}{doubt}"
 
 
 def _count_boxes(found: Analysis, *, printed: bool) -> Iterator[str]:
@@ -184,7 +184,13 @@ def _draw(context: ToolContext, found: Analysis, reference: str, file: Path, *, 
     drawn = context.workers.run_sync(
         "overlay", image.data, {"boxes": boxes, "mime": terminal.find_format(file, "--overlay")}
     )
-    return drawn if isinstance(drawn, Refusal) else terminal.write_picture(file, drawn.data, "--overlay", force=force)
+    if isinstance(drawn, Refusal):
+        return drawn
+    if not drawn.facts["has_font"] and any(box[4] for box in boxes):
+        terminal.print_details(
+            "no font is installed, so the boxes have no labels; install one, such as fonts-dejavu-core"
+        )
+    return terminal.write_picture(file, drawn.data, "--overlay", force=force)
 
 
 def _choose_label(box: OriginalPlace, found: Analysis) -> str:

@@ -72,7 +72,7 @@ def _run_with_proxy(started: Launch, listening: socket, settings: Settings, args
 
     flags = [args.upstream] if args.upstream else []
     previous = NO_PREVIOUS_UPSTREAMS if flags else PreviousUpstreams(started.former_upstreams, started.named_upstreams)
-    runtime = build_runtime(settings, flags, previous, single_agent=True)
+    runtime = build_runtime(settings, flags, previous, single_agent=True, local_clients=True)
     if isinstance(runtime, Refusal):
         return runtime
     proxy = ProxyThread(runtime, listening, ServeOptions(verbose=args.verbose))

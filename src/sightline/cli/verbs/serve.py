@@ -90,6 +90,7 @@ def run(args: Namespace) -> VerbOutcome:
     if isinstance(listening, Refusal):
         return listening
     from sightline.cli import compose
+    from sightline.model.profile import is_loopback
     from sightline.runtime import build_runtime
     from sightline.surfaces.proxy.telemetry import Metrics, SharedCounts
 
@@ -97,7 +98,7 @@ def run(args: Namespace) -> VerbOutcome:
         listening.close()
         return refusal
     named, looked_for = compose.find_policies(settings, args.root, args.host)
-
+    local = is_loopback(args.host)
     address = find_url(listening)
     together = SharedCounts(args.workers) if args.workers > 1 else None
 
@@ -108,7 +109,7 @@ def run(args: Namespace) -> VerbOutcome:
             "sightline.store", when=who > 0
         ):  # the first worker reports what is wrong with the record
             report = _log.warning if who == 0 else _ignore_change
-            runtime = build_runtime(settings, args.upstream, path_policy=looked_for, report=report)
+            runtime = build_runtime(settings, args.upstream, path_policy=looked_for, local_clients=local, report=report)
         if isinstance(runtime, Refusal):
             return print_refusal(runtime)
         metrics = Metrics(together, who)

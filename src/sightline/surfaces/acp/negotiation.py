@@ -117,9 +117,10 @@ def adapt_profile(known: Profile, support: ImageSupport, agent: AcpAgent, *, sus
     gets the images. `suspected_blind`: the agent has said in this session that its model can't see images.
     """
     agent_capability = agent.get_trusted_capability(support.trust)
-    fitted = replace(
-        known, limits=known.limits.tighten(_find_limits(support.own_capability, agent_capability)), sibling=None
-    )
+    limits = known.limits.tighten(_find_limits(support.own_capability, agent_capability))
+    if agent_capability.auto_handles_oversized:
+        limits = replace(limits, unchanged_bytes=None)
+    fitted = replace(known, limits=limits, sibling=None)
     if not agent.takes_images:
         return replace(fitted, vision=False, why=f"{agent.name or 'the agent'} takes no images in prompts")
     if agent_capability.auto_handles_wrong_model and not known.vision_by_user:

@@ -28,7 +28,7 @@ EventList = Sequence[Json]
 ASK_SECONDS = 60.0
 RETRY_LATER = "try again later"
 STREAM_END = "[DONE]"  # ends the streams of OpenAI's APIs and of those modelled on them
-_RETRY_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 _MAX_RETRY_SECONDS = 10.0
 _STREAM_FIELDS = ("stream", "stream_options")
 
@@ -48,7 +48,7 @@ class WireSeer(ABC):
     headers: Mapping[str, str] = field(repr=False)
     seconds: float = ASK_SECONDS
     display_name: str = ""  # in messages to people; empty: `name`
-    retry_seconds: float = _RETRY_SECONDS
+    retry_seconds: float | None = None  # None: `RETRY_SECONDS`
 
     @abstractmethod
     def build_body(self, question: Question) -> Json | Refusal:
@@ -127,7 +127,7 @@ async def post_json(
     headers: Mapping[str, str],
     body: Json,
     seconds: float,
-    pause: float = _RETRY_SECONDS,
+    pause: float | None = None,
     *,
     is_incomplete: Callable[[bytes], bool] | None = None,
 ) -> HttpReply | Refusal:
@@ -155,12 +155,12 @@ def _rejects_stream(reply: HttpReply) -> bool:
     return reply.status in (400, 422) and b"stream" in reply.body.lower()
 
 
-def _find_pause(reply: HttpReply | Refusal, pause: float) -> float:
+def _find_pause(reply: HttpReply | Refusal, pause: float | None) -> float:
     headers = {} if isinstance(reply, Refusal) else {name.lower(): value for name, value in reply.headers}
     try:
         return min(max(0.0, float(headers["retry-after"])), _MAX_RETRY_SECONDS)
     except (KeyError, ValueError):
-        return pause
+        return RETRY_SECONDS if pause is None else pause
 
 
 def parse_stream(body: bytes) -> list[Json]:

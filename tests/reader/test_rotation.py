@@ -92,7 +92,7 @@ def test_boxes_beside_the_words_are_in_the_pixels_of_the_image_as_it_came(turned
     _, straight = asked(pixels, "")
     words, spots = asked(rotate_pixels(pixels, 360 - turned), "")
     assert spots == {label: rotate_box(box, size, 360 - turned) for label, box in straight.items()}
-    assert f"positions are as after a rotation of {turned} degrees clockwise" in words
+    assert f"after a clockwise rotation of {turned} degrees" in words
     assert 'The title bar at [255, 162, 352, 174] says "Backup Manager".' in words
     said, _ = asked(rotate_pixels(pixels, 360 - turned), "Where is the Cancel button?")
-    assert f"positions are as after a rotation of {turned} degrees clockwise" in said
+    assert f"after a clockwise rotation of {turned} degrees" in said

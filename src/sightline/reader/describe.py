@@ -114,9 +114,7 @@ def _write_sentences(reading: ImageReading) -> Iterator[str]:
 
 def describe_rotation(reading: ImageReading) -> str:
     """Return the sentence that must accompany every position in a rotated image."""
-    return (
-        f"The image is sideways: positions refer to the image after a clockwise rotation of {reading.rotation} degrees."
-    )
+    return f"The image is not upright: positions refer to it after a clockwise rotation of {reading.rotation} degrees."
 
 
 def find_titles_and_codes(reading: ImageReading) -> Iterator[DescribedItem]:

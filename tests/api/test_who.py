@@ -95,6 +95,22 @@ def test_the_auxiliary_model_has_the_top_level_s_key_and_its_address(
     assert b"sk-of-" not in held
 
 
+@requirement("seer.address", "settings.keys")
+def test_anthropic_at_another_address_is_asked_by_its_own_wire_with_the_auxiliary_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PI_VISION_PROXY_MODEL", "openai/gpt-6")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-variable")
+    with Provider() as there:
+        vision = {"model": "auxiliary", "provider": "anthropic", "baseUrl": there.url, "apiKey": "sk-of-its-own"}
+        settle(there, apiKey="sk-of-the-file", auxiliary={"vision": vision})
+        assert looked(there) == ["auxiliary", "auxiliary"]
+        assert {(each.path, *each.header("x-api-key")) for each in there.exchanges} == {
+            ("/v1/messages", "sk-of-its-own")
+        }
+        assert [each.header("authorization") for each in there.exchanges] == [[], []]
+
+
 @requirement("seer.no_silent_local")
 @pytest.mark.parametrize("model", ["main", "gpt-5", "/main", "mine/", "nobody/eye", "locals/ocr"])
 def test_a_model_that_names_no_provider_is_never_another_one(provider: Provider, model: str) -> None:

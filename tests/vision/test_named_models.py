@@ -184,6 +184,40 @@ def test_the_configured_model_uses_the_settings_address_and_key(tmp_path: Path) 
     )
 
 
+@requirement("settings.keys")
+@pytest.mark.parametrize(
+    ("held", "key", "name"),
+    [
+        ({"seer": "anthropic/eye", "apiKey": "sk-file"}, "sk-a", "ANTHROPIC_API_KEY"),
+        (
+            {"auxiliary.vision.model": "anthropic/eye", "auxiliary.vision.apiKey": "own"},
+            "own",
+            "auxiliary.vision.apiKey",
+        ),
+        ({"seer": "zai/eye", "apiKey": "sk-file"}, "sk-file", "apiKey"),
+        ({"seer": "zai/eye"}, "", ""),
+        (
+            {
+                "seer": "mine/eye",
+                "upstreams": {"mine": {"baseUrl": "https://llm.example", "apiKey": "m"}},
+                "apiKey": "x",
+            },
+            "m",
+            "upstreams.mine.apiKey",
+        ),
+    ],
+)
+def test_the_key_of_the_named_model_has_a_known_origin(
+    tmp_path: Path, held: dict[str, object], key: str, name: str
+) -> None:
+    settings = write_settings(tmp_path, held)
+    directory = build_directory(settings)
+    assert not isinstance(directory, Refusal)
+    model = find_configured_model(settings, directory)
+    assert isinstance(model, VisionModel)
+    assert (model.api_key, model.key_name) == (key, name)
+
+
 @requirement("models.upstream")
 @pytest.mark.parametrize(
     "held",

@@ -209,7 +209,7 @@ def list_providers(
 
 def _make_provider(settings: Settings, upstream: Upstream, key_name: str = "") -> VisionModel:
     name, key = find_upstream_key(settings, upstream)
-    if not key and key_name:
+    if key_name and (not key or key_name != API_KEY_NAME):  # the auxiliary model's own key comes first
         name, key = key_name, str(settings.json_values[key_name])
     wire = find_seer_wire(upstream)
     return VisionModel(_find_receiver(upstream), "", upstream, wire, key, key_name=name if key else "")

@@ -8,7 +8,7 @@ from sightline.model.scene import LinkSource, Message, Scene, Shown, Sight, Told
 
 SIGHT = Sight(
     ("messages", 1, "content", 0), LinkSource("https://example.com/a.png"), "tool", ToolCall("c"), 1, (2,),
-    hoisted=True, pixels_only=True, label="words", fate=Told("words", "seer"),
+    hoisted=True, pixels_only=True, label="words", fate=Told("words", "seer"), pasted_name="a.png",
 )  # fmt: skip
 SCENE = Scene(
     "m", (SIGHT,), stream=True, messages=(Message("tool"),), tools=frozenset({"read"}), is_partial=True,

@@ -199,6 +199,8 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
     assert [line.split()[0] for line in lines] == [row["day"], "total"]
     assert all(numbers(line) == ["2", "2,574", "96"] for line in lines)
     assert sightline("forget", "--all").code == 0
+    assert sightline("usage", "--json").json["days"] == [row]
+    assert sightline("forget", "--all", "--usage").code == 0
     assert sightline("usage", "--json").json["days"] == []
 
 

@@ -128,7 +128,9 @@ def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: P
         noted = [entry.about.get("command") for entry in record.ledger.list_entries("vision_proxy.command")]
     listed = sightline("vision-proxy", "list").out.splitlines()
     assert all(line.endswith("/eye-1: What is 'it'?") for line in listed), listed
-    assert noted == [None, "status", "consent yes openai"], "a joint look has an entry of its own"
+    assert noted == [None, None, "status", "consent yes openai"], (
+        "each look has an entry of its own, also a refused one"
+    )
 
 
 @requirement("FR-1.7")

@@ -49,7 +49,7 @@ def run_shell(*command: str, given: str = "") -> str:
         ("sightline serve --log j", {"json"}),
         ("sightline serve --port 1", {""}),
         ("sightline run -- serv", {""}),
-        ("sightline models g", {"get"}),
+        ("sightline models li", {"list"}),
         ("sightline consent y", {"yes"}),
         ("sightline help us", {"usage"}),
         ("sightline completion z", {"zsh"}),

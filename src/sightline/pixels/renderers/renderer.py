@@ -45,7 +45,7 @@ class RenderOptions:
     sheet: bool = False  # draw several pages as one picture; renderers needn't care about this one
     width: int | None = None  # pixels; None: the renderer chooses
     ground: str | None = None  # the colour behind what is transparent, as #rrggbb; None: the renderer chooses
-    suffix: str = ""  # of the file's name, in lower case, such as ".py"
+    suffix: str = ""  # of the file's name, in lower case, such as ".py"; of "Makefile", all of it
 
     def pack(self) -> dict[str, Any]:
         """Return the options that are not the default as JSON."""
@@ -164,7 +164,9 @@ def _describe_versions(revision: int, needs: tuple[PythonPackage | InstalledProg
 
 
 def get_suffix(name: str) -> str:
-    return PurePath(name).suffix.lower()
+    """Return the suffix of a file's name, or all of a name that has none, such as Makefile, in lower case."""
+    path = PurePath(name)
+    return (path.suffix or path.name).lower()
 
 
 def check_page(number: int, total: int) -> Refusal | None:

@@ -35,6 +35,7 @@ PAPER = "#ffffff"
 CODE_GROUND, RULE_COLOUR, MUTED = "#f3f5f8", "#c4cad2", "#59636e"
 _WORDS = re.compile(r"[\u2e80-\uffee\U00020000-\U0003ffff]|[^\s\u2e80-\uffee\U00020000-\U0003ffff]+|\s+")
 _PICTURE_HEIGHT = 1100
+_BASELINE = 0.86  # below the top of a line, in font sizes
 
 
 @dataclass(slots=True)
@@ -121,17 +122,17 @@ def fits_provider(width: int, height: int) -> bool:
 def break_lines(spans: Iterable[Span], width: int, fonts: FontLibrary, most: int = 0) -> list[list[Span]]:
     """Return spans as lines that are at most `width` wide. `most` limits their number; an ellipsis shows the cut."""
     lines: list[list[Span]] = [[]]
-    left = width
+    left, is_wrapped = width, False
     for word, style in _list_words(spans):
         if word == "\n":
             lines.append([])
-            left = width
+            left, is_wrapped = width, False
             continue
         size = fonts.measure(word, style)
         if size > left and not word.isspace():
             if lines[-1]:
                 lines.append([])
-            left = width
+            left, is_wrapped = width, True
             while size > left:
                 head = _cut_word(word, style, left, fonts)
                 lines[-1].append(Span(head, style))
@@ -142,7 +143,7 @@ def break_lines(spans: Iterable[Span], width: int, fonts: FontLibrary, most: int
                     break
         if most and len(lines) > most:
             break
-        if word and (lines[-1] or not word.isspace()):
+        if word and (lines[-1] or not (word.isspace() and is_wrapped)):
             lines[-1].append(Span(word, style))
             left -= size
     if most and len(lines) > most:
@@ -184,7 +185,7 @@ def is_right_to_left(text: str) -> bool:
 def paint_line(canvas: PageCanvas, x: int, y: int, line: Sequence[Span], width: int = 0) -> None:
     """Draw spans beside each other; from the right edge if `width` is given and the text runs from right to left."""
     size = max((span.style.size for span in line), default=16)
-    baseline = y + round(size * 0.98)
+    baseline = y + round(size * _BASELINE)
     if width and line and not line[0].text.isascii() and is_right_to_left("".join(span.text for span in line)):
         at = x + width
         for span in line:
@@ -202,11 +203,11 @@ def lay_paragraph(block: Paragraph, width: int, fonts: FontLibrary) -> list[Stri
     height = round(size * 1.4)
 
     def paint(number: int, line: list[Span], canvas: PageCanvas, x: int, y: int) -> None:
-        _paint_bars(canvas, x, y, block.bars, height + (block.space if number < len(lines) - 1 else 4))
+        _paint_bars(canvas, x, y, block.bars, height + block.space)
         if number == 0 and block.marker is not None:
             marker = block.marker
             start = x + block.indent - 8 - canvas.fonts.measure(marker.text, marker.style)
-            canvas.write(start, y + round(marker.style.size * 0.98), marker.text, marker.style)
+            canvas.write(start, y + round(marker.style.size * _BASELINE), marker.text, marker.style)
         paint_line(canvas, x + block.indent, y, line, width - block.indent)
         if block.underline and number == len(lines) - 1:
             canvas.fill(x, y + height + 2, width, 1, RULE_COLOUR)
@@ -227,7 +228,7 @@ def lay_code(block: CodeBlock, width: int, fonts: FontLibrary) -> list[Strip]:
     height = get_line_height(rows[0][0].style.size if rows and rows[0] else 13)
 
     def paint(row: list[Span], above: int, below: int, canvas: PageCanvas, x: int, y: int) -> None:
-        _paint_bars(canvas, x, y, block.bars, height)
+        _paint_bars(canvas, x, y, block.bars, height + block.space)
         if block.ground:
             canvas.fill(x + block.indent, y, room, above + height + below, block.ground)
         paint_line(canvas, x + block.indent + 8, y + above, row)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Font sizes, and how many cells a row may have; a longer line is wrapped. The first at which all is on one page is
 # chosen, else the last.
-_FORMATS = ((16, 100), (15, 100), (14, 100), (13, 100), (13, 88), (12, 100), (13, 88))
+_FORMATS = ((16, 100), (15, 100), (14, 100), (14, 88), (12, 100), (14, 88))
 _MAX_FOLDED = 600  # lines that may have room on one page
 _MIN_CELLS = 24
 _MAX_COLUMNS = 4

@@ -21,7 +21,7 @@ _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 50
 _MAX_ROWS, _MAX_COLUMNS, _MAX_CELL = 5000, 60, 400
 _NUMBER = re.compile(r"[-+(]?[$€£]?\s?\d[\d,.\u00a0 ]*(?:[eE][-+]?\d+)?\s?%?\)?")
-_SIZE = 13
+_SIZE = 14
 
 
 def render_table(data: bytes, options: RenderOptions) -> RenderedDocument | Refusal:

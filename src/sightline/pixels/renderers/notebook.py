@@ -22,7 +22,7 @@ _MAX_CELLS, _MAX_CELL_CHARACTERS, _MAX_OUTPUT_CHARACTERS = 2000, 100_000, 20_000
 _INDENT = 20
 _ERROR_GROUND = "#fdecec"
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_IN, _OUT = (TextStyle(13, mono=True, bold=True, colour=colour) for colour in ("#0b4fa8", "#a33a00"))
+_IN, _OUT = (TextStyle(14, mono=True, bold=True, colour=colour) for colour in ("#0b4fa8", "#a33a00"))
 
 
 def render_notebook(data: bytes, options: RenderOptions) -> RenderedDocument | Refusal:
@@ -90,7 +90,7 @@ def _read_data(output: dict[str, Any]) -> Iterator[Block]:
         yield _make_text(_join(data.get("text/plain") or data.get("text/html")), "", label)
     elif encoded or data:
         kinds = ", ".join(sorted(map(str, data)))[:200]
-        yield Paragraph([Span(f"[output that cannot be drawn: {kinds}]", TextStyle(13, colour=MUTED))], _INDENT)
+        yield Paragraph([Span(f"[output that cannot be drawn: {kinds}]", TextStyle(14, colour=MUTED))], _INDENT)
 
 
 def _make_text(text: str, ground: str, label: Span | None = None) -> CodeBlock:
@@ -99,7 +99,7 @@ def _make_text(text: str, ground: str, label: Span | None = None) -> CodeBlock:
     lines = [line.rstrip("\r").rpartition("\r")[2] for line in plain.rstrip("\n").split("\n")]
     if len(text) > _MAX_OUTPUT_CHARACTERS:
         lines.append(f"… ({len(text):,} characters in all)")
-    return CodeBlock(make_code_lines("\n".join(lines), "", 13), _INDENT, ground, label)
+    return CodeBlock(make_code_lines("\n".join(lines), ""), _INDENT, ground, label)
 
 
 def _get_count(values: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ that nothing disappears. The same text and fonts give the same pixels.
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,11 +30,14 @@ _WINDOWS_FOLDER = Path(os.environ.get("WINDIR", "C:/Windows"), "Fonts")
 _FONT_SUFFIXES = frozenset({".ttf", ".ttc", ".otf", ".otc"})
 _UNUSUAL_FACES = ("bold", "italic", "oblique", "light", "thin", "black", "condensed", "serif", "math", "medium")
 _MAX_SYSTEM_FONTS = 2000
-_FIRST_COMPLEX = "\u0300"  # from here on, characters may combine or run from right to left
+# Text that has to be shaped: scripts from right to left or of joined letters, emoji, and any character with marks.
+_SCRIPTS = "[\u0590-\u109f\u1780-\u18af\ufb1d-\ufdff\ufe70-\ufefc\U0001f000-\U0001faff]"
+_SHAPED = f"{_SCRIPTS}|.[\u0300-\u036f\u200c\u200d\ufe0e\ufe0f]+"
+_COMPLEX = re.compile(f"((?:{_SHAPED})+(?: +(?:{_SHAPED})+)*)")
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _BOX_CELLS = 4
 _SLANT = 0.2
-_LINE_HEIGHTS = {12: 15, 13: 15}
+_LINE_HEIGHTS = {12: 15}
 _CONTROL_NAMES = dict(
     enumerate(
         """NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS
@@ -184,30 +188,33 @@ class FontLibrary:
             return _draw_boxes(pen, place, run.text, style)
         if run.face.coverage.has_bitmaps:
             return _draw_emoji(page, place, run, style)
+        if style.mono and not run.text.isascii():
+            return self._draw_cells(pen, place, run, style)
         width = self.measure(run.text, style) if style.mono else _measure_run(run, style.size)
         font = _load_font(run.face.path, style.size, is_complex=_is_complex(run.text))
-        if style.mono and not run.text.isascii() and max(run.text) >= "\u2e80":
-            self._draw_cells(pen, place, run.text, font, style)
-        elif style.italic:
+        if style.italic:
             _draw_slanted(page, place, run.text, font, style, width)
         else:
             pen.text(place, run.text, fill=style.colour, font=font, anchor="ls")
         return width
 
-    def _draw_cells(
-        self, pen: ImageDraw, place: tuple[int, int], text: str, font: FreeTypeFont, style: TextStyle
-    ) -> None:
-        """Draw each character in the middle of its cells, because another font has other widths."""
+    def _draw_cells(self, pen: ImageDraw, place: tuple[int, int], run: FontRun, style: TextStyle) -> int:
+        """Draw text on the grid of the fixed-width font: shaped text as a whole, other characters one by one."""
+        assert run.face is not None
         x, cell = place[0], get_cell_width(style.size)
-        for character in text:
-            width = self.count_cells(character) * cell
-            if character not in _JOINERS:
-                pen.text((x + width / 2, place[1]), character, fill=style.colour, font=font, anchor="ms")
-            x += width
+        for number, piece in enumerate(_COMPLEX.split(run.text)):
+            font = _load_font(run.face.path, style.size, is_complex=number % 2 == 1)
+            for part in [piece] if number % 2 or piece.isascii() else piece:
+                width = sum(map(self.count_cells, part)) * cell
+                is_wide = not number % 2 and not part.isascii()  # another font has other widths: in the middle
+                at = (x + width / 2 if is_wide else x, place[1])
+                pen.text(at, part, fill=style.colour, font=font, anchor="ms" if is_wide else "ls")
+                x += width
+        return x - place[0]
 
 
 def _is_complex(text: str) -> bool:
-    return not text.isascii() and max(text) >= _FIRST_COMPLEX
+    return not text.isascii() and _COMPLEX.search(text) is not None
 
 
 def _list_system_fonts(folders: Sequence[Path | str]) -> list[Path]:

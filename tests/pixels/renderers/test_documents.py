@@ -224,6 +224,7 @@ def test_lines_of_a_document_are_those_of_its_source(name: str) -> None:
         ("a.csv", ",".join(map(str, range(100_000)))),
         ("a.csv", "a,b\n" * 100_000),
         ("a.csv", '"' + "x" * 300_000),
+        ("a.csv", "1," * 200_000),
         ("a.ipynb", '{"cells": ' + "[" * 50_000),
         (
             "a.ipynb",
@@ -231,7 +232,7 @@ def test_lines_of_a_document_are_those_of_its_source(name: str) -> None:
         ),
         ("a.diff", "+" * 1_000_000),
     ],
-    ids=[f"{each}" for each in range(12)],
+    ids=[f"{each}" for each in range(13)],
 )
 def test_a_hostile_document_is_a_bounded_page(name: str, text: str) -> None:
     assert draw(name, text).pages

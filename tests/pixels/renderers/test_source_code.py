@@ -17,7 +17,7 @@ from sightline.pixels.renderers.page_layout import fits_provider
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderOptions
 from sightline.pixels.renderers.source_code import CODE_RENDERER, find_lexer, render_code
 from sightline.pixels.renderers.text_decoding import decode_text, make_visible
-from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
+from sightline.pixels.renderers.text_fonts import FontLibrary, SystemFonts, TextStyle
 from tests.requirements import requirement
 
 CODE = b"def add(one: int, other: int) -> int:\n\treturn one + other  # the sum\n"
@@ -152,6 +152,7 @@ def test_fonts_of_the_system_come_after_the_bundled_ones(tmp_path: Path) -> None
     assert getattr(FontLibrary([tmp_path]).find_face("a", MONO), "path", None) == FONT_FOLDER / "DejaVuSansMono.ttf"
     assert read_coverage(tmp_path / "Broken.ttf") == FontCoverage()
     covered = read_coverage(tmp_path / "Foreign.ttf")
+    assert SystemFonts((tmp_path,)).find_version() != SystemFonts((tmp_path / "none",)).find_version()
     assert (covered.covers("a"), covered.covers("ש"), covered.covers("图")) == (True, True, False)
 
 

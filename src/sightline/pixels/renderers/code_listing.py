@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Font sizes, and how many cells a row may have; a longer line is wrapped. The first at which all is on one page is
 # chosen, else the last.
 _FORMATS = ((16, 100), (15, 100), (14, 100), (14, 88), (12, 100), (14, 88))
-_MAX_FOLDED = 600  # lines that may have room on one page
+_MAX_FOLDED_LINES, _MAX_FOLDED_CHARACTERS = 600, 30_000  # that may have room on one page
 _MIN_CELLS = 24
 _MAX_COLUMNS = 4
 _MARGIN = 12
@@ -123,7 +123,8 @@ class _ListingPages:
         self._listing, self._chosen, self._fonts = listing, chosen, fonts
         self._digits = len(str(chosen.stop)) if listing.has_numbers else 0
         lines = [listing.lines[at] for at in chosen]
-        for size, cells in _FORMATS if len(lines) <= _MAX_FOLDED else _FORMATS[-1:]:
+        is_short = len(lines) <= _MAX_FOLDED_LINES and sum(map(len, lines)) <= _MAX_FOLDED_CHARACTERS
+        for size, cells in _FORMATS if is_short else _FORMATS[-1:]:
             self._wrap = _LineWrapper(lines, cells, fonts)
             self._ends = list(accumulate(map(self._wrap.count_rows, lines)))
             self._grid = _choose_grid(size, self._ends[-1], self._wrap.cells, self._digits)

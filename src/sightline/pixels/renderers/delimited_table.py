@@ -11,7 +11,7 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.renderers.document_layout import lay_blocks
 from sightline.pixels.renderers.page_layout import Span, draw_document
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
-from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES, PYGMENTS, render_source
+from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES, TEXT_NEEDS, render_source
 from sightline.pixels.renderers.table_layout import TableBlock, TableCell
 from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding, make_visible
 from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
@@ -45,12 +45,12 @@ def render_table(data: bytes, options: RenderOptions) -> RenderedDocument | Refu
 
 def read_rows(text: str) -> Iterator[list[str]]:
     """Yield the rows of a table that are not empty."""
+    csv.field_size_limit(MAX_TEXT_BYTES)
     lines = text.split("\n")
     if lines and lines[0].lower().startswith("sep=") and len(lines[0]) == 5:
         delimiter, lines = lines[0][4], lines[1:]
     else:
         delimiter = find_delimiter(lines[:_SAMPLE_LINES])
-    csv.field_size_limit(MAX_TEXT_BYTES)
     rows = csv.reader((line + "\n" for line in lines), delimiter=delimiter)
     return (row for row in rows if row)
 
@@ -92,6 +92,6 @@ TABLE_RENDERER = Renderer(
     render=render_table,
     recognize=lambda data, suffix: suffix in _SUFFIXES,
     options=frozenset({"page", "lines", "suffix"}),
-    needs=(PYGMENTS,),
+    needs=TEXT_NEEDS,
     max_bytes=MAX_TEXT_BYTES,
 )

@@ -7,7 +7,7 @@ import re
 from sightline.model.refusal import Refusal
 from sightline.pixels.renderers.code_listing import CodeListing, LineTint, render_listing, split_lines
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
-from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES
+from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES, TEXT_NEEDS
 from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding
 
 _SUFFIXES = frozenset({".diff", ".patch", ".rej"})
@@ -48,5 +48,6 @@ DIFF_RENDERER = Renderer(
     render=render_diff,
     recognize=is_diff,
     options=frozenset({"page", "lines"}),
+    needs=TEXT_NEEDS,
     max_bytes=MAX_TEXT_BYTES,
 )

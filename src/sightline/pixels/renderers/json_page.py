@@ -11,7 +11,7 @@ import re
 from sightline.model.refusal import Refusal
 from sightline.pixels.renderers.code_listing import CodeListing, render_listing, split_lines
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
-from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES, PYGMENTS, find_lexer_by_language, render_source
+from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES, TEXT_NEEDS, find_lexer_by_language, render_source
 from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding
 
 _SUFFIXES = frozenset({".json", ".geojson", ".jsonl", ".ndjson", ".webmanifest", ".har"})
@@ -101,6 +101,6 @@ JSON_RENDERER = Renderer(
     render=render_json,
     recognize=is_json,
     options=frozenset({"page", "lines", "suffix"}),
-    needs=(PYGMENTS,),
+    needs=TEXT_NEEDS,
     max_bytes=MAX_TEXT_BYTES,
 )

@@ -21,7 +21,7 @@ from sightline.pixels.renderers.page_layout import (
     draw_document,
 )
 from sightline.pixels.renderers.renderer import PythonPackage, RenderedDocument, Renderer, RenderOptions
-from sightline.pixels.renderers.source_code import PYGMENTS, find_lexer_by_language, render_source
+from sightline.pixels.renderers.source_code import TEXT_NEEDS, find_lexer_by_language, render_source
 from sightline.pixels.renderers.table_layout import TableBlock, TableCell
 from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding, make_visible
 from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
@@ -232,5 +232,5 @@ MARKDOWN_RENDERER = Renderer(
     render=render_markdown,
     recognize=lambda data, suffix: suffix in _SUFFIXES,
     options=frozenset({"page", "lines", "suffix"}),
-    needs=(MARKDOWN_IT, PYGMENTS),
+    needs=(MARKDOWN_IT, *TEXT_NEEDS),
 )

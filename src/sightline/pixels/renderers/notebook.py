@@ -14,7 +14,7 @@ from sightline.pixels.renderers.embedded_picture import open_base64
 from sightline.pixels.renderers.markdown import MARKDOWN_IT, make_code_lines, read_markdown
 from sightline.pixels.renderers.page_layout import MUTED, CodeBlock, Paragraph, PictureBlock, Span, draw_document
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
-from sightline.pixels.renderers.source_code import PYGMENTS, render_source
+from sightline.pixels.renderers.source_code import TEXT_NEEDS, render_source
 from sightline.pixels.renderers.text_decoding import decode_text
 from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
 
@@ -132,6 +132,6 @@ NOTEBOOK_RENDERER = Renderer(
     render=render_notebook,
     recognize=is_notebook,
     options=frozenset({"page", "lines", "suffix"}),
-    needs=(MARKDOWN_IT, PYGMENTS),
+    needs=(MARKDOWN_IT, *TEXT_NEEDS),
     max_bytes=32 * 1024 * 1024,
 )

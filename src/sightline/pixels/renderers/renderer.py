@@ -31,6 +31,8 @@ from sightline.pixels.probe import FileType
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
 
+    from sightline.pixels.renderers.text_fonts import SystemFonts
+
 OptionName = Literal["page", "at", "lines", "width", "ground", "suffix"]
 
 
@@ -127,7 +129,7 @@ class Renderer:
     read_text: Callable[[bytes], str | Refusal] | None = None  # for `read_file`; runs in a worker
     recognize: Callable[[bytes, str], bool] | None = None  # by the beginning of a file and its suffix; None: all
     options: frozenset[OptionName] = frozenset()  # that it knows
-    needs: tuple[PythonPackage | InstalledProgram, ...] = ()
+    needs: tuple[PythonPackage | InstalledProgram | SystemFonts, ...] = ()
     max_bytes: int = MAX_FILE_BYTES  # of a file
     note: str = ""  # what a reader has to know about all its pictures
 
@@ -159,7 +161,7 @@ class Renderer:
 
 
 @lru_cache(64)
-def _describe_versions(revision: int, needs: tuple[PythonPackage | InstalledProgram, ...]) -> str:
+def _describe_versions(revision: int, needs: tuple[PythonPackage | InstalledProgram | SystemFonts, ...]) -> str:
     return " ".join([str(revision), *(need.find_version() or "missing" for need in needs)])
 
 

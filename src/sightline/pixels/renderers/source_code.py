@@ -9,11 +9,13 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.renderers.code_listing import CodeListing, render_listing, split_lines
 from sightline.pixels.renderers.renderer import PythonPackage, RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding
+from sightline.pixels.renderers.text_fonts import SystemFonts
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 PYGMENTS = PythonPackage("pygments", "pygments", "pip install pygments")
+TEXT_NEEDS = (PYGMENTS, SystemFonts())
 MAX_TEXT_BYTES = 32 * 1024 * 1024
 TEXT_MIMES = frozenset({"text/plain", "application/xml", "text/html"})
 _HTML_SUFFIXES = frozenset({"", ".html", ".htm", ".xhtml"})
@@ -76,6 +78,6 @@ CODE_RENDERER = Renderer(
     render=render_code,
     recognize=is_source,
     options=frozenset({"page", "lines", "suffix"}),
-    needs=(PYGMENTS,),
+    needs=TEXT_NEEDS,
     max_bytes=MAX_TEXT_BYTES,
 )

@@ -7,7 +7,7 @@ that nothing disappears. The same text and fonts give the same pixels.
 
 from __future__ import annotations
 
-import os
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 INK = "#1f2328"
 _SYSTEM_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fonts", "/Library/Fonts")
-_WINDOWS_FOLDER = Path(os.environ.get("WINDIR", "C:/Windows"), "Fonts")
+_WINDOWS_FOLDER = Path("C:/Windows/Fonts")
+_FONT_FOLDERS: tuple[Path | str, ...] = (*_SYSTEM_FOLDERS, _WINDOWS_FOLDER)
 _FONT_SUFFIXES = frozenset({".ttf", ".ttc", ".otf", ".otc"})
 _UNUSUAL_FACES = ("bold", "italic", "oblique", "light", "thin", "black", "condensed", "serif", "math", "medium")
 _MAX_SYSTEM_FONTS = 2000
@@ -61,6 +62,19 @@ class TextStyle:
 
 
 _MONO = TextStyle(mono=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFonts:
+    """The fonts of the system, as something that a renderer uses: other fonts give other pixels."""
+
+    folders: tuple[Path | str, ...] = _FONT_FOLDERS
+    install: str = ""  # there may be none
+
+    def find_version(self) -> str | None:
+        """Return a text that changes when a font is added or removed."""
+        names = [f"{path} {path.stat().st_size}" for path in _list_system_fonts(self.folders)]
+        return hashlib.sha256("\n".join(names).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +119,7 @@ class FontLibrary:
     """The bundled fonts, then those of some folders."""
 
     def __init__(self, folders: Sequence[Path | str] | None = None) -> None:
-        defaults: list[Path | str] = [*_SYSTEM_FOLDERS, _WINDOWS_FOLDER]
-        self._folders = defaults if folders is None else folders
+        self._folders = _FONT_FOLDERS if folders is None else folders
         self._system: list[Path] | None = None
         self._chosen: dict[tuple[str, bool, bool], FontFace | None] = {}
 

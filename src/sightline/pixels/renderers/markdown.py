@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MARKDOWN_IT = PythonPackage("markdown_it", "markdown-it-py", "pip install markdown-it-py")
 _MAX_BYTES = 512 * 1024  # above it, the source is drawn: laying it out would take too long
+_MAX_BRACKETS = 4000  # of a paragraph: the parser compares each with all others
 _SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".rmd", ".qmd"})
 _BODY, _CODE = 16, 14
 _HEADINGS = {"h1": 28, "h2": 23, "h3": 19, "h4": 17, "h5": 16, "h6": 15}
@@ -44,8 +45,8 @@ def render_markdown(data: bytes, options: RenderOptions) -> RenderedDocument | R
     """Draw a markdown file, or the source of some of its lines."""
     if options.lines is not None:
         return render_source(data, options)
-    if len(data) > _MAX_BYTES:
-        return render_source(data, options, "too long to be laid out: its source is shown")
+    if len(data) > _MAX_BYTES or any(each.count(b"[") > _MAX_BRACKETS for each in data.split(b"\n\n")):
+        return render_source(data, options, "too large to be laid out: its source is shown")
     text, encoding = decode_text(data)
     fonts = FontLibrary()
     strips = lay_blocks(read_markdown(text), fonts)

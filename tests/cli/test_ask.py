@@ -54,7 +54,7 @@ def test_ask_prints_the_envelope(folder: Path, model: Model) -> None:
     ("words", "prefix"),
     [
         (["ask", "absent.png", "what?"], "FILE_NOT_FOUND"),
-        (["ask", "schema.json", "what?"], "UNSUPPORTED_FILE_TYPE"),
+        (["ask", "things.zip", "what?"], "UNSUPPORTED_FILE_TYPE"),
         (["ask", "http://example.com/a.png", "what?"], "URL_BLOCKED"),
         (["ask", "shot.png", ""], "INVALID_INPUT"),
         (["ask", "shot.png", "what?", "--model", "eye"], "VISION_NOT_SUPPORTED"),
@@ -65,6 +65,7 @@ def test_ask_prints_the_envelope(folder: Path, model: Model) -> None:
 )
 def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: list[str], prefix: str) -> None:
     (folder / "list.json").write_text('{"type": "array"}')
+    (folder / "things.zip").write_bytes(b"PK\x03\x04" + bytes(60))
     ended = sightline(*words, folder=folder)
     assert ended.code == 1
     assert ended.json["ok"] is False

@@ -21,7 +21,7 @@ from sightline.model.fence import to_printable
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
-from tests.api.bad import BAD, OUTSIDE, PNG, keep_two_that_begin_alike
+from tests.api.bad import BAD, OUTSIDE, PNG, RENDERED, keep_two_that_begin_alike
 from tests.cli.command import COMMAND, POWERLESS, Ended, assert_refused, environment, sightline
 from tests.pixels.bitmaps import flag, photo, saved
 from tests.pixels.renderers.drawings import drawing, square
@@ -223,7 +223,9 @@ def test_an_image_that_the_proxy_has_kept_for_some_credential_is_seen_by_the_use
 
 
 @requirement("cli.one_line", "cli.exit", "view.never_raises")
-@pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if name not in OUTSIDE])
+@pytest.mark.parametrize(
+    "bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if name not in OUTSIDE | RENDERED]
+)
 def test_each_bad_source_is_one_line_that_begins_with_its_name(folder: Path, home: Path, bad: Any) -> None:
     record = open_record(home / "record")
     keep_two_that_begin_alike(record, record.compute_scope(""))
@@ -251,11 +253,11 @@ def test_the_remedy_for_a_web_address_is_another_command(folder: Path) -> None:
 
 @requirement("cli.person")
 def test_a_person_is_told_what_they_can_do_themselves(folder: Path) -> None:
-    (folder / "a.txt").write_text("words")
-    ended = view(folder, "a.txt")
-    assert_refused(ended, "sightline: a.txt: ")
+    (folder / "a.html").write_text("<!doctype html><p>words</p>")
+    ended = view(folder, "a.html")
+    assert_refused(ended, "sightline: a.html: ")
     assert "read_file" not in ended.err
-    assert "read_file" in view(folder, "a.txt", "--json").json["message"], "which is there for a model"
+    assert "read_file" in view(folder, "a.html", "--json").json["message"], "which is there for a model"
 
 
 @requirement("path.folder")

@@ -387,8 +387,12 @@ def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit
 
 
 def _render_page(context: ToolContext, file: InputFile, fit: Fit) -> InputFile | Refusal:
-    """Return the first page of a document as an image. What cannot be rendered here is of an unsupported type."""
-    page = render_page(context, SourceImage(file.data, "", file.name)) if fit == "auto" else None
+    """Return the first page of a document as an image. What cannot be rendered here is of an unsupported type.
+
+    So is text without a file name: where an image was meant, it is more likely an error message than a document.
+    """
+    is_wanted = fit == "auto" and (file.kind.family != "text" or file.name)
+    page = render_page(context, SourceImage(file.data, "", file.name)) if is_wanted else None
     if page is None or (isinstance(page, Refusal) and page.code in ("render_unavailable", "unsupported_type")):
         return refuse_kind(f"this is {file.kind.name}", _IMAGE_KINDS)
     return replace(page, stage="file") if isinstance(page, Refusal) else InputFile(page.data, file.name)

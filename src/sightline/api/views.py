@@ -24,7 +24,7 @@ from sightline.model.scene import Json
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.probe import FileType, identify_file, probe_within_limits
-from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS, RenderOptions
+from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS, RenderOptions, get_suffix
 from sightline.sources import files, reference
 from sightline.sources.reference import PathReference, RecordReference, Reference, UrlReference
 from sightline.vision.background_loop import run_blocking
@@ -150,7 +150,7 @@ def render_page(
         return Refusal("unsupported_type", f"the file is named like an image, but it is {kind.name}", "give an image")
     if context.renderers is None or kind.family not in (*_RENDERED, "bitmap"):
         return _refuse_kind(kind, found)
-    options = replace(options, suffix=PurePath(found.name).suffix.lower())
+    options = replace(options, suffix=get_suffix(found.name))
     request = RenderRequest(context.renderers, context.record.images, context.scope, found.data, found.name, options)
     pages = render_file(request)
     if pages is None or isinstance(pages, Refusal):

@@ -32,6 +32,7 @@ from sightline.pixels.image_headers import (
     read_tiff,
     read_webp,
 )
+from sightline.pixels.text_bytes import is_legacy_text, is_utf8_text
 
 FileFamily = Literal["bitmap", "vector", "document", "video", "text", "archive", "unknown"]
 
@@ -73,6 +74,7 @@ SOUND = FileType("audio/mpeg", "unknown", "sound")
 HTML = FileType("text/html", "text", "an HTML page")
 XML = FileType("application/xml", "text", "XML")
 TEXT = FileType("text/plain", "text", "text")
+OTHER_TEXT = FileType("text/plain", "text", "text that is not UTF-8")
 UNKNOWN = FileType(_OCTET_STREAM, "unknown", "unknown data")
 
 # The longer of two signatures comes first.
@@ -212,25 +214,16 @@ _ROOT = re.compile(rb"<(?:!doctype\s+)?(?:svg:)?(svg|html|head|body)\b")
 def _identify_text(opening: bytes) -> FileType:
     """Identify SVG, HTML and XML by their first element, and other text by its bytes."""
     start = opening.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    if not start or not _is_text(start):
+    if not start:
         return UNKNOWN
+    if not is_utf8_text(start):
+        return OTHER_TEXT if is_legacy_text(start) else UNKNOWN
     at = 0
     while skipped := _PROLOGUE.match(start, at):
         at = skipped.end()
     if root := _ROOT.match(start, at):
         return SVG if root[1] == b"svg" else HTML
     return XML if start.startswith(b"<?xml") else TEXT
-
-
-def _is_text(opening: bytes) -> bool:
-    """Return whether the bytes are UTF-8 without control characters; the last character may be cut."""
-    if any(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in opening):
-        return False
-    try:
-        opening.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start > len(opening) - 4 and error.reason == "unexpected end of data"
-    return True
 
 
 _HEADER_READERS: dict[str, Callable[[bytes], ImageHeader | None]] = {

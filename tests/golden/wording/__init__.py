@@ -53,6 +53,7 @@ def fill(folder: Path) -> None:
         "page.png": b"<!DOCTYPE html><html></html>",
         "small.png": PNG,
         "notes.txt": b"words\n",
+        "things.zip": b"PK\x03\x04" + bytes(60),
         "page.pdf": PDF,
         "clip.mp4": MP4,
         "schema.json": b'{"type": "object", "required": ["a"], "properties": {"a": {"type": "number"}}}',

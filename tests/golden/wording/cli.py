@@ -51,6 +51,7 @@ view absent.png
 view empty.png
 view half.png
 view page.png
+view things.zip
 view notes.txt
 view page.pdf
 view clip.mp4
@@ -84,7 +85,7 @@ describe shot.png --overlay shot.png
 SIGHTLINE_MODE=off describe shot.png
 redescribe sha256:000000000000#crop:1,2,3,4
 ask absent.png what?
-ask notes.txt what?
+ask things.zip what?
 ask shot.png ''
 ask shot.png what? --model eye
 ask shot.png what? --schema absent.json

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import FileType
+from sightline.pixels.renderers.delimited_table import TABLE_RENDERER
+from sightline.pixels.renderers.diff import DIFF_RENDERER
+from sightline.pixels.renderers.json_page import JSON_RENDERER
+from sightline.pixels.renderers.markdown import MARKDOWN_RENDERER
+from sightline.pixels.renderers.notebook import NOTEBOOK_RENDERER
 from sightline.pixels.renderers.renderer import Renderer, get_suffix
+from sightline.pixels.renderers.source_code import CODE_RENDERER
 from sightline.pixels.renderers.svg import SVG_RENDERER
 
 # The first renderer that takes a file and has what it needs draws it: special ones come before general ones.
-RENDERERS: tuple[Renderer, ...] = (SVG_RENDERER,)
+RENDERERS: tuple[Renderer, ...] = (
+    SVG_RENDERER,
+    NOTEBOOK_RENDERER,
+    MARKDOWN_RENDERER,
+    TABLE_RENDERER,
+    JSON_RENDERER,
+    DIFF_RENDERER,
+    CODE_RENDERER,
+)
 
 
 def choose_renderer(kind: FileType, data: bytes, name: str) -> Renderer | Refusal | None:

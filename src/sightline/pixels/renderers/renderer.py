@@ -31,6 +31,8 @@ from sightline.pixels.probe import FileType
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
 
+    from sightline.pixels.renderers.text_fonts import SystemFonts
+
 OptionName = Literal["page", "at", "lines", "width", "ground", "suffix"]
 
 
@@ -45,7 +47,7 @@ class RenderOptions:
     sheet: bool = False  # draw several pages as one picture; renderers needn't care about this one
     width: int | None = None  # pixels; None: the renderer chooses
     ground: str | None = None  # the colour behind what is transparent, as #rrggbb; None: the renderer chooses
-    suffix: str = ""  # of the file's name, in lower case, such as ".py"
+    suffix: str = ""  # of the file's name, in lower case, such as ".py"; of "Makefile", all of it
 
     def pack(self) -> dict[str, Any]:
         """Return the options that are not the default as JSON."""
@@ -127,7 +129,7 @@ class Renderer:
     read_text: Callable[[bytes], str | Refusal] | None = None  # for `read_file`; runs in a worker
     recognize: Callable[[bytes, str], bool] | None = None  # by the beginning of a file and its suffix; None: all
     options: frozenset[OptionName] = frozenset()  # that it knows
-    needs: tuple[PythonPackage | InstalledProgram, ...] = ()
+    needs: tuple[PythonPackage | InstalledProgram | SystemFonts, ...] = ()
     max_bytes: int = MAX_FILE_BYTES  # of a file
     note: str = ""  # what a reader has to know about all its pictures
 
@@ -159,12 +161,14 @@ class Renderer:
 
 
 @lru_cache(64)
-def _describe_versions(revision: int, needs: tuple[PythonPackage | InstalledProgram, ...]) -> str:
+def _describe_versions(revision: int, needs: tuple[PythonPackage | InstalledProgram | SystemFonts, ...]) -> str:
     return " ".join([str(revision), *(need.find_version() or "missing" for need in needs)])
 
 
 def get_suffix(name: str) -> str:
-    return PurePath(name).suffix.lower()
+    """Return the suffix of a file's name, or all of a name that has none, such as Makefile, in lower case."""
+    path = PurePath(name)
+    return (path.suffix or path.name).lower()
 
 
 def check_page(number: int, total: int) -> Refusal | None:

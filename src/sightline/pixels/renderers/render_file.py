@@ -92,7 +92,11 @@ def _render_converted(
         return _check_pages([(converted, 1, "")], 1, renderer.note, renderer.name)
     inner = choose_renderer(kind, converted, "")
     if not isinstance(inner, Renderer) or inner.render is None:
-        refusal = Refusal("render_unavailable", f"{renderer.name} made {kind.name}, which cannot be rendered")
+        refusal = Refusal(
+            "render_unavailable",
+            f"{renderer.name} made {kind.name}, which cannot be rendered",
+            "convert the file to PDF or PNG",
+        )
         return inner if isinstance(inner, Refusal) else refusal
     asked = inner.select_options(options)
     if isinstance(asked, Refusal):

@@ -79,7 +79,8 @@ def _read_user(reader: SceneReader, place: JsonPath, message: Json, calls: list[
     reader.begin_message(role, opens=is_user and is_from_person(words))
     if is_user and not results and any(len(text) >= MIN_BASE64 for text in words):
         reader.read_user_texts(place, content, blocks)
-    sources = {j: source for j, block in others if (source := _find_source(block, reader.texts)) is not None}
+    find_source = _find_source if is_user else _find_own_source
+    sources = {j: source for j, block in others if (source := find_source(block, reader.texts)) is not None}
     calls = [*results.values()] or calls
     moved = bool(sources) and is_moved(words, calls)
     owners = dict(zip(sources, assign_owners(len(sources), calls) if moved else (), strict=False))
@@ -147,8 +148,11 @@ def _read_texts(reader: SceneReader, place: JsonPath, block: Block, call: ToolCa
 
 
 def _find_source(block: Block, texts: Texts) -> Source | None:
-    own = find_base64_source(block, texts) if block.get("type") == "image" else None
-    return own or find_foreign_source(block, texts)
+    return _find_own_source(block, texts) or find_foreign_source(block, texts)
+
+
+def _find_own_source(block: Block, texts: Texts) -> Source | None:
+    return find_base64_source(block, texts) if block.get("type") == "image" else None
 
 
 def _build_base64_source(mime: str, data: str) -> Block:

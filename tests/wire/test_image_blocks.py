@@ -179,3 +179,9 @@ def test_a_file_that_a_provider_keeps_is_only_read_on_its_own_wire() -> None:
     stored: Json = {"type": "image", "source": {"type": "file", "file_id": "file_1"}}
     assert len(read(ANTHROPIC, build_messages_result(stored)).scene.sights) == 1
     assert read(OPENAI_CHAT, build_chat_result(stored)).scene.sights == ()
+
+
+@requirement("lower.foreign")
+def test_on_messages_a_tool_s_message_of_another_api_is_not_read() -> None:
+    """It has no such role: the body is one of another wire, and the user should be told so."""
+    assert read(ANTHROPIC, build_chat_result(part(LONG))).scene.sights == ()

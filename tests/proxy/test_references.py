@@ -40,10 +40,10 @@ def test_a_referenced_image_is_in_the_record_of_its_client(tmp_path: Path) -> No
     pasted = asked("anthropic", "Name the quadrants.", PICTURE)
     typed = {"role": "user", "content": "/vision-proxy list"}
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
-        before = sent(proxy.url, "anthropic", "m", [pasted, typed])
+        before = sent(proxy.url, "anthropic", "m", [typed])
         sent(proxy.url, "anthropic", "m", [pasted])
-        after = sent(proxy.url, "anthropic", "m", [pasted, typed])
-        body = json.dumps(request("anthropic", "m", [pasted, typed])).encode()
+        after = sent(proxy.url, "anthropic", "m", [typed])
+        body = json.dumps(request("anthropic", "m", [typed])).encode()
         other = exchange(proxy.url, "/v1/messages", body, headers=[("authorization", "Bearer another")])
         assert len(provider.exchanges) == 1
     digest = sha256(PICTURE).hexdigest().encode()

@@ -18,12 +18,14 @@ import sightline
 from sightline.api.session import Session, ToolContext
 from sightline.api.tool_results import Analysis, Failure, FileAnswer, FileText, View
 from sightline.model.geometry import Box, Size
+from sightline.model.image import PageOrigin
 from sightline.pixels.renderers import RENDERERS
 from sightline.pixels.renderers.render_worker import start_renderers
 from sightline.runtime import get_shared_renderers
 from tests.api.answering import saying, settle
 from tests.api.bad import PNG
 from tests.pixels.renderers.drawings import drawing, square
+from tests.pixels.renderers.films import animate, film
 from tests.requirements import requirement
 
 RED_SVG = drawing(square("red"))
@@ -229,3 +231,20 @@ def test_describe_and_ask_take_the_rendered_page(monkeypatch: pytest.MonkeyPatch
         assert sent["image_url"]["url"] == page.pixels.data_url
     assert isinstance(plain, Failure)
     assert plain.prefix == "UNSUPPORTED_FILE_TYPE"
+
+
+@requirement("view.at", "input.video", "input.animated")
+def test_at_shows_a_second_of_a_video_or_an_animation(granted: ToolContext, folder: Path) -> None:
+    (folder / "demo.mp4").write_bytes(film())
+    (folder / "demo.gif").write_bytes(animate("GIF"))
+    for name, at, by in (("demo.mp4", 5, "ffmpeg"), ("demo.gif", 1.2, "pillow")):
+        view = seen(granted, name, at=at)
+        assert (view.rendered, view.size) == (PageOrigin(by, 1, 1), Size(160, 90))
+        red, green, blue = opened(view).resize((1, 1)).getpixel((0, 0))  # type: ignore[misc]
+        assert blue > 2 * max(red, green)
+        assert sightline.recall(view.as_dict(), session=Session.from_context(granted)) == view
+    assert seen(granted, "demo.gif").rendered is None
+    assert seen(granted, "demo.gif", sheet=True).rendered is not None
+    assert refused(granted, "demo.mp4", page=2).reason == "invalid_input"
+    (folder / "still.png").write_bytes(PNG)
+    assert refused(granted, "still.png", at=1).reason == "invalid_input"

@@ -14,6 +14,7 @@ from sightline.passes.wording import CONSENT_TEXT
 from tests.api.answering import MP4, Model, saying, settle
 from tests.api.bad import PNG
 from tests.cli.command import sightline, typed
+from tests.pixels.renderers.films import film
 from tests.requirements import requirement
 
 
@@ -49,6 +50,14 @@ def test_ask_prints_the_envelope(folder: Path, model: Model) -> None:
     assert (shaped["parsed"], shaped["model"]) == ({"a": "a small flag"}, "watcher")
 
 
+@requirement("ask.command", "cli.video", "video.frames")
+def test_video_sends_stills_where_they_are_asked_for(folder: Path, model: Model) -> None:
+    (folder / "colours.mp4").write_bytes(film(seconds=0.5))
+    found = sightline("video", "colours.mp4", "--model", "here/watcher", "--method", "frames", folder=folder).json
+    assert found["method"] == "frames"
+    assert len(found["frames"]) == len(model.parts("image_url")) > 3
+
+
 @requirement("ask.command")
 @pytest.mark.parametrize(
     ("words", "prefix"),
@@ -59,8 +68,8 @@ def test_ask_prints_the_envelope(folder: Path, model: Model) -> None:
         (["ask", "shot.png", ""], "INVALID_INPUT"),
         (["ask", "shot.png", "what?", "--model", "eye"], "VISION_NOT_SUPPORTED"),
         (["ask", "shot.png", "what?", "--schema", "list.json"], "INVALID_INPUT"),
-        (["video", "demo.mp4"], "VIDEO_NOT_SUPPORTED"),
-        (["video", "demo.mp4", "--model", "here/watcher", "--method", "frames"], "VIDEO_NOT_SUPPORTED"),
+        (["video", "demo.mp4", "--method", "native"], "VIDEO_NOT_SUPPORTED"),
+        (["video", "demo.mp4", "--model", "here/watcher", "--method", "frames"], "UNSUPPORTED_FILE_TYPE"),
     ],
 )
 def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: list[str], prefix: str) -> None:

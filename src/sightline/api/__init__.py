@@ -251,7 +251,7 @@ def video_analyze(
     file_path: its absolute path.
     prompt: what to ask; None: a detailed description.
     model: the model to ask, as PROVIDER/MODEL; None: as the settings say.
-    method: "native" sends the video, "frames" would send stills (not supported yet), "auto" uses what the model takes.
+    method: "native" sends the video, "frames" sends stills of it, "auto" uses what the model takes.
     session: what the call may use; without one, the user's settings and record, and any file.
     """
     return ask.video_analyze(

@@ -15,22 +15,22 @@ from functools import partial
 from typing import Literal, cast
 
 from sightline.api.call_ledger import describe_file_question, refuse_file_question
-from sightline.api.input_file import MIB, ONE_FILE, InputFile, check_size, read_input_file, refuse_kind
+from sightline.api.file_fitter import MAX_SENT_BYTES, FileFitter, Fit
+from sightline.api.input_file import ONE_FILE, InputFile, check_size, read_input_file, refuse_kind
 from sightline.api.session import NATIVE_FORMATS, ToolContext
 from sightline.api.tool_results import IMAGE_ANSWER_CHARACTERS, VIDEO_ANSWER_CHARACTERS, Failure, FileAnswer
+from sightline.api.video_stills import draw_stills, find_missing_rendering
 from sightline.api.views import SourceImage, find_source, render_page
-from sightline.model.base64_text import compute_base64_length
 from sightline.model.fence import neutralize, replace_surrogates
 from sightline.model.image import Image
 from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.seer import Attachment, Seer, Usage
-from sightline.passes.show import build_target
+from sightline.model.seer import Attachment, Usage
 from sightline.passes.wording import explain_fallback
-from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels.image_headers import is_animated
 from sightline.pixels.probe import PDF, probe_within_limits
-from sightline.pixels.workers import WorkerPool
+from sightline.pixels.renderers.render_file import PagePicture
 from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
 from sightline.vision import json_answers as json_schema
@@ -42,17 +42,15 @@ from sightline.vision.capabilities import (
     supports_vision,
     write_declaration,
 )
-from sightline.vision.chooser import Candidate
-from sightline.vision.prompts import FILE_INSTRUCTIONS, SCHEMA_INSTRUCTIONS, Prompt
+from sightline.vision.chooser import Candidate, Candidates
+from sightline.vision.prompts import FILE_INSTRUCTIONS, SCHEMA_INSTRUCTIONS, STILLS_QUESTION, Prompt
 from sightline.vision.providers import LOCAL_READER
 from sightline.vision.service import advise_user
 from sightline.vision.vision_request import Attempt, CacheRule, VisionImage, VisionRequest, VisionResult
 
-Fit = Literal["auto", "never"]
 Method = Literal["auto", "native", "frames"]
 Ability = Literal["vision", "pdf", "video"]
 DESCRIBE_VIDEO = "Describe this video in detail."
-_IMAGE_BYTES = 5 * MIB  # of an image that is sent unchanged
 _SHAPE = 'use {"type": "json_schema", "schema": {"type": "object", …}}'
 _IMAGE_KINDS = "give a PNG, JPEG, GIF, WEBP or PDF"
 _VIDEO_KINDS = "give an MP4, MOV or WebM"
@@ -75,6 +73,13 @@ class QuestionSubject:
     admit: Callable[[Candidate], Refusal | None]
     image: Image | None = None
     document: Attachment | None = None
+    pictures: tuple[PagePicture, ...] = ()  # sent instead of a document that the model doesn't take
+    render: Callable[[Candidate], tuple[PagePicture, ...] | Refusal | None] = lambda candidate: None  # makes these
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """What is sent, if it is not the document."""
+        return (self.image,) if self.image else tuple(each.image for each in self.pictures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +162,12 @@ def check_video_call(
         film = given if isinstance(given, Refusal) else _check_video(given)
         if isinstance(film, Refusal):
             return film
-        document = Attachment(film.kind.mime, film.data, name=film.name)
+        how = cast("Method", method or "auto")
         return QuestionSubject(
-            film.sha256, partial(_admit_video, settings, cast("Method", method or "auto")), document=document
+            film.sha256,
+            partial(_admit_video, context, settings, film, how),
+            document=Attachment(film.kind.mime, film.data, name=film.name),
+            render=partial(_render_stills, context, settings, film, how),
         )
 
     question = DESCRIBE_VIDEO if prompt is None else prompt
@@ -233,14 +241,23 @@ def _answer(
     ready = _prepare(ask)
     if isinstance(ready, Refusal) or isinstance(ask, Refusal):
         return refuse_file_question(context, tool, given.get("prompt"), cast("Refusal", ready))
-    subject, runtime = ready
-    fitter = _Fitter(context.workers, subject.image, ask.fit)
-    result = run_blocking(runtime.vision.look(_build_request(ask, subject, fitter)))
-    return (
-        Failure(result, "ask")
-        if isinstance(result, Refusal)
-        else _build_answer(ask, result, fitted_image=fitter.changed)
-    )
+    opened, runtime = ready
+    candidates = run_blocking(runtime.vision.choose(None, ask.model, "none"))
+    candidate = run_blocking(_find_first(candidates))
+    pictures = opened.render(candidate) if candidate else None
+    if isinstance(pictures, Refusal):
+        return refuse_file_question(context, tool, given.get("prompt"), pictures)
+    subject = opened if pictures is None else replace(opened, document=None, pictures=pictures)
+    fitter = FileFitter(context.workers, subject.images, ask.fit)
+    result = run_blocking(runtime.vision.look(_build_request(ask, subject, fitter), candidates))
+    if isinstance(result, Refusal):
+        return Failure(result, "ask")
+    return _build_answer(ask, result, subject, fitted_image=fitter.changed)
+
+
+async def _find_first(candidates: Candidates) -> Candidate | None:
+    """Return the candidate that will be asked: what it is sent depends on what it takes."""
+    return await (await candidates.limit_to_first()).find_first()
 
 
 def _prepare(ask: FileQuestion | Refusal) -> tuple[QuestionSubject, Runtime] | Refusal:
@@ -252,13 +269,18 @@ def _prepare(ask: FileQuestion | Refusal) -> tuple[QuestionSubject, Runtime] | R
     return replace(runtime, stage="model") if isinstance(runtime, Refusal) else (subject, runtime)
 
 
-def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: _Fitter) -> VisionRequest:
+def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: FileFitter) -> VisionRequest:
     remembers = ask.settings.vision_cache
     image, document = subject.image, subject.document
     instructions = FILE_INSTRUCTIONS if ask.schema is None else f"{FILE_INSTRUCTIONS} {SCHEMA_INSTRUCTIONS}"
+    times = [each.label for each in subject.pictures]
+    words = STILLS_QUESTION.format(times=", ".join(times), words=ask.prompt) if times else ask.prompt
+    prompt = Prompt(instructions, words, schema=ask.schema, documents=(document,) if document else ())
+    if times:
+        prompt = replace(prompt, reader_question="" if ask.prompt == DESCRIBE_VIDEO else ask.prompt)
     return VisionRequest(
         scope=ask.context.scope,
-        prompt=Prompt(instructions, ask.prompt, schema=ask.schema, documents=(document,) if document else ()),
+        prompt=prompt,
         fit=fitter,
         fit_first=True,
         identity=[ask.tool, subject.sha256, cast("Json", ask.schema)],
@@ -286,46 +308,6 @@ def _name_question(ask: FileQuestion, sent: Sequence[Image]) -> str:
     return f"ask:{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()}"
 
 
-class _Fitter:
-    """Makes the image of a call fit the model that is asked, in at most 5 MiB."""
-
-    def __init__(self, workers: WorkerPool, image: Image | None, fit: Fit) -> None:
-        self._workers = workers
-        self._image = image
-        self._fit = fit
-        self._made: dict[str, Sequence[Image] | Refusal] = {}  # by the seer
-
-    async def __call__(self, seer: Seer, form: str) -> Sequence[Image] | Refusal:
-        """Return the image as the model takes it, unchanged where possible."""
-        if seer.name not in self._made:
-            result = await self._fit_image(self._image, seer) if self._image else None
-            self._made[seer.name] = result if isinstance(result, Refusal) else [result] if result else []
-        return self._made[seer.name]
-
-    @property
-    def sent(self) -> Sequence[Image]:
-        """What was sent last."""
-        result = next(reversed(self._made.values()), ())
-        return () if isinstance(result, Refusal) else result
-
-    @property
-    def changed(self) -> bool:
-        return any(each is not self._image for each in self.sent)
-
-    async def _fit_image(self, image: Image, seer: Seer) -> Image | Refusal:
-        picture = probe_within_limits(image.data)
-        if isinstance(picture, Refusal) or self._fit == "never":
-            return picture if isinstance(picture, Refusal) else image
-        goal = build_target(seer.limits)
-        light = len(image.data) <= _IMAGE_BYTES and not image.is_rotated
-        if light and goal.accepts(picture, compute_base64_length(len(image.data))):
-            return image
-        max_encoded = _IMAGE_BYTES // 3 * 4
-        tight = replace(goal, encoded_bytes=min(goal.encoded_bytes or max_encoded, max_encoded), keeps_geometry=True)
-        result = await self._workers.run("fit", image.data, pack_target(tight))
-        return result if isinstance(result, Refusal) else unpack_fit_result(result.facts, result.data).parts[0].image
-
-
 def _find_fault(shape: Mapping[str, Json], text: str) -> str:
     """Return why an answer has to be asked for again. Lesser breaches of the schema are reported with the answer."""
     found = json_schema.find_object(text)
@@ -335,7 +317,7 @@ def _find_fault(shape: Mapping[str, Json], text: str) -> str:
     return f"it lacks {', '.join(absent)[:200]}" if absent else ""
 
 
-def _build_answer(ask: FileQuestion, made: VisionResult, *, fitted_image: bool) -> FileAnswer:
+def _build_answer(ask: FileQuestion, made: VisionResult, subject: QuestionSubject, *, fitted_image: bool) -> FileAnswer:
     text, candidate = made.answer.text, made.candidate
     found = json_schema.find_object(text) if ask.schema is not None else None
     breaches: list[str] = []
@@ -354,6 +336,7 @@ def _build_answer(ask: FileQuestion, made: VisionResult, *, fitted_image: bool) 
         made.cached,
         fitted_image,
         ask.max_characters,
+        tuple(each.label for each in subject.pictures),
     )
 
 
@@ -402,15 +385,15 @@ def _check_sendable(file: InputFile) -> Refusal | None:
     """Return why an image cannot be sent unchanged."""
     if file.kind.mime not in NATIVE_FORMATS:
         return refuse_kind(f"this is {file.kind.name}", "use fit=auto to convert it")
-    if len(file.data) > _IMAGE_BYTES:
+    if len(file.data) > MAX_SENT_BYTES:
         return Refusal("too_large", "the image is larger than 5 MiB", "use fit=auto to shrink it")
     return None
 
 
 def _check_video(file: InputFile) -> InputFile | Refusal:
-    if file.kind.family != "video":
-        return refuse_kind(f"this is {file.kind.name}, not a video", _VIDEO_KINDS)
-    return check_size(file)
+    if file.kind.family == "video" or is_animated(file.data):
+        return file
+    return refuse_kind(f"this is {file.kind.name}, not a video", _VIDEO_KINDS)
 
 
 _SUPPORTS: Mapping[Ability, Callable[[str, str, Settings], bool]] = {
@@ -455,17 +438,36 @@ def _admit_pdf(settings: Settings, fit: Fit, candidate: Candidate) -> Refusal | 
     return _refuse_ability("pdf", f"{candidate.display_name} is not known to take PDFs", why)
 
 
-def _admit_video(settings: Settings, method: Method, candidate: Candidate) -> Refusal | None:
+def _admit_video(
+    context: ToolContext, settings: Settings, film: InputFile, method: Method, candidate: Candidate
+) -> Refusal | None:
     if candidate.vision_model is None:
         return None
     if candidate.vision_model is LOCAL_READER and candidate.refusal:
         return _refuse_ability("video", f"{candidate.refusal}, and takes no videos: {_NAME_VIDEO_MODEL}", "")
-    video = _supports("video", candidate, settings)
-    if method == "frames" or (method == "auto" and not video and _supports("vision", candidate, settings)):
-        return _refuse_ability(
-            "video", f"Sightline cannot extract frames of a video for {candidate.display_name}", _NAME_VIDEO_MODEL
-        )
-    if not video:
-        what = f"{candidate.display_name} is not known to take videos"
+    if _wants_stills(settings, method, candidate):
+        if not _supports("vision", candidate, settings):
+            what = f"{candidate.display_name} is not known to see images"
+            return _refuse_ability("video", what, _declare("vision", candidate, settings))
+        return find_missing_rendering(context, film)
+    if not _supports("video", candidate, settings) or film.kind.family != "video":
+        kind = "videos" if film.kind.family == "video" else "animated images"
+        what = f"{candidate.display_name} is not known to take {kind}"
         return _refuse_ability("video", what, _declare("video", candidate, settings))
-    return None
+    size = check_size(film)
+    return size if isinstance(size, Refusal) else None
+
+
+def _wants_stills(settings: Settings, method: Method, candidate: Candidate) -> bool:
+    """Return whether a model gets stills: it sees, but takes no videos, or stills were asked for."""
+    sees_only = not _supports("video", candidate, settings) and _supports("vision", candidate, settings)
+    return method == "frames" or (method == "auto" and sees_only)
+
+
+def _render_stills(
+    context: ToolContext, settings: Settings, film: InputFile, method: Method, candidate: Candidate
+) -> tuple[PagePicture, ...] | Refusal | None:
+    """Return the stills for a model, or None if it gets the video, or nothing: the vision service says why then."""
+    if candidate.refusal or _admit_video(context, settings, film, method, candidate):
+        return None
+    return draw_stills(context, film) if _wants_stills(settings, method, candidate) else None

@@ -367,6 +367,7 @@ class FileAnswer:
     cached: bool = False
     fitted: bool = False
     max_characters: int = IMAGE_ANSWER_CHARACTERS
+    frames: tuple[str, ...] = ()  # the times of the stills that were sent instead of a video
 
     def __str__(self) -> str:
         return self.text
@@ -415,6 +416,7 @@ class FileAnswer:
             "output_tokens": self.usage.output,
             "cached": self.cached,
             "fitted": self.fitted,
+            **({"method": "frames", "frames": [*self.frames]} if self.frames else {}),
             "truncated": truncated,
         }
 

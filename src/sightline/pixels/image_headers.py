@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 from sightline.model.geometry import Box, Size
@@ -201,7 +202,19 @@ def _find_webp_frames(data: bytes) -> Iterator[int]:
     raise OverflowError
 
 
-_ANIMATIONS = {b"GIF8": _find_gif_frames, b"RIFF": _find_webp_frames}
+def _find_png_frames(data: bytes) -> Iterator[int]:
+    """Yield the frames that an animated PNG announces. The announcement comes before the pixels."""
+    at = 8
+    for _ in range(_MAX_PIECES):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        if kind == b"acTL":
+            yield from repeat(at, min(struct.unpack_from(">I", data, at + 8)[0], _MAX_PIECES))
+        if kind in (b"acTL", b"IDAT"):
+            return
+        at += 12 + length
+
+
+_ANIMATIONS = {b"GIF8": _find_gif_frames, b"RIFF": _find_webp_frames, b"\x89PNG": _find_png_frames}
 
 
 def read_bmp(data: bytes) -> ImageHeader | None:

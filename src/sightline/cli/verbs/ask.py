@@ -55,7 +55,8 @@ class VideoVerb:
     """The verb `video`."""
 
     EXAMPLE = """  sightline video demo.mp4
-  sightline video https://example.com/demo.mp4 "Which errors are shown?" --model gemini/gemini-2.5-pro"""
+  sightline video https://example.com/demo.mp4 "Which errors are shown?" --model gemini/gemini-2.5-pro
+  sightline video demo.mp4 --method frames --model local"""
 
     @staticmethod
     def add_arguments(parser: ArgumentParser) -> None:
@@ -64,7 +65,7 @@ class VideoVerb:
         parser.add_argument(
             "--method",
             choices=("auto", "native", "frames"),
-            help="native: send the video; frames: send stills, which is not possible yet; auto: what the model takes",
+            help="native: send the video; frames: send stills of it; auto (the default): what the model takes",
         )
         _add_model(parser)
 
@@ -126,7 +127,8 @@ def _print(outcome: FileAnswer | Failure, args: Namespace) -> int:
         seer = "/".join(dict.fromkeys((outcome.provider, outcome.model)))
         terminal.print_text(outcome.text)
         usage = terminal.format_usage(outcome.usage, outcome.cost_usd, cached=outcome.cached)
-        terminal.print_details(f"{args.file} by {seer}, {usage}")
+        stills = f", from {len(outcome.frames)} stills" if outcome.frames else ""
+        terminal.print_details(f"{args.file} by {seer}{stills}, {usage}")
     for error in outcome.schema_errors if read else outcome.schema_errors[:1]:
         terminal.print_status(f"the answer does not follow the schema: {error}")
     return 1 if outcome.schema_errors else 0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 EXAMPLE = """  sightline view shot.png
   sightline view shot.png --crop r=top-left --out part.png
   sightline view drawing.svg --out drawing.png
+  sightline view demo.mp4 --at 37 --out still.png
   sightline view sha256:0f343b0931126a20f133d67c --crop n=0.5,0,0.5,0.25 --json"""
 
 
@@ -30,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--crop", metavar="FORM", help=f"the part of it to see: {CROP_FORMS}")
     parser.add_argument("--page", metavar="N", type=int, help="the page of a document, from 1")
-    parser.add_argument("--at", metavar="SECONDS", type=float, help="the second of a video")
+    parser.add_argument("--at", metavar="SECONDS", type=float, help="the second of a video or an animated image")
     parser.add_argument("--lines", metavar="A-B", help="the lines of a text, from A to B")
     parser.add_argument(
         "--sheet", action="store_true", help="show several pages or stills as one image, from --page on"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import FileType
+from sightline.pixels.renderers.animation import ANIMATION_RENDERER
 from sightline.pixels.renderers.delimited_table import TABLE_RENDERER
 from sightline.pixels.renderers.diff import DIFF_RENDERER
 from sightline.pixels.renderers.json_page import JSON_RENDERER
@@ -12,10 +13,13 @@ from sightline.pixels.renderers.notebook import NOTEBOOK_RENDERER
 from sightline.pixels.renderers.renderer import Renderer, get_suffix
 from sightline.pixels.renderers.source_code import CODE_RENDERER
 from sightline.pixels.renderers.svg import SVG_RENDERER
+from sightline.pixels.renderers.video import VIDEO_RENDERER
 
 # The first renderer that takes a file and has what it needs draws it: special ones come before general ones.
 RENDERERS: tuple[Renderer, ...] = (
     SVG_RENDERER,
+    VIDEO_RENDERER,
+    ANIMATION_RENDERER,
     NOTEBOOK_RENDERER,
     MARKDOWN_RENDERER,
     TABLE_RENDERER,

@@ -1,0 +1,40 @@
+"""Stills of a video, for models that see images but take no videos."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sightline.api.input_file import InputFile
+from sightline.api.session import ToolContext
+from sightline.model.refusal import Refusal
+from sightline.pixels.renderers import choose_renderer
+from sightline.pixels.renderers.render_file import PagePicture, RenderRequest, render_file
+from sightline.pixels.renderers.renderer import RenderOptions
+
+_STILLS = RenderOptions(count=12)
+_RENDERING_OFF = Refusal(
+    "render_unavailable",
+    "the model takes no videos, and rendering, which extracts stills, is off here",
+    "set render to on, or name a model that takes videos",
+    stage="video",
+)
+
+
+def find_missing_rendering(context: ToolContext, film: InputFile) -> Refusal | None:
+    """Return why stills of a video cannot be extracted here: rendering is off, or the renderer is not installed."""
+    if context.renderers is None:
+        return _RENDERING_OFF
+    renderer = choose_renderer(film.kind, film.data, film.name)
+    return replace(renderer, stage="video") if isinstance(renderer, Refusal) else None
+
+
+def draw_stills(context: ToolContext, film: InputFile) -> tuple[PagePicture, ...] | Refusal:
+    """Return the stills of a video, each with its time as the label."""
+    if context.renderers is None:
+        return _RENDERING_OFF
+    images = context.record.images
+    request = RenderRequest(context.renderers, images, context.scope, film.data, film.name, _STILLS)
+    drawn = render_file(request)
+    if drawn is None:  # no renderer takes such a file
+        return Refusal("unsupported_type", f"stills of {film.kind.name} cannot be extracted", stage="video")
+    return replace(drawn, stage="file") if isinstance(drawn, Refusal) else drawn

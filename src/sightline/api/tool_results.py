@@ -240,7 +240,7 @@ class View:
         if self.crop is not None:
             found["crop"] = [self.crop.x, self.crop.y, self.crop.width, self.crop.height]
         if self.rendered is not None:
-            found["rendered"] = asdict(self.rendered)
+            found["rendered"] = {name: value for name, value in asdict(self.rendered).items() if value is not None}
         return {**found, "shown": self._describe_pixels()}
 
     def _describe_pixels(self) -> dict[str, Json]:

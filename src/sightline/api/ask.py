@@ -6,6 +6,7 @@ provider.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -15,6 +16,7 @@ from functools import partial
 from typing import Literal, cast
 
 from sightline.api.call_ledger import describe_file_question, refuse_file_question
+from sightline.api.document_pages import DocumentPages, render_pages
 from sightline.api.input_file import MIB, ONE_FILE, InputFile, check_size, read_input_file, refuse_kind
 from sightline.api.session import NATIVE_FORMATS, ToolContext
 from sightline.api.tool_results import IMAGE_ANSWER_CHARACTERS, VIDEO_ANSWER_CHARACTERS, Failure, FileAnswer
@@ -45,7 +47,7 @@ from sightline.vision.capabilities import (
 from sightline.vision.chooser import Candidate
 from sightline.vision.prompts import FILE_INSTRUCTIONS, SCHEMA_INSTRUCTIONS, Prompt
 from sightline.vision.providers import LOCAL_READER
-from sightline.vision.service import advise_user
+from sightline.vision.service import VisionService, advise_user
 from sightline.vision.vision_request import Attempt, CacheRule, VisionImage, VisionRequest, VisionResult
 
 Fit = Literal["auto", "never"]
@@ -56,7 +58,7 @@ _IMAGE_BYTES = 5 * MIB  # of an image that is sent unchanged
 _SHAPE = 'use {"type": "json_schema", "schema": {"type": "object", …}}'
 _IMAGE_KINDS = "give a PNG, JPEG, GIF, WEBP or PDF"
 _VIDEO_KINDS = "give an MP4, MOV or WebM"
-_PAGES = "Sightline cannot render its pages: name a model that takes PDFs, such as gemini/gemini-2.5-pro"
+_RENDER_PAGES = "rendering is off here: set render to on to send its pages, or name a model that takes PDFs"
 _NAME_VIDEO_MODEL = "name a model that takes videos"
 _NO_CROP = Refusal("invalid_input", "the file can't be a part of an image", "use analyze to ask about a part")
 _NOBODY = Refusal(
@@ -72,9 +74,16 @@ class QuestionSubject:
     """The image, PDF or video of a question, and a check of which models take it."""
 
     sha256: str
+    name: str
     admit: Callable[[Candidate], Refusal | None]
     image: Image | None = None
     document: Attachment | None = None
+    pages: DocumentPages | None = None  # sent instead of a document that the model doesn't take
+    render: Callable[[Candidate], DocumentPages | Refusal | None] = lambda candidate: None  # the pages that it needs
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        return self.pages.images if self.pages else (self.image,) if self.image else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +167,8 @@ def check_video_call(
         if isinstance(film, Refusal):
             return film
         document = Attachment(film.kind.mime, film.data, name=film.name)
-        return QuestionSubject(
-            film.sha256, partial(_admit_video, settings, cast("Method", method or "auto")), document=document
-        )
+        admit = partial(_admit_video, settings, cast("Method", method or "auto"))
+        return QuestionSubject(film.sha256, film.name, admit, document=document)
 
     question = DESCRIBE_VIDEO if prompt is None else prompt
     ask = _check(context, settings, "video_analyze", question, model, read)
@@ -234,13 +242,26 @@ def _answer(
     if isinstance(ready, Refusal) or isinstance(ask, Refusal):
         return refuse_file_question(context, tool, given.get("prompt"), cast("Refusal", ready))
     subject, runtime = ready
-    fitter = _Fitter(context.workers, subject.image, ask.fit)
-    result = run_blocking(runtime.vision.look(_build_request(ask, subject, fitter)))
-    return (
-        Failure(result, "ask")
-        if isinstance(result, Refusal)
-        else _build_answer(ask, result, fitted_image=fitter.changed)
-    )
+    return run_blocking(_look(runtime.vision, ask, subject))
+
+
+async def _look(vision: VisionService, ask: FileQuestion, subject: QuestionSubject) -> FileAnswer | Failure:
+    """Ask the first candidate. Whether it gets a PDF or its pages depends on which that is."""
+    candidates = await vision.choose(None, ask.model, "none")
+    candidate = await (await candidates.limit_to_first()).find_first()
+    pages = await asyncio.to_thread(subject.render, candidate) if candidate else None
+    if isinstance(pages, Refusal):
+        refusal = replace(pages, stage="file")
+        return await asyncio.to_thread(refuse_file_question, ask.context, ask.tool, ask.prompt, refusal)
+    if pages is not None:
+        subject = replace(subject, document=None, pages=pages)
+    fitter = _Fitter(ask.context.workers, subject.images, ask.fit)
+    result = await vision.look(_build_request(ask, subject, fitter), candidates)
+    if isinstance(result, Refusal):
+        return Failure(result, "ask")
+    answer = await asyncio.to_thread(_build_answer, ask, result)
+    sent = (len(pages.images), pages.total) if pages else None
+    return replace(answer, fitted=fitter.changed or bool(pages), pages=sent)
 
 
 def _prepare(ask: FileQuestion | Refusal) -> tuple[QuestionSubject, Runtime] | Refusal:
@@ -254,11 +275,10 @@ def _prepare(ask: FileQuestion | Refusal) -> tuple[QuestionSubject, Runtime] | R
 
 def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: _Fitter) -> VisionRequest:
     remembers = ask.settings.vision_cache
-    image, document = subject.image, subject.document
-    instructions = FILE_INSTRUCTIONS if ask.schema is None else f"{FILE_INSTRUCTIONS} {SCHEMA_INSTRUCTIONS}"
+    image = subject.image
     return VisionRequest(
         scope=ask.context.scope,
-        prompt=Prompt(instructions, ask.prompt, schema=ask.schema, documents=(document,) if document else ()),
+        prompt=_build_prompt(ask, subject),
         fit=fitter,
         fit_first=True,
         identity=[ask.tool, subject.sha256, cast("Json", ask.schema)],
@@ -280,6 +300,14 @@ def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: _Fitter)
     )
 
 
+def _build_prompt(ask: FileQuestion, subject: QuestionSubject) -> Prompt:
+    """Return the question; if it is about pages, the model also reads which of how many these are."""
+    documents = (subject.document,) if subject.document else ()
+    line = f"\n\n{subject.pages.write_line(subject.name)}" if subject.pages else ""
+    instructions = FILE_INSTRUCTIONS if ask.schema is None else f"{FILE_INSTRUCTIONS} {SCHEMA_INSTRUCTIONS}"
+    return Prompt(instructions, f"{ask.prompt}{line}", ask.prompt, schema=ask.schema, documents=documents)
+
+
 def _name_question(ask: FileQuestion, sent: Sequence[Image]) -> str:
     """Return the key under which an answer is cached like a description, so that it is forgotten with its image."""
     question = [ask.tool, ask.prompt, ask.schema, [each.sha256 for each in sent]]
@@ -287,19 +315,18 @@ def _name_question(ask: FileQuestion, sent: Sequence[Image]) -> str:
 
 
 class _Fitter:
-    """Makes the image of a call fit the model that is asked, in at most 5 MiB."""
+    """Makes the images of a call fit the model that is asked, in at most 5 MiB each."""
 
-    def __init__(self, workers: WorkerPool, image: Image | None, fit: Fit) -> None:
+    def __init__(self, workers: WorkerPool, images: Sequence[Image], fit: Fit) -> None:
         self._workers = workers
-        self._image = image
+        self._images = images
         self._fit = fit
         self._made: dict[str, Sequence[Image] | Refusal] = {}  # by the seer
 
     async def __call__(self, seer: Seer, form: str) -> Sequence[Image] | Refusal:
-        """Return the image as the model takes it, unchanged where possible."""
+        """Return the images as the model takes them, unchanged where possible."""
         if seer.name not in self._made:
-            result = await self._fit_image(self._image, seer) if self._image else None
-            self._made[seer.name] = result if isinstance(result, Refusal) else [result] if result else []
+            self._made[seer.name] = await self._fit_images(seer)
         return self._made[seer.name]
 
     @property
@@ -310,7 +337,16 @@ class _Fitter:
 
     @property
     def changed(self) -> bool:
-        return any(each is not self._image for each in self.sent)
+        return any(each not in self._images for each in self.sent)
+
+    async def _fit_images(self, seer: Seer) -> Sequence[Image] | Refusal:
+        results = list[Image]()
+        for image in self._images:
+            result = await self._fit_image(image, seer)
+            if isinstance(result, Refusal):
+                return result
+            results.append(result)
+        return results
 
     async def _fit_image(self, image: Image, seer: Seer) -> Image | Refusal:
         picture = probe_within_limits(image.data)
@@ -335,7 +371,7 @@ def _find_fault(shape: Mapping[str, Json], text: str) -> str:
     return f"it lacks {', '.join(absent)[:200]}" if absent else ""
 
 
-def _build_answer(ask: FileQuestion, made: VisionResult, *, fitted_image: bool) -> FileAnswer:
+def _build_answer(ask: FileQuestion, made: VisionResult) -> FileAnswer:
     text, candidate = made.answer.text, made.candidate
     found = json_schema.find_object(text) if ask.schema is not None else None
     breaches: list[str] = []
@@ -352,8 +388,7 @@ def _build_answer(ask: FileQuestion, made: VisionResult, *, fitted_image: bool) 
         None if found is None else json_schema.neutralize_fences(found),
         tuple(map(neutralize, breaches)),
         made.cached,
-        fitted_image,
-        ask.max_characters,
+        max_characters=ask.max_characters,
     )
 
 
@@ -373,7 +408,9 @@ def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit
         if isinstance(paper, Refusal):
             return paper
         document = Attachment(file.kind.mime, file.data, name=file.name)
-        return QuestionSubject(file.sha256, partial(_admit_pdf, settings, fit), document=document)
+        admit = partial(_admit_pdf, context, settings, fit)
+        render = partial(_render_pages, context, settings, fit, file)
+        return QuestionSubject(file.sha256, file.name, admit, document=document, render=render)
     if file.kind.family != "bitmap":
         page = _render_page(context, file, fit)
         return page if isinstance(page, Refusal) else _open_subject(context, settings, page, fit)
@@ -383,7 +420,7 @@ def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit
     if isinstance(picture, Refusal) or isinstance(checked, Refusal):
         return replace(cast("Refusal", checked), stage="file")
     image = Image(file.sha256, picture.mime, picture.size, file.data, picture.is_rotated)
-    return QuestionSubject(file.sha256, partial(_admit_image, settings), image=image)
+    return QuestionSubject(file.sha256, file.name, partial(_admit_image, settings), image=image)
 
 
 def _render_page(context: ToolContext, file: InputFile, fit: Fit) -> InputFile | Refusal:
@@ -448,11 +485,26 @@ def _admit_image(settings: Settings, candidate: Candidate) -> Refusal | None:
     return _refuse_ability("vision", what, _declare("vision", candidate, settings))
 
 
-def _admit_pdf(settings: Settings, fit: Fit, candidate: Candidate) -> Refusal | None:
+def _admit_pdf(context: ToolContext, settings: Settings, fit: Fit, candidate: Candidate) -> Refusal | None:
+    """Return why a model gets neither the PDF nor its pages."""
     if candidate.vision_model is None or _supports("pdf", candidate, settings):
         return None
-    why = _PAGES if fit == "auto" and _supports("vision", candidate, settings) else _declare("pdf", candidate, settings)
-    return _refuse_ability("pdf", f"{candidate.display_name} is not known to take PDFs", why)
+    sees = fit == "auto" and _supports("vision", candidate, settings)
+    if sees and context.renderers is not None:
+        return None
+    remedy = _RENDER_PAGES if sees else _declare("pdf", candidate, settings)
+    return _refuse_ability("pdf", f"{candidate.display_name} is not known to take PDFs", remedy)
+
+
+def _render_pages(
+    context: ToolContext, settings: Settings, fit: Fit, file: InputFile, candidate: Candidate
+) -> DocumentPages | Refusal | None:
+    """Return the pages of a PDF for a model that doesn't take it; None: it does, or it gets nothing at all."""
+    if candidate.refusal or fit == "never" or _supports("pdf", candidate, settings):
+        return None
+    if _admit_pdf(context, settings, fit, candidate):
+        return None
+    return render_pages(context, file, candidate.available_seer)
 
 
 def _admit_video(settings: Settings, method: Method, candidate: Candidate) -> Refusal | None:

@@ -366,6 +366,7 @@ class FileAnswer:
     schema_errors: tuple[str, ...] = ()
     cached: bool = False
     fitted: bool = False
+    pages: tuple[int, int] | None = None  # of a PDF, if its pages were sent as images: how many, and of how many
     max_characters: int = IMAGE_ANSWER_CHARACTERS
 
     def __str__(self) -> str:
@@ -415,6 +416,7 @@ class FileAnswer:
             "output_tokens": self.usage.output,
             "cached": self.cached,
             "fitted": self.fitted,
+            **({"pages": {"sent": self.pages[0], "total": self.pages[1]}} if self.pages else {}),
             "truncated": truncated,
         }
 

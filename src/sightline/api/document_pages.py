@@ -10,7 +10,7 @@ from sightline.model.image import Image
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER, Seer
-from sightline.pixels.renderers.renderer import RenderOptions
+from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS
 
 _MAX_PAGES = 20  # some providers take only smaller images if there are more
 _READER_PAGES = 4  # of the local reader, which takes seconds for each
@@ -31,30 +31,18 @@ class DocumentPages:
 
 
 def render_pages(context: ToolContext, file: InputFile, seer: Seer) -> DocumentPages | Refusal:
-    """Return as many pages as a seer may be sent at once, up to the first that cannot be drawn.
-
-    Each page is rendered by itself, so that a heavy one has time of its own, and later calls find it in the record.
-    """
-    from sightline.pixels.renderers.render_file import RenderRequest, render_file
+    """Return as many pages as a seer may be sent at once, up to the first that cannot be drawn."""
+    from sightline.pixels.renderers.render_file import RenderRequest, render_first_pages
 
     if context.renderers is None:
         return Refusal("render_unavailable", "rendering is off here", "set render to on")
-    images, total, sha256 = list[Image](), 1, file.sha256
-    while len(images) < min(total, _count_pages(seer.name, seer.limits)):
-        options = RenderOptions(page=len(images) + 1)
-        request = RenderRequest(
-            context.renderers, context.record.images, context.scope, file.data, file.name, options, sha256
-        )
-        drawn = render_file(request)
-        if drawn is None or isinstance(drawn, Refusal):
-            if not images:
-                return drawn or Refusal("render_unavailable", f"this is {file.kind.name}", "convert it to images")
-            break
-        images.append(drawn[0].image)
-        total = drawn[0].origin.pages
-        if sum(len(each.data) for each in images) > _MAX_BYTES:
-            break
-    return DocumentPages(tuple(images), total)
+    request = RenderRequest(
+        context.renderers, context.record.images, context.scope, file.data, file.name, DEFAULT_OPTIONS, file.sha256
+    )
+    pages = render_first_pages(request, _count_pages(seer.name, seer.limits), _MAX_BYTES)
+    if pages is None or isinstance(pages, Refusal):
+        return pages or Refusal("render_unavailable", f"this is {file.kind.name}", "convert it to images")
+    return DocumentPages(tuple(each.image for each in pages), pages[0].origin.pages)
 
 
 def _count_pages(seer: str, limits: ImageLimits) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sightline.model.geometry import Size
 from sightline.model.image import Image, PageOrigin
@@ -70,6 +70,24 @@ def render_file(request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | N
     if not isinstance(pages, Refusal):
         cache.keep(pages)
     return pages
+
+
+def render_first_pages(request: RenderRequest, count: int, max_bytes: int) -> tuple[PagePicture, ...] | Refusal | None:
+    """Return the first pages of a document, up to one that cannot be drawn; None: there is no renderer for it.
+
+    Each is rendered by itself, so that a heavy page has time of its own, and later calls find it in the cache.
+    """
+    pages = list[PagePicture]()
+    while not pages or (len(pages) < min(count, pages[0].origin.pages) and _count_bytes(pages) < max_bytes):
+        drawn = render_file(replace(request, options=replace(request.options, page=len(pages) + 1)))
+        if drawn is None or isinstance(drawn, Refusal):
+            return tuple(pages) or drawn
+        pages.append(drawn[0])
+    return tuple(pages)
+
+
+def _count_bytes(pages: list[PagePicture]) -> int:
+    return sum(len(each.image.data) for each in pages)
 
 
 def _render(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> tuple[PagePicture, ...] | Refusal:

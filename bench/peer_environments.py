@@ -109,6 +109,26 @@ def install_sharp() -> tuple[Path, Path]:
     return node / "bin" / "node", home
 
 
+def unpack_debian_packages(packages: dict[str, str]) -> list[Path]:
+    """Return the folders of Debian packages, given by name and version: unpacked in the cache, never installed."""
+    folders = []
+    for name, version in packages.items():
+        folder = _find_cache() / "debian" / f"{name}_{version}"
+        if not (folder / "usr").exists():
+            print_status(f"downloading {name} {version}")
+            folder.mkdir(parents=True, exist_ok=True)
+            done = subprocess.run(["apt-get", "--quiet", "download", f"{name}={version}"], cwd=folder, check=False)
+            for package in folder.glob("*.deb"):
+                subprocess.run(["dpkg-deb", "--extract", str(package), str(folder)], check=True)
+                package.unlink()
+            if done.returncode:
+                folder.rmdir()
+                print_status(f"{name} {version} cannot be downloaded here, and is left out")
+                continue
+        folders.append(folder)
+    return folders
+
+
 if __name__ == "__main__":
     print(find_nginx())
     print(install_litellm())

@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, and all.
+loop, render, and all.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import ocr
 import peers
 import pixels
 import proxy
+import render
 import retention
 import seers
 import tool_loop
@@ -36,12 +37,14 @@ BENCHMARKS = (
     "ocr",
     "charts",
     "loop",
+    "render",
 )
 
 
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
+        render,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -75,6 +78,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "ocr": lambda: ocr.run(seeds, file, args.only),
         "charts": lambda: charts.run(seeds, file),
         "loop": lambda: tool_loop.run(args.rounds, file),
+        "render": lambda: render.run(rounds, file),
     }
     runs[name]()
 

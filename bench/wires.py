@@ -15,7 +15,7 @@ from sightline.engine.inline_images import probe_inline
 from sightline.model.facts import (
     ConversationHistory,
     Facts,
-    FindFile,
+    CompareFile,
     Keep,
     KeptImage,
     Need,
@@ -211,7 +211,7 @@ def _answer_known(need: Need, messages: int) -> Any:
             return ConversationHistory((300,) * messages, head_tokens=20_000)
         case Keep(image=image):
             return KeptImage("0" * 64, _answer(Probe(image)))
-        case FindFile():
+        case CompareFile():
             return True
         case _:
             return _answer(need)

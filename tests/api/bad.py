@@ -103,7 +103,6 @@ BAD: dict[str, Bad] = {
     "noise": Bad("unsupported_type", _written("noise", bytes(range(128, 256)) * 10)),
     "a PNG of 70 MiB": Bad("too_large", _huge),
     "PostScript": Bad("render_unavailable", _written("page.ps", b"%!PS-Adobe-3.0\n")),
-    "a PDF": Bad("render_unavailable", _written("page.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")),
     "text": Bad("render_unavailable", _written("notes.md", b"# Notes\n")),
     "a component": Bad("render_unavailable", _written("App.tsx", b"export const App = () => <p>Hi</p>;\n")),
     "a video": Bad("render_unavailable", _written("clip.mp4", b"\0\0\0\x18ftypisom\0\0\2\0isomiso2" + bytes(64))),

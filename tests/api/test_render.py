@@ -26,6 +26,7 @@ from tests.api.answering import saying, settle
 from tests.api.bad import PNG
 from tests.pixels.renderers.drawings import drawing, square
 from tests.pixels.renderers.films import animate, film
+from tests.pixels.renderers.pdf_files import BLUE, GREEN, document, fill, text
 from tests.requirements import requirement
 
 RED_SVG = drawing(square("red"))
@@ -70,6 +71,27 @@ def test_a_rendered_view_says_by_what_and_which_page_of_how_many(granted: ToolCo
     }
     assert opened(view).getpixel((5, 5)) == (255, 0, 0)
     assert view.content()[1]["mimeType"] == view.pixels.mime == "image/png"
+
+
+@requirement("input.pdf", "view.page.rendered")
+def test_a_page_of_a_pdf_is_seen_by_its_number_and_several_as_one_image(granted: ToolContext, folder: Path) -> None:
+    (folder / "report.pdf").write_bytes(document([text("one"), fill(GREEN), fill(BLUE)]))
+    view = seen(granted, "report.pdf", page=3)
+    assert view.as_result()["rendered"] == {"by": "pdfium", "page": 3, "pages": 3, "has_text": False}
+    assert opened(view).getpixel((9, 9)) == (0, 0, 255)
+    sheet = seen(granted, "report.pdf", page=2, sheet=True)
+    assert sheet.rendered == PageOrigin("pdfium", 2, 3, has_text=False)
+    assert seen(granted, "report.pdf", page=1).rendered == PageOrigin("pdfium", 1, 3, has_text=True)
+    assert refused(granted, "report.pdf", page=4).reason == "invalid_input"
+
+
+@requirement("read.document")
+def test_the_text_layer_of_a_pdf_is_read_but_not_edited(granted: ToolContext, folder: Path) -> None:
+    (folder / "report.pdf").write_bytes(document([text("first"), text("second")]))
+    session = Session.from_context(replace(granted, renderers=None))
+    found = sightline.read_file("report.pdf", first=4, session=session)
+    assert isinstance(found, FileText), found
+    assert (found.text, found.token) == ("--- page 2 of 2 ---\nsecond\n\n", "")
 
 
 @requirement("view.rendered")

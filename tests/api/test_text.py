@@ -141,7 +141,7 @@ def test_pixels_are_not_read_and_the_refusal_names_the_tool_that_sees_them(
 @pytest.mark.parametrize(
     ("name", "data", "expected"),
     [
-        ("page.pdf", b"%PDF-1.7\n", "unsupported_type"),
+        ("page.pdf", b"%PDF-1.7\n", "corrupt"),
         ("noise", bytes(range(128, 256)) * 10, "unsupported_type"),
         ("zeros", b"text\0text" * 500, "unsupported_type"),
         ("latin.txt", "naïve".encode("latin-1"), "unsupported_type"),

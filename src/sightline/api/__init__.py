@@ -175,6 +175,7 @@ def describe(
     crop: CropLike | Sequence[CropLike] = None,
     model: str | None = None,
     save: bool = False,
+    page: int | None = None,
     session: Session | None = None,
 ) -> Analysis | Failure:
     """Ask a vision model, or the local reader, to describe images: return an Analysis, or a Failure.
@@ -184,13 +185,16 @@ def describe(
     crop: the part to look at, as `view` takes it; for several images, a list with a crop or None for each.
     model: the model to ask, as PROVIDER/MODEL; None: as the settings say.
     save: store the answer as the image's description; only for one whole image without a question.
+    page: the page of a document, from 1.
     session: what the call may use; without one, the user's settings and record, and any file.
     """
     listed = _list_images(images)
     context, crops = _open(session), match_crops(crop, len(listed))
     if isinstance(crops, Refusal):
         return refuse_question(context, CallDetails(listed, question), crops)
-    return analysis.describe(context, listed, question=question or "", crops=crops, model=model or "", save=save)
+    return analysis.describe(
+        context, listed, question=question or "", crops=crops, model=model or "", save=save, page=page
+    )
 
 
 @with_async
@@ -216,7 +220,8 @@ def vision_analyze(
     file_base64: its bytes in base64, or as a data URL.
     model: the model to ask, as PROVIDER/MODEL; None: as the settings say.
     format: {"type": "json_schema", "schema": SCHEMA} to get JSON, as `parsed` of the answer.
-    fit: "auto" shrinks an image that is too large, "never" refuses it; None: as the setting `visionFit` says.
+    fit: "auto" shrinks an image that is too large, and sends the pages of a PDF to a model that sees but takes no
+        PDFs; "never" refuses both; None: as the setting `visionFit` says.
     session: what the call may use; without one, the user's settings and record, and any file.
     """
     return ask.vision_analyze(

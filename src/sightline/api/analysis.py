@@ -13,7 +13,7 @@ from sightline.api.call_ledger import CallDetails, refuse_question
 from sightline.api.crop_arguments import list_crops, name_crop_form, read_crops
 from sightline.api.session import ToolContext
 from sightline.api.tool_results import INTERNAL_ERROR, Analysis, Failure, never_raise
-from sightline.api.views import find_image, keep_image
+from sightline.api.views import find_image, keep_image, read_options
 from sightline.model.fence import replace_surrogates
 from sightline.model.geometry import Crop, CropLike, resolve_crop
 from sightline.model.image import Image
@@ -24,6 +24,7 @@ from sightline.model.seer import LOCAL_SEER, Usage
 from sightline.passes import wording
 from sightline.passes.wording import explain_fallback, write_fence
 from sightline.pixels.probe import probe_within_limits
+from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS, RenderOptions
 from sightline.pixels.similarity import compare_replies
 from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
@@ -85,6 +86,7 @@ class ImageQuestion:
     from_model: bool = False  # a model called the tool; else a person or a program asks
     save: bool = False  # the answer becomes the image's description
     reason: str = ""
+    options: RenderOptions = DEFAULT_OPTIONS  # which page of a document
 
     @property
     def prompt(self) -> str:
@@ -130,12 +132,16 @@ def check_command(
     crops: Mapping[int, CropLike] | None = None,
     model: str = "",
     save: bool = False,
+    page: int | None = None,
 ) -> ImageQuestion | Refusal:
     """Check the arguments of a person or a program. `crops` has them by the index of their image."""
+    options = read_options(page, None, None)
+    if isinstance(options, Refusal):
+        return options
     if save and (question or crops or len(images) != 1 or any("#crop:" in str(each) for each in images)):
         return _NOT_SAVED
     asking = _check(context, list(images), question, list_crops(crops or {}), model)
-    return asking if isinstance(asking, Refusal) else replace(asking, save=save)
+    return asking if isinstance(asking, Refusal) else replace(asking, save=save, options=options)
 
 
 def check_tool_call(
@@ -227,15 +233,17 @@ def locate_images(context: ToolContext, asking: ImageQuestion) -> list[FoundImag
     """Return the images of a call with their crops in pixels, so that equal crops compare equal in any form."""
     found = []
     for index, reference in enumerate(asking.images):
-        one = _locate_image(context, reference, asking.crops.get(index))
+        one = _locate_image(context, reference, asking.crops.get(index), asking.options)
         if isinstance(one, Refusal):
             return one if len(asking.images) == 1 else replace(one, what=f"image {index}: {one.what}")
         found.append(one)
     return found
 
 
-def _locate_image(context: ToolContext, reference: object, crop: Crop | None) -> FoundImage | Refusal:
-    found = find_image(context, reference, crop)
+def _locate_image(
+    context: ToolContext, reference: object, crop: Crop | None, options: RenderOptions
+) -> FoundImage | Refusal:
+    found = find_image(context, reference, crop, options)
     picture = found if isinstance(found, Refusal) else probe_within_limits(found.data)
     if isinstance(found, Refusal) or isinstance(picture, Refusal):
         return cast("Refusal", picture)

@@ -6,6 +6,7 @@ provider.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -15,6 +16,7 @@ from functools import partial
 from typing import Literal, cast
 
 from sightline.api.call_ledger import describe_file_question, refuse_file_question
+from sightline.api.document_pages import DocumentPages, render_pages
 from sightline.api.file_fitter import MAX_SENT_BYTES, FileFitter, Fit
 from sightline.api.input_file import ONE_FILE, InputFile, check_size, read_input_file, refuse_kind
 from sightline.api.session import NATIVE_FORMATS, ToolContext
@@ -30,7 +32,6 @@ from sightline.model.seer import Attachment, Usage
 from sightline.passes.wording import explain_fallback
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.probe import PDF, probe_within_limits
-from sightline.pixels.renderers.render_file import PagePicture
 from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
 from sightline.vision import json_answers as json_schema
@@ -42,10 +43,10 @@ from sightline.vision.capabilities import (
     supports_vision,
     write_declaration,
 )
-from sightline.vision.chooser import Candidate, Candidates
+from sightline.vision.chooser import Candidate
 from sightline.vision.prompts import FILE_INSTRUCTIONS, SCHEMA_INSTRUCTIONS, STILLS_QUESTION, Prompt
 from sightline.vision.providers import LOCAL_READER
-from sightline.vision.service import advise_user
+from sightline.vision.service import VisionService, advise_user
 from sightline.vision.vision_request import Attempt, CacheRule, VisionImage, VisionRequest, VisionResult
 
 Method = Literal["auto", "native", "frames"]
@@ -54,7 +55,7 @@ DESCRIBE_VIDEO = "Describe this video in detail."
 _SHAPE = 'use {"type": "json_schema", "schema": {"type": "object", …}}'
 _IMAGE_KINDS = "give a PNG, JPEG, GIF, WEBP or PDF"
 _VIDEO_KINDS = "give an MP4, MOV or WebM"
-_PAGES = "Sightline cannot render its pages: name a model that takes PDFs, such as gemini/gemini-2.5-pro"
+_RENDER_PAGES = "rendering is off here: set render to on to send its pages, or name a model that takes PDFs"
 _NAME_VIDEO_MODEL = "name a model that takes videos"
 _NO_CROP = Refusal("invalid_input", "the file can't be a part of an image", "use analyze to ask about a part")
 _NOBODY = Refusal(
@@ -70,16 +71,16 @@ class QuestionSubject:
     """The image, PDF or video of a question, and a check of which models take it."""
 
     sha256: str
+    name: str
     admit: Callable[[Candidate], Refusal | None]
     image: Image | None = None
     document: Attachment | None = None
-    pictures: tuple[PagePicture, ...] = ()  # sent instead of a document that the model doesn't take
-    render: Callable[[Candidate], tuple[PagePicture, ...] | Refusal | None] = lambda candidate: None  # makes these
+    pages: DocumentPages | None = None  # sent instead of a document that the model doesn't take
+    render: Callable[[Candidate], DocumentPages | Refusal | None] = lambda candidate: None  # the pages that it needs
 
     @property
     def images(self) -> tuple[Image, ...]:
-        """What is sent, if it is not the document."""
-        return (self.image,) if self.image else tuple(each.image for each in self.pictures)
+        return self.pages.images if self.pages else (self.image,) if self.image else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,7 @@ def check_video_call(
         how = cast("Method", method or "auto")
         return QuestionSubject(
             film.sha256,
+            film.name,
             partial(_admit_video, context, settings, film, how),
             document=Attachment(film.kind.mime, film.data, name=film.name),
             render=partial(_render_stills, context, settings, film, how),
@@ -241,23 +243,28 @@ def _answer(
     ready = _prepare(ask)
     if isinstance(ready, Refusal) or isinstance(ask, Refusal):
         return refuse_file_question(context, tool, given.get("prompt"), cast("Refusal", ready))
-    opened, runtime = ready
-    candidates = run_blocking(runtime.vision.choose(None, ask.model, "none"))
-    candidate = run_blocking(_find_first(candidates))
-    pictures = opened.render(candidate) if candidate else None
-    if isinstance(pictures, Refusal):
-        return refuse_file_question(context, tool, given.get("prompt"), pictures)
-    subject = opened if pictures is None else replace(opened, document=None, pictures=pictures)
-    fitter = FileFitter(context.workers, subject.images, ask.fit)
-    result = run_blocking(runtime.vision.look(_build_request(ask, subject, fitter), candidates))
+    subject, runtime = ready
+    return run_blocking(_look(runtime.vision, ask, subject))
+
+
+async def _look(vision: VisionService, ask: FileQuestion, subject: QuestionSubject) -> FileAnswer | Failure:
+    """Ask the first candidate. Whether it gets a document or its pages or stills depends on which that is."""
+    candidates = await vision.choose(None, ask.model, "none")
+    candidate = await (await candidates.limit_to_first()).find_first()
+    pages = await asyncio.to_thread(subject.render, candidate) if candidate else None
+    if isinstance(pages, Refusal):
+        refusal = replace(pages, stage=pages.stage or "file")
+        return await asyncio.to_thread(refuse_file_question, ask.context, ask.tool, ask.prompt, refusal)
+    if pages is not None:
+        subject = replace(subject, document=None, pages=pages)
+    fitter = FileFitter(ask.context.workers, subject.images, ask.fit)
+    result = await vision.look(_build_request(ask, subject, fitter), candidates)
     if isinstance(result, Refusal):
         return Failure(result, "ask")
-    return _build_answer(ask, result, subject, fitted_image=fitter.changed)
-
-
-async def _find_first(candidates: Candidates) -> Candidate | None:
-    """Return the candidate that will be asked: what it is sent depends on what it takes."""
-    return await (await candidates.limit_to_first()).find_first()
+    answer = await asyncio.to_thread(_build_answer, ask, result)
+    if pages is None or pages.times:
+        return replace(answer, fitted=fitter.changed, frames=pages.times if pages else ())
+    return replace(answer, fitted=True, pages=(len(pages.images), pages.total))
 
 
 def _prepare(ask: FileQuestion | Refusal) -> tuple[QuestionSubject, Runtime] | Refusal:
@@ -271,16 +278,10 @@ def _prepare(ask: FileQuestion | Refusal) -> tuple[QuestionSubject, Runtime] | R
 
 def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: FileFitter) -> VisionRequest:
     remembers = ask.settings.vision_cache
-    image, document = subject.image, subject.document
-    instructions = FILE_INSTRUCTIONS if ask.schema is None else f"{FILE_INSTRUCTIONS} {SCHEMA_INSTRUCTIONS}"
-    times = [each.label for each in subject.pictures]
-    words = STILLS_QUESTION.format(times=", ".join(times), words=ask.prompt) if times else ask.prompt
-    prompt = Prompt(instructions, words, schema=ask.schema, documents=(document,) if document else ())
-    if times:
-        prompt = replace(prompt, reader_question="" if ask.prompt == DESCRIBE_VIDEO else ask.prompt)
+    image = subject.image
     return VisionRequest(
         scope=ask.context.scope,
-        prompt=prompt,
+        prompt=_build_prompt(ask, subject),
         fit=fitter,
         fit_first=True,
         identity=[ask.tool, subject.sha256, cast("Json", ask.schema)],
@@ -302,6 +303,19 @@ def _build_request(ask: FileQuestion, subject: QuestionSubject, fitter: FileFitt
     )
 
 
+def _build_prompt(ask: FileQuestion, subject: QuestionSubject) -> Prompt:
+    """Return the question; the model also reads which pages it gets of how many, or the times of the stills."""
+    documents, pages = (subject.document,) if subject.document else (), subject.pages
+    instructions = FILE_INSTRUCTIONS if ask.schema is None else f"{FILE_INSTRUCTIONS} {SCHEMA_INSTRUCTIONS}"
+    question, reader_question = ask.prompt, ask.prompt
+    if pages is not None and pages.times:
+        question = STILLS_QUESTION.format(times=", ".join(pages.times), words=ask.prompt)
+        reader_question = "" if ask.prompt == DESCRIBE_VIDEO else ask.prompt
+    elif pages is not None:
+        question = f"{ask.prompt}\n\n{pages.write_line(subject.name)}"
+    return Prompt(instructions, question, reader_question, schema=ask.schema, documents=documents)
+
+
 def _name_question(ask: FileQuestion, sent: Sequence[Image]) -> str:
     """Return the key under which an answer is cached like a description, so that it is forgotten with its image."""
     question = [ask.tool, ask.prompt, ask.schema, [each.sha256 for each in sent]]
@@ -317,7 +331,7 @@ def _find_fault(shape: Mapping[str, Json], text: str) -> str:
     return f"it lacks {', '.join(absent)[:200]}" if absent else ""
 
 
-def _build_answer(ask: FileQuestion, made: VisionResult, subject: QuestionSubject, *, fitted_image: bool) -> FileAnswer:
+def _build_answer(ask: FileQuestion, made: VisionResult) -> FileAnswer:
     text, candidate = made.answer.text, made.candidate
     found = json_schema.find_object(text) if ask.schema is not None else None
     breaches: list[str] = []
@@ -334,9 +348,7 @@ def _build_answer(ask: FileQuestion, made: VisionResult, subject: QuestionSubjec
         None if found is None else json_schema.neutralize_fences(found),
         tuple(map(neutralize, breaches)),
         made.cached,
-        fitted_image,
-        ask.max_characters,
-        tuple(each.label for each in subject.pictures),
+        max_characters=ask.max_characters,
     )
 
 
@@ -356,7 +368,9 @@ def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit
         if isinstance(paper, Refusal):
             return paper
         document = Attachment(file.kind.mime, file.data, name=file.name)
-        return QuestionSubject(file.sha256, partial(_admit_pdf, settings, fit), document=document)
+        admit = partial(_admit_pdf, context, settings, fit)
+        render = partial(_render_pages, context, settings, fit, file)
+        return QuestionSubject(file.sha256, file.name, admit, document=document, render=render)
     if file.kind.family != "bitmap":
         page = _render_page(context, file, fit)
         return page if isinstance(page, Refusal) else _open_subject(context, settings, page, fit)
@@ -366,7 +380,7 @@ def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit
     if isinstance(picture, Refusal) or isinstance(checked, Refusal):
         return replace(cast("Refusal", checked), stage="file")
     image = Image(file.sha256, picture.mime, picture.size, file.data, picture.is_rotated)
-    return QuestionSubject(file.sha256, partial(_admit_image, settings), image=image)
+    return QuestionSubject(file.sha256, file.name, partial(_admit_image, settings), image=image)
 
 
 def _render_page(context: ToolContext, file: InputFile, fit: Fit) -> InputFile | Refusal:
@@ -431,11 +445,26 @@ def _admit_image(settings: Settings, candidate: Candidate) -> Refusal | None:
     return _refuse_ability("vision", what, _declare("vision", candidate, settings))
 
 
-def _admit_pdf(settings: Settings, fit: Fit, candidate: Candidate) -> Refusal | None:
+def _admit_pdf(context: ToolContext, settings: Settings, fit: Fit, candidate: Candidate) -> Refusal | None:
+    """Return why a model gets neither the PDF nor its pages."""
     if candidate.vision_model is None or _supports("pdf", candidate, settings):
         return None
-    why = _PAGES if fit == "auto" and _supports("vision", candidate, settings) else _declare("pdf", candidate, settings)
-    return _refuse_ability("pdf", f"{candidate.display_name} is not known to take PDFs", why)
+    sees = fit == "auto" and _supports("vision", candidate, settings)
+    if sees and context.renderers is not None:
+        return None
+    remedy = _RENDER_PAGES if sees else _declare("pdf", candidate, settings)
+    return _refuse_ability("pdf", f"{candidate.display_name} is not known to take PDFs", remedy)
+
+
+def _render_pages(
+    context: ToolContext, settings: Settings, fit: Fit, file: InputFile, candidate: Candidate
+) -> DocumentPages | Refusal | None:
+    """Return the pages of a PDF for a model that doesn't take it; None: it does, or it gets nothing at all."""
+    if candidate.refusal or fit == "never" or _supports("pdf", candidate, settings):
+        return None
+    if _admit_pdf(context, settings, fit, candidate):
+        return None
+    return render_pages(context, file, candidate.available_seer)
 
 
 def _admit_video(
@@ -466,7 +495,7 @@ def _wants_stills(settings: Settings, method: Method, candidate: Candidate) -> b
 
 def _render_stills(
     context: ToolContext, settings: Settings, film: InputFile, method: Method, candidate: Candidate
-) -> tuple[PagePicture, ...] | Refusal | None:
+) -> DocumentPages | Refusal | None:
     """Return the stills for a model, or None if it gets the video, or nothing: the vision service says why then."""
     if candidate.refusal or _admit_video(context, settings, film, method, candidate):
         return None

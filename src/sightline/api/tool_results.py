@@ -240,7 +240,7 @@ class View:
         if self.crop is not None:
             found["crop"] = [self.crop.x, self.crop.y, self.crop.width, self.crop.height]
         if self.rendered is not None:
-            found["rendered"] = asdict(self.rendered)
+            found["rendered"] = {name: value for name, value in asdict(self.rendered).items() if value is not None}
         return {**found, "shown": self._describe_pixels()}
 
     def _describe_pixels(self) -> dict[str, Json]:
@@ -366,6 +366,7 @@ class FileAnswer:
     schema_errors: tuple[str, ...] = ()
     cached: bool = False
     fitted: bool = False
+    pages: tuple[int, int] | None = None  # of a PDF, if its pages were sent as images: how many, and of how many
     max_characters: int = IMAGE_ANSWER_CHARACTERS
     frames: tuple[str, ...] = ()  # the times of the stills that were sent instead of a video
 
@@ -417,6 +418,7 @@ class FileAnswer:
             "cached": self.cached,
             "fitted": self.fitted,
             **({"method": "frames", "frames": [*self.frames]} if self.frames else {}),
+            **({"pages": {"sent": self.pages[0], "total": self.pages[1]}} if self.pages else {}),
             "truncated": truncated,
         }
 

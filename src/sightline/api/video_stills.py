@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sightline.api.document_pages import DocumentPages
 from sightline.api.input_file import InputFile
 from sightline.api.session import ToolContext
 from sightline.model.refusal import Refusal
 from sightline.pixels.renderers import choose_renderer
-from sightline.pixels.renderers.render_file import PagePicture, RenderRequest, render_file
+from sightline.pixels.renderers.render_file import RenderRequest, render_file
 from sightline.pixels.renderers.renderer import RenderOptions
 
 _STILLS = RenderOptions(count=12)
@@ -28,8 +29,8 @@ def find_missing_rendering(context: ToolContext, film: InputFile) -> Refusal | N
     return replace(renderer, stage="video") if isinstance(renderer, Refusal) else None
 
 
-def draw_stills(context: ToolContext, film: InputFile) -> tuple[PagePicture, ...] | Refusal:
-    """Return the stills of a video, each with its time as the label."""
+def draw_stills(context: ToolContext, film: InputFile) -> DocumentPages | Refusal:
+    """Return the stills of a video with their times."""
     if context.renderers is None:
         return _RENDERING_OFF
     images = context.record.images
@@ -37,4 +38,6 @@ def draw_stills(context: ToolContext, film: InputFile) -> tuple[PagePicture, ...
     drawn = render_file(request)
     if drawn is None:  # no renderer takes such a file
         return Refusal("unsupported_type", f"stills of {film.kind.name} cannot be extracted", stage="video")
-    return replace(drawn, stage="file") if isinstance(drawn, Refusal) else drawn
+    if isinstance(drawn, Refusal):
+        return replace(drawn, stage="file")
+    return DocumentPages(tuple(each.image for each in drawn), len(drawn), tuple(each.label for each in drawn))

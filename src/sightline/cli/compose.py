@@ -22,10 +22,12 @@ from sightline.sources.files import PathPolicy, build_path_policy
 from sightline.surfaces.mcp import ClientTerms
 from sightline.surfaces.mcp.http import McpMount
 from sightline.surfaces.proxy.app import ChatCommands, Proxy
+from sightline.surfaces.proxy.document_expander import DocumentExpander
 from sightline.surfaces.proxy.http_headers import CREDENTIAL_HEADERS, NO_CREDENTIAL
 from sightline.surfaces.proxy.middleware import serve_mounts
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 from sightline.surfaces.proxy.tool_loop import OwnTools
+from sightline.vision.capabilities import get_provider_name, may_take_pdf
 from sightline.vision.chooser import Caller
 from sightline.wire.tool_loop import OwnResult, OwnTool
 
@@ -63,7 +65,20 @@ def build_proxy(
     tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
     parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
     memory = None if mcp is None else mcp.memory
-    return Proxy(*parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory)
+    documents = _build_expander(runtime)
+    return Proxy(*parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents)
+
+
+def _build_expander(runtime: Runtime) -> DocumentExpander | None:
+    """Return what replaces PDFs for models that take none; None: rendering is off."""
+    renderers, settings = grant_rendering(render=runtime.settings.render), runtime.settings
+
+    def takes_pdf(caller: RequestOrigin, model: str) -> bool:
+        return may_take_pdf(model, get_provider_name(caller.upstream, settings), settings)
+
+    if renderers is None:
+        return None
+    return DocumentExpander(runtime.engine, runtime.record.images, renderers, takes_pdf)
 
 
 def _find_directory(runtime: Runtime) -> UpstreamDirectory:

@@ -186,6 +186,7 @@ class PageOrigin:
     by: str  # the name of the renderer
     page: int
     pages: int
+    has_text: bool | None = None  # whether the page has a text layer; None: such files have none
 
 
 @dataclass(frozen=True, slots=True)

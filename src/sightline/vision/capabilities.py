@@ -11,11 +11,12 @@ import orjson
 
 from sightline.model.profile import Upstream
 from sightline.profiles.presets import PRESETS
-from sightline.profiles.profile_lookup import MEDIA_KINDS, MediaKind, MediaOverride, accepts_media
+from sightline.profiles.profile_lookup import MEDIA_KINDS, MediaKind, MediaOverride, accepts_media, match_model
 from sightline.settings import Settings, load_settings
 from sightline.settings.upstreams import complete_upstream
 
 _FILE = "profiles/capabilities.json"
+_READS_PDF = frozenset({"anthropic", "openai", "chatgpt", "gemini", "openrouter"})  # presets whose models all take PDFs
 
 
 def supports_vision(model: str, provider: str = "", settings: Settings | None = None) -> bool:
@@ -48,6 +49,22 @@ def supports_pdf(model: str, provider: str = "", settings: Settings | None = Non
     settings: their `models` override the table; the user's own if left out.
     """
     return _supports("pdf", model, provider, settings)
+
+
+def may_take_pdf(model: str, provider: str, settings: Settings) -> bool:
+    """Return whether a PDF that a client addressed to a model is sent to it: unless it is known to take none.
+
+    That is known from the user's settings, or if the table says that the model sees images but not that it takes PDFs.
+    Some providers read PDFs for all their models, whatever the table says.
+    """
+    names = (model, f"{provider}/{model}")
+    for each in read_capability_settings(settings):
+        if "pdf" in each.kinds and any(match_model(each.pattern, name) for name in names):
+            return each.kinds["pdf"]
+    preset = complete_upstream(settings.upstreams[provider]).preset if provider in settings.upstreams else provider
+    if preset in _READS_PDF or supports_pdf(model, provider, settings):
+        return True
+    return not supports_vision(model, provider, settings)
 
 
 def supports_video(model: str, provider: str = "", settings: Settings | None = None) -> bool:

@@ -239,6 +239,9 @@ _BLOCKS = [
 ]
 
 
+BLOCKS = _BLOCKS[0]
+
+
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.moves_tool_images
     edits = lower_in_messages([sight for sight in scene.sights if not sight.is_in_tool_result], tree, _BLOCKS[0])

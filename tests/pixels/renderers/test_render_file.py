@@ -73,7 +73,7 @@ def test_pages_are_drawn_by_their_numbers(monkeypatch: pytest.MonkeyPatch) -> No
     drawn = draw_book(monkeypatch, page=3, count=2)
     assert not isinstance(drawn, Refusal)
     facts, data = drawn
-    assert [number for _, number, _ in facts["pages"]] == [3, 4]  # type: ignore[attr-defined]
+    assert [number for _, number, *_ in facts["pages"]] == [3, 4]  # type: ignore[attr-defined]
     assert facts["total"] == len(COLOURS)
     assert Pillow.open(BytesIO(data)).convert("RGB").getpixel((5, 5)) == (0, 0, 255)
     missing = draw_book(monkeypatch, page=6)

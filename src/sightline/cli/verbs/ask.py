@@ -31,7 +31,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     _add_file(parser, "an image or a PDF")
     parser.add_argument("prompt", metavar="PROMPT", help="what you want to know")
     parser.add_argument("--schema", metavar="FILE", type=Path, help="a file with the JSON Schema of the answer")
-    parser.add_argument("--fit", choices=("auto", "never"), help="whether to shrink an image that is too large")
+    parser.add_argument(
+        "--fit",
+        choices=("auto", "never"),
+        help="whether to shrink an image that is too large, and to send the pages of a PDF to a model that takes none",
+    )
     _add_model(parser)
 
 
@@ -127,8 +131,9 @@ def _print(outcome: FileAnswer | Failure, args: Namespace) -> int:
         seer = "/".join(dict.fromkeys((outcome.provider, outcome.model)))
         terminal.print_text(outcome.text)
         usage = terminal.format_usage(outcome.usage, outcome.cost_usd, cached=outcome.cached)
+        pages = f" (pages 1 to {outcome.pages[0]} of {outcome.pages[1]})" if outcome.pages else ""
         stills = f", from {len(outcome.frames)} stills" if outcome.frames else ""
-        terminal.print_details(f"{args.file} by {seer}{stills}, {usage}")
+        terminal.print_details(f"{args.file}{pages} by {seer}{stills}, {usage}")
     for error in outcome.schema_errors if read else outcome.schema_errors[:1]:
         terminal.print_status(f"the answer does not follow the schema: {error}")
     return 1 if outcome.schema_errors else 0

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = """  sightline describe shot.png
   sightline describe shot.png --question "Where is the error?" --crop 0:r=top-right --overlay where.png
+  sightline describe report.pdf --page 3
   sightline describe before.png after.png --question "What has changed?" --model ollama/qwen3-vl --json"""
 
 
@@ -31,6 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--overlay", metavar="FILE", type=Path,
         help=f"draw the boxes of the answer on the image, and write it to FILE: {terminal.IMAGE_SUFFIXES}",
     )  # fmt: skip
+    parser.add_argument("--page", metavar="N", type=int, help="the page of a document, from 1")
     parser.add_argument("--boxes", action="store_true", help="also print the boxes of the answer")
     parser.add_argument("--force", action="store_true", help="overwrite an existing --overlay file")
     terminal.add_json(parser)
@@ -40,7 +42,9 @@ def run(args: Namespace) -> terminal.VerbOutcome:
     command = _parse("describe", args)
     if isinstance(command, Refusal):
         return command
-    return describe(command, as_json=args.json, boxes=args.boxes, overlay=args.overlay, force=args.force)
+    return describe(
+        command, as_json=args.json, boxes=args.boxes, overlay=args.overlay, force=args.force, page=args.page
+    )
 
 
 class RedescribeVerb:
@@ -79,6 +83,7 @@ def describe(
     overlay: Path | None = None,
     force: bool = False,
     prefix: str = "",
+    page: int | None = None,
 ) -> terminal.VerbOutcome:
     """Run a describe command, print the answer, and draw its boxes on the image if `overlay` is given.
 
@@ -91,7 +96,7 @@ def describe(
         return refusal
     context = Session(settings, render=True).context
     terminal.ask_consent(settings, context.record, command.model)
-    found = _look(context, command)
+    found = _look(context, command, page)
     if isinstance(found, Failure):
         if as_json:
             terminal.print_json(found.as_dict())
@@ -117,7 +122,7 @@ def _name_image(failure: Failure, images: Sequence[str]) -> tuple[str, str]:
     return (images[number], rest) if numbered or len(images) == 1 else ("", failure.message)
 
 
-def _look(context: ToolContext, command: Describe) -> Analysis | Failure:
+def _look(context: ToolContext, command: Describe, page: int | None) -> Analysis | Failure:
     from sightline.api.analysis import describe
 
     images = [terminal.read_image(reference) for reference in command.images]
@@ -129,6 +134,7 @@ def _look(context: ToolContext, command: Describe) -> Analysis | Failure:
             crops=dict(command.crops),
             model=command.model,
             save=command.save,
+            page=page,
         )
 
 

@@ -20,6 +20,7 @@ EXAMPLE = """  sightline view shot.png
   sightline view shot.png --crop r=top-left --out part.png
   sightline view drawing.svg --out drawing.png
   sightline view demo.mp4 --at 37 --out still.png
+  sightline view report.pdf --page 3
   sightline view sha256:0f343b0931126a20f133d67c --crop n=0.5,0,0.5,0.25 --json"""
 
 
@@ -84,7 +85,8 @@ def _fit_file(context: ToolContext, mime: str) -> ToolContext:
 def _list_lines(seen: View, out: Path | None) -> Iterator[str]:
     yield f"{seen.source}: {seen.mime}, {seen.size} pixels, {seen.bytes:,} bytes, {seen.image}"
     if seen.rendered:
-        yield f"rendered by {seen.rendered.by}: page {seen.rendered.page} of {seen.rendered.pages}"
+        text = {None: "", True: ", with a text layer", False: ", without a text layer"}[seen.rendered.has_text]
+        yield f"rendered by {seen.rendered.by}: page {seen.rendered.page} of {seen.rendered.pages}{text}"
     if seen.crop:
         yield f"crop: {seen.crop}"
     shown = seen.pixels

@@ -10,6 +10,7 @@ from sightline.pixels.renderers.diff import DIFF_RENDERER
 from sightline.pixels.renderers.json_page import JSON_RENDERER
 from sightline.pixels.renderers.markdown import MARKDOWN_RENDERER
 from sightline.pixels.renderers.notebook import NOTEBOOK_RENDERER
+from sightline.pixels.renderers.pdf import PDF_RENDERER
 from sightline.pixels.renderers.renderer import Renderer, get_suffix
 from sightline.pixels.renderers.source_code import CODE_RENDERER
 from sightline.pixels.renderers.svg import SVG_RENDERER
@@ -20,6 +21,7 @@ RENDERERS: tuple[Renderer, ...] = (
     SVG_RENDERER,
     VIDEO_RENDERER,
     ANIMATION_RENDERER,
+    PDF_RENDERER,
     NOTEBOOK_RENDERER,
     MARKDOWN_RENDERER,
     TABLE_RENDERER,

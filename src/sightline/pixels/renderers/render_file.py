@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sightline.model.geometry import Size
 from sightline.model.image import Image, PageOrigin
@@ -17,7 +17,7 @@ from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import FileType, identify_file, probe_within_limits
 from sightline.pixels.renderers import choose_renderer
-from sightline.pixels.renderers.renderer import Renderer, RenderOptions
+from sightline.pixels.renderers.renderer import RenderedPage, Renderer, RenderOptions
 from sightline.pixels.workers import WorkerPool, WorkerReply
 
 _HEAD_BYTES = 4096  # that tell the kind of a file
@@ -72,6 +72,24 @@ def render_file(request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | N
     return pages
 
 
+def render_first_pages(request: RenderRequest, count: int, max_bytes: int) -> tuple[PagePicture, ...] | Refusal | None:
+    """Return the first pages of a document, up to one that cannot be drawn; None: there is no renderer for it.
+
+    Each is rendered by itself, so that a heavy page has time of its own, and later calls find it in the cache.
+    """
+    pages = list[PagePicture]()
+    while not pages or (len(pages) < min(count, pages[0].origin.pages) and _count_bytes(pages) < max_bytes):
+        drawn = render_file(replace(request, options=replace(request.options, page=len(pages) + 1)))
+        if drawn is None or isinstance(drawn, Refusal):
+            return tuple(pages) or drawn
+        pages.append(drawn[0])
+    return tuple(pages)
+
+
+def _count_bytes(pages: list[PagePicture]) -> int:
+    return sum(len(each.image.data) for each in pages)
+
+
 def _render(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> tuple[PagePicture, ...] | Refusal:
     if renderer.convert is not None:
         return _render_converted(request, renderer, options)
@@ -89,7 +107,7 @@ def _render_converted(
         return converted
     kind = identify_file(converted[:_HEAD_BYTES])
     if kind.family == "bitmap":
-        return _check_pages([(converted, 1, "")], 1, renderer.note, renderer.name)
+        return _check_pages([RenderedPage(converted)], 1, renderer.note, renderer.name)
     inner = choose_renderer(kind, converted, "")
     if not isinstance(inner, Renderer) or inner.render is None:
         refusal = Refusal(
@@ -122,24 +140,22 @@ def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions)
 
 def _read_pages(reply: WorkerReply, renderer: Renderer) -> tuple[PagePicture, ...] | Refusal:
     pages, at = [], 0
-    for length, number, label in reply.facts["pages"]:
-        pages.append((reply.data[at : at + length], number, label))
+    for length, *facts in reply.facts["pages"]:
+        pages.append(RenderedPage(reply.data[at : at + length], *facts))
         at += length
     note = ", ".join(filter(None, (reply.facts["note"], renderer.note)))
     return _check_pages(pages, reply.facts["total"], note, renderer.name)
 
 
-def _check_pages(
-    pages: list[tuple[bytes, int, str]], total: int, note: str, by: str
-) -> tuple[PagePicture, ...] | Refusal:
+def _check_pages(pages: list[RenderedPage], total: int, note: str, by: str) -> tuple[PagePicture, ...] | Refusal:
     """Return what a renderer drew as images. It is not trusted to have drawn any."""
     found = []
-    for data, number, label in pages:
-        info = probe_within_limits(data)
+    for page in pages:
+        info = probe_within_limits(page.data)
         if isinstance(info, Refusal):
             return info
-        image = Image(hashlib.sha256(data).hexdigest(), info.mime, info.size, data)
-        found.append(PagePicture(image, PageOrigin(by, number, total), note, label))
+        image = Image(hashlib.sha256(page.data).hexdigest(), info.mime, info.size, page.data)
+        found.append(PagePicture(image, PageOrigin(by, page.number, total, page.has_text), note, page.label))
     return tuple(found)
 
 
@@ -161,13 +177,15 @@ class _PageCache:
             stored = self.images.read_view(self.scope, compute_view_id(self._make_key(len(found))))
             if stored is None:
                 return ()
-            page, total, note, label, count = json.loads(stored.text)
-            found.append(PagePicture(stored.pixels, PageOrigin(self.renderer.name, page, total), note, label))
+            page, total, has_text, note, label, count = json.loads(stored.text)
+            origin = PageOrigin(self.renderer.name, page, total, has_text)
+            found.append(PagePicture(stored.pixels, origin, note, label))
         return tuple(found)
 
     def keep(self, pages: tuple[PagePicture, ...]) -> None:
         for index, page in enumerate(pages):
-            facts = json.dumps([page.origin.page, page.origin.pages, page.note, page.label, len(pages)])
+            origin = page.origin
+            facts = json.dumps([origin.page, origin.pages, origin.has_text, page.note, page.label, len(pages)])
             self.images.keep_view(self.scope, StoredView(self._make_key(index), self.source, page.image, facts))
 
     def _make_key(self, index: int) -> str:

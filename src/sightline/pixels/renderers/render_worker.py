@@ -42,7 +42,7 @@ def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any],
         return drawn
     if options.sheet:
         drawn = _join_pages(drawn)
-    pages = [[len(page.data), page.number, page.label] for page in drawn.pages]
+    pages = [[len(page.data), page.number, page.label, page.has_text] for page in drawn.pages]
     facts = {"pages": pages, "total": drawn.total, "note": drawn.note}
     return facts, b"".join(page.data for page in drawn.pages)
 
@@ -63,7 +63,9 @@ def text_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], b
 def _join_pages(drawn: RenderedDocument) -> RenderedDocument:
     """Return one contact sheet instead of the pages."""
     first, last = drawn.pages[0].number, drawn.pages[-1].number
-    sheet = RenderedPage(build_contact_sheet(drawn.pages), first)
+    texts = {page.has_text for page in drawn.pages}
+    has_text = None if texts == {None} else True in texts
+    sheet = RenderedPage(build_contact_sheet(drawn.pages), first, has_text=has_text)
     which = f"pages {first} to {last} of {drawn.total}" if drawn.total > 1 else ""
     return RenderedDocument((sheet,), drawn.total, ", ".join(filter(None, (which, drawn.note))))
 

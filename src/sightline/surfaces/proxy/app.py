@@ -18,6 +18,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Rebuild
 from sightline.server import DIRECT_CONNECTION, App, DirectConnection, Receive, Scope, Send
 from sightline.server.asgi import ClientDisconnected, MemoryBudget, Reservation
+from sightline.surfaces.proxy.document_expander import DocumentExpander
 from sightline.surfaces.proxy.http_headers import ClientRequest, LocationRewriter
 from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets, serve_pages
 from sightline.surfaces.proxy.request_bodies import (
@@ -72,6 +73,7 @@ class Proxy:
         metrics: Metrics | None = None,
         mounts: Mapping[str, App] | None = None,
         memory: MemoryBudget | None = None,
+        documents: DocumentExpander | None = None,
     ) -> None:
         """Build the application.
 
@@ -89,6 +91,7 @@ class Proxy:
         self._log = request_log or RequestLog(record)
         self._mounts = mounts or {}
         self._memory = memory or MemoryBudget()  # for request bodies
+        self._documents = documents
         self._reader = BodyReader(engine)
         self._upstream = UpstreamClient(engine, http_client, metrics, self._report)
         self._tool_loop = ToolLoop(engine, record.conversations, tools, self._upstream, self._reader) if tools else None
@@ -222,10 +225,21 @@ class Proxy:
     async def _send(
         self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
     ) -> SendResult:
+        if reading is not None and isinstance(body, BufferedBody):
+            body, reading = await self._expand_documents(context, body, reading)
         if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
             own = body if isinstance(body, BufferedBody) else None
             return SendResult(await self._upstream.send(context, body, reading, own))
         return await self._tool_loop.send(context, body, reading)
+
+    async def _expand_documents(
+        self, context: RequestContext, body: BufferedBody, reading: Reading
+    ) -> tuple[BufferedBody, Reading | None]:
+        """Return a request without the PDFs that its model doesn't take."""
+        rest = await self._documents.expand(reading, context.caller) if self._documents else None
+        if rest is None:
+            return body, reading
+        return BufferedBody(rest, rewritten=True), self._reader.read(context.route, rest)
 
     def _report(self, context: RequestContext, receipt: Receipt) -> None:
         self._on_receipt(receipt)

@@ -1,0 +1,115 @@
+"""PDFs in requests to models that take none: pages in their place, or the text layer for a text-only model.
+
+The expanded body is read like any other: its pages are images, which are refitted, described or retired. A PDF of a
+scan has no text, so that a text-only model gets descriptions of its pages. A model of which nothing is known gets its
+PDFs unchanged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sightline.engine.driver import Engine
+from sightline.engine.requests import Reading
+from sightline.model.base64_text import decode_base64
+from sightline.model.fence import neutralize
+from sightline.model.ports import ImageStore
+from sightline.model.profile import RequestOrigin
+from sightline.model.refusal import Refusal
+from sightline.pixels.workers import WorkerPool
+from sightline.vision.concurrency import LruCache
+from sightline.wire.documents import DocumentBlock, find_documents, replace_documents
+from sightline.wire.json_document import JsonDocument
+
+log = logging.getLogger(__name__)
+
+_MAX_PAGES = 20  # of one PDF; some providers take only smaller images if there are more
+_MAX_PAGE_BYTES = 12 * 1024 * 1024  # of all pages of one PDF
+_MAX_FILE_BYTES = 32 * 1024 * 1024
+_MAX_CHARACTERS = 100_000  # of the text of one PDF
+_TEXT_BYTES = 8 * 1024 * 1024  # of texts that are kept, because clients send the whole conversation again
+_TOO_LARGE = Refusal("too_large", "it is larger than 32 MiB", "send a smaller one")
+
+NewBlocks = Sequence[str | tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentExpander:
+    """Replaces the PDFs of a request by what its model takes."""
+
+    engine: Engine
+    images: ImageStore  # caches pages
+    renderers: WorkerPool
+    takes_pdf: Callable[[RequestOrigin, str], bool]
+    _texts: LruCache[str] = field(default_factory=lambda: LruCache(_TEXT_BYTES))  # by the key of the PDF
+
+    async def expand(self, reading: Reading, caller: RequestOrigin) -> bytes | None:
+        """Return the body without PDFs, or None if it has none, or its model takes them."""
+        if not isinstance(reading.texts, JsonDocument) or not _may_have_pdf(reading.texts):
+            return None
+        found = find_documents(caller.wire, reading.tree, reading.texts)
+        if not found or self._takes_pdf(caller, reading.scene.model):
+            return None
+        try:
+            sees = self.engine.can_see(caller, reading.scene.model)
+            blocks = {one.place: await asyncio.to_thread(self._build_blocks, one, caller, sees=sees) for one in found}
+            edits = replace_documents(caller.wire, reading.tree, {place: new for place, new in blocks.items() if new})
+            return b"".join(await self.engine.offload(reading, reading.texts.splice, edits)) if edits else None
+        except Exception:  # fail open
+            log.exception("the PDFs of a request could not be expanded; it is forwarded with them")
+            return None
+
+    def _takes_pdf(self, caller: RequestOrigin, model: str) -> bool:
+        return self.takes_pdf(caller, model) and self.engine.can_see(caller, model)
+
+    def _build_blocks(self, document: DocumentBlock, caller: RequestOrigin, *, sees: bool) -> NewBlocks:
+        """Return texts and images for a PDF; none: it stays as it is."""
+        name = neutralize(document.name) or "a PDF"
+        data = decode_base64(document.source.text)
+        if isinstance(data, Refusal) or not data.startswith(b"%PDF-"):
+            return []
+        if len(data) > _MAX_FILE_BYTES:
+            return [_write_refusal(name, _TOO_LARGE)]
+        if not sees and (text := self._read_text(document.source.key, data)):
+            return [_write_text(name, text)]
+        return self._build_pages(name, data, caller.scope)
+
+    def _read_text(self, key: str, data: bytes) -> str:
+        """Return the text layer; empty: there is none."""
+        known = self._texts.get(key)
+        if known is None:
+            reply = self.renderers.run_sync("text", data, {"renderer": "pdfium"})
+            known = "" if isinstance(reply, Refusal) else reply.data.decode("utf-8", "replace")[: _MAX_CHARACTERS + 1]
+            self._texts.put(key, known, len(known) + 1)
+        return known
+
+    def _build_pages(self, name: str, data: bytes, scope: str) -> NewBlocks:
+        from sightline.pixels.renderers.render_file import RenderRequest, render_first_pages
+        from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS
+
+        request = RenderRequest(self.renderers, self.images, scope, data, "", DEFAULT_OPTIONS)
+        pages = render_first_pages(request, _MAX_PAGES, _MAX_PAGE_BYTES)
+        if pages is None or (isinstance(pages, Refusal) and pages.code == "unavailable"):
+            return []
+        if isinstance(pages, Refusal):
+            return [_write_refusal(name, pages)]
+        total = pages[0].origin.pages
+        line = f"[{name}: pages 1 to {len(pages)} of {total}, as images]"
+        return [line, *((each.image.mime, each.image.base64) for each in pages)]
+
+
+def _may_have_pdf(document: JsonDocument) -> bool:
+    return b"/pdf" in document.skeleton
+
+
+def _write_text(name: str, text: str) -> str:
+    clipped = text[:_MAX_CHARACTERS]
+    end = "" if clipped == text else f"\n[the rest of {name} is left out]"
+    return f"[the text of {name}]\n{neutralize(clipped)}{end}"
+
+
+def _write_refusal(name: str, refusal: Refusal) -> str:
+    return f"[{name} is not shown: {refusal}]"

@@ -1,0 +1,132 @@
+"""PDFs for models that take none: pages for a model that sees, text for one that doesn't, and nothing for others."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image as Pillow
+from PIL import ImageDraw, ImageFont
+
+from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
+from tests.pixels.renderers import pdf_files
+from tests.pixels.renderers.pdf_files import BLUE, RED, document, fill, text
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline
+from tests.requirements import requirement
+from tests.scripted.provider import Provider
+
+Json = dict[str, Any]
+REPORT = document([fill(RED) + " " + text("first"), fill(BLUE) + " " + text("second")])
+MODELS = {"eye": {"vision": True, "pdf": False}, "stone": {"vision": False}, "both": {"vision": True, "pdf": True}}
+ENV = {"SIGHTLINE_MODELS": json.dumps(MODELS), "SIGHTLINE_REFERENCES": "off", "SIGHTLINE_TOOL": "off"}
+WIRES = ("anthropic", "openai_chat", "openai_responses", "gemini")
+
+
+def build(wire: str, model: str, data: bytes) -> tuple[str, Json]:
+    """Return the path and the body of a request with a PDF."""
+    encoded = b64encode(data).decode()
+    url = f"data:application/pdf;base64,{encoded}"
+    if wire == "anthropic":
+        source = {"type": "base64", "media_type": "application/pdf", "data": encoded}
+        block: Json = {"type": "document", "title": "r.pdf", "source": source, "cache_control": {"type": "ephemeral"}}
+        content = [block, {"type": "text", "text": "What?"}]
+        return "/v1/messages", {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+    if wire == "openai_chat":
+        content = [{"type": "file", "file": {"filename": "r.pdf", "file_data": url}}, {"type": "text", "text": "What?"}]
+        return "/v1/chat/completions", {"model": model, "messages": [{"role": "user", "content": content}]}
+    if wire == "openai_responses":
+        content = [{"type": "input_file", "filename": "r.pdf", "file_data": url}]
+        return "/v1/responses", {"model": model, "input": [{"role": "user", "content": content}]}
+    parts: list[Json] = [{"inlineData": {"mimeType": "application/pdf", "data": encoded}}, {"text": "What?"}]
+    return f"/v1beta/models/{model}:generateContent", {"contents": [{"role": "user", "parts": parts}]}
+
+
+def get_blocks(body: Json) -> list[Json]:
+    (message,) = next(body[key] for key in ("messages", "input", "contents") if key in body)
+    found: list[Json] = message.get("content") or message.get("parts")
+    return found
+
+
+def read_colours(blocks: list[Json]) -> list[object]:
+    """Return the colour of each page among blocks of any wire."""
+    found: list[object] = []
+    for block in blocks:
+        image_url = block.get("image_url")
+        url = image_url.get("url") if isinstance(image_url, dict) else image_url
+        data = block.get("source") or block.get("inlineData") or {"data": (url or "").partition(",")[2]}
+        if data["data"]:
+            found.append(Pillow.open(BytesIO(b64decode(data["data"]))).convert("RGB").getpixel((9, 9)))
+    return found
+
+
+@requirement("document.pages")
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_model_that_sees_but_takes_no_pdf_gets_its_pages(tmp_path: Path, wire: str) -> None:
+    path, body = build(wire, "eye", REPORT)
+    with Provider() as provider, sightline(tmp_path, provider.url, env=ENV) as proxy:
+        exchange(proxy.url, path, json.dumps(body).encode())
+        exchange(proxy.url, path, json.dumps(body).encode())
+    first, second = (each.body for each in provider.exchanges)
+    assert first == second
+    blocks = get_blocks(json.loads(first))
+    assert read_colours(blocks) == [(255, 0, 0), (0, 0, 255)]
+    assert "pages 1 to 2 of 2" in str(blocks[0].get("text"))
+    assert blocks[3:] == get_blocks(body)[1:]
+    if wire == "anthropic":
+        assert [block.get("cache_control") for block in blocks] == [None, None, {"type": "ephemeral"}, None]
+
+
+@requirement("document.text")
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_text_only_model_gets_the_text_of_a_pdf(tmp_path: Path, wire: str) -> None:
+    path, body = build(wire, "stone", REPORT)
+    with Provider() as provider, sightline(tmp_path, provider.url, env=ENV) as proxy:
+        exchange(proxy.url, path, json.dumps(body).encode())
+    blocks = get_blocks(json.loads(provider.exchanges[-1].body))
+    assert read_colours(blocks) == []
+    assert "--- page 2 of 2 ---\nsecond" in str(blocks[0]["text"])
+    assert blocks[1:] == get_blocks(body)[1:]
+
+
+@requirement("document.text")
+def test_a_text_only_model_gets_what_the_reader_reads_on_a_scan(tmp_path: Path) -> None:
+    page = Pillow.new("L", (600, 200), 255)
+    font = ImageFont.truetype(FONT_FOLDER / "DejaVuSans.ttf", 40)
+    ImageDraw.Draw(page).text((30, 60), "Invoice 4711", fill=0, font=font)
+    path, body = build("anthropic", "stone", pdf_files.scan([(page.tobytes(), *page.size)]))
+    env = {**ENV, "SIGHTLINE_SEER": "local"}
+    with Provider() as provider, sightline(tmp_path, provider.url, env=env) as proxy:
+        exchange(proxy.url, path, json.dumps(body).encode())
+    blocks = get_blocks(json.loads(provider.exchanges[-1].body))
+    assert {block["type"] for block in blocks} == {"text"}
+    assert "4711" in str(blocks)
+
+
+@requirement("document.unchanged", "law.1")
+@pytest.mark.parametrize(("model", "render"), [("both", "on"), ("unheard-of", "on"), ("eye", "off")])
+def test_a_pdf_is_left_alone_unless_it_is_known_that_the_model_takes_none(
+    tmp_path: Path, model: str, render: str
+) -> None:
+    env = {**ENV, "SIGHTLINE_RENDER": render}
+    with Provider() as provider, sightline(tmp_path, provider.url, env=env) as proxy:
+        for wire in WIRES:
+            path, body = build(wire, model, REPORT)
+            sent = json.dumps(body, indent=1).encode()
+            exchange(proxy.url, path, sent)
+            assert provider.exchanges[-1].body == sent
+
+
+@requirement("document.refused")
+def test_a_pdf_that_cannot_be_shown_becomes_one_sentence(tmp_path: Path) -> None:
+    path, body = build("anthropic", "eye", pdf_files.encrypted())
+    with Provider() as provider, sightline(tmp_path, provider.url, env=ENV) as proxy:
+        exchange(proxy.url, path, json.dumps(body).encode())
+    blocks = get_blocks(json.loads(provider.exchanges[-1].body))
+    assert [block["type"] for block in blocks] == ["text", "text"]
+    assert "r.pdf" in blocks[0]["text"]
+    assert "encrypted" in blocks[0]["text"]

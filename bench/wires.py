@@ -13,9 +13,9 @@ from blake3 import blake3
 
 from sightline.engine.inline_images import probe_inline
 from sightline.model.facts import (
+    CompareFile,
     ConversationHistory,
     Facts,
-    CompareFile,
     Keep,
     KeptImage,
     Need,

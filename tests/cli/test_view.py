@@ -25,6 +25,8 @@ from tests.api.bad import BAD, OUTSIDE, PNG, RENDERED, keep_two_that_begin_alike
 from tests.cli.command import COMMAND, POWERLESS, Ended, assert_refused, environment, sightline
 from tests.pixels.bitmaps import flag, photo, saved
 from tests.pixels.renderers.drawings import drawing, square
+from tests.pixels.renderers.films import animate
+from tests.pixels.renderers.pdf_files import BLUE, GREEN, document, fill
 from tests.requirements import requirement
 
 SHA = hashlib.sha256(PNG).hexdigest()
@@ -333,6 +335,21 @@ def test_a_drawing_is_rendered_also_from_standard_input(folder: Path, monkeypatc
     assert by_path["rendered"] == {"by": "resvg", "page": 1, "pages": 1}
     for words in (["--page", "2"], ["--lines", "1-2"], ["--sheet"], ["--at", "1"]):
         assert view(folder, "red.svg", *words, "--json").json["reason"] == "invalid_input"
+
+
+@requirement("cli.view")
+def test_pages_lines_and_times_are_options(folder: Path) -> None:
+    (folder / "report.pdf").write_bytes(document([fill(GREEN), fill(BLUE)]))
+    page = view(folder, "report.pdf", "--page", "2", "--out", "page.png", "--json").json["rendered"]
+    assert (page["page"], page["pages"]) == (2, 2)
+    assert Pillow.open(folder / "page.png").convert("RGB").getpixel((5, 5)) == (0, 0, 255)
+    assert view(folder, "report.pdf", "--sheet", "--json").code == 0
+    (folder / "words.txt").write_text("\n".join(f"line {number}" for number in range(1, 90)))
+    whole, part = (view(folder, "words.txt", *words, "--json").json for words in ([], ["--lines", "2-3"]))
+    assert part["height"] < whole["height"]
+    (folder / "demo.gif").write_bytes(animate("GIF"))
+    stills = [view(folder, "demo.gif", "--at", at, "--json").json["image"] for at in ("0", "0.6")]
+    assert stills[0] != stills[1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="rights are others there")

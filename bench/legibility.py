@@ -196,7 +196,7 @@ def _average(several: list[LegibilityFigure]) -> LegibilityFigure:
 
 
 def write_table(means: dict[tuple[str, str, str], LegibilityFigure], errors: dict[str, float], seeds: int) -> str:
-    """Every figure is: characters read in per cent / lines without a fault in per cent, KiB sent, images sent."""
+    """Write a table of characters read in per cent, lines without a fault in per cent, KiB sent, and images sent."""
     heads = ["", "", *POLICIES, "target"]
     rows = [heads, ["---"] * len(heads)]
     for page, rule in dict.fromkeys((page, rule) for page, rule, _ in means):

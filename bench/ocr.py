@@ -186,7 +186,7 @@ def average(several: list[OcrFigure]) -> OcrFigure:
 
 
 def write_table(means: dict[tuple[str, str], OcrFigure], memory: dict[str, float], seeds: int) -> str:
-    """Every figure is: characters read in per cent (wrong ones) / overlap of boxes with the ink, seconds of CPU."""
+    """Write a table of characters read in per cent (wrong ones), overlap of boxes with the ink, and seconds of CPU."""
     names = list(dict.fromkeys(name for _, name in means))
     rows = [["", *names, "targets"], ["---"] * (len(names) + 2)]
     for page in dict.fromkeys(page for page, _ in means):

@@ -1,4 +1,4 @@
-"""CPU of rendering a page, beside the library alone, and what becomes of documents that nobody here made."""
+"""CPU of rendering a page, beside the library alone, and what becomes of documents from other projects."""
 
 import gzip
 import io
@@ -51,7 +51,7 @@ class Figure:
 
 
 def _time(work: Callable[[], object], items: int) -> float:
-    """The CPU milliseconds of one of `items` things that `work` does."""
+    """Return the CPU milliseconds of one of `items` things that `work` does."""
     work()
     taken = []
     for _ in range(TIMES):

@@ -325,6 +325,18 @@ def test_a_long_text_is_searched_in_linear_time() -> None:
         "b'\\x89PNG\\\\", f"<<CUSTOM-TYPE-START-IDENTIFIER>>{run}", "image[{((",
     ):  # fmt: skip
         [*find_embedded_images(piece * 5_000, PlainTexts())]
+    [*find_embedded_images('{"0":1' + " " * 300_000 + "x", PlainTexts())]
+
+
+@requirement("rescue.words", "law.4")
+@EVERY_SIZE
+def test_an_image_at_the_start_of_a_text_is_cut_out(payload: str) -> None:
+    held, moved = after(f"[Image: {payload}] done", Shown("image/png"))
+    assert moved["content"][1] == part(payload)
+    assert payload not in json.dumps(held)
+    (told,) = after(f"[Image: {payload}] done", Told("[told]", "eye"))
+    assert payload not in json.dumps(told)
+    assert "[told]" in json.dumps(told)
 
 
 def test_calls_without_an_image_in_their_text_are_unchanged() -> None:

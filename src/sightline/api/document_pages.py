@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sightline.api.input_file import InputFile
 from sightline.api.session import ToolContext
+from sightline.model.fence import escape_for_brackets, neutralize
 from sightline.model.image import Image
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
@@ -28,7 +29,7 @@ class DocumentPages:
     def write_line(self, name: str) -> str:
         """Return a line that says which pages these are."""
         which = f"page 1 of {self.total}" if len(self.images) == 1 else f"pages 1 to {len(self.images)} of {self.total}"
-        return f"[{which} of {name or 'the document'}]"
+        return f"[{which} of {escape_for_brackets(neutralize(name)) or 'the document'}]"
 
 
 def render_pages(context: ToolContext, file: InputFile, seer: Seer) -> DocumentPages | Refusal:

@@ -55,8 +55,8 @@ _ZERO_BYTE = b"\\x00"  # as Python writes it: every image has some
 _AS_NUMBERS = bytes(0x41 if character in b'0123456789, \n\r\t\\":' else 0x20 for character in range(256))
 _NUMBER_RUN = b"A" * 16  # in a text that was translated with it
 _find_numbers = re.compile(
-    r"\{\s*+\"(?:type\"\s*:\s*\"Buffer\"\s*,\s*\"data\"\s*:\s*\[(?P<buffer>[\d,\s]*+)\]"
-    r"|(?P<indexed>0\"\s*:\s*\d{1,3}\s*(?:,\s*\"\d+\"\s*:\s*\d{1,3}\s*)*+))\s*\}"
+    r"\{\s*+\"(?:type\"\s*+:\s*+\"Buffer\"\s*+,\s*+\"data\"\s*+:\s*+\[(?P<buffer>[\d,\s]*+)\]"
+    r"|(?P<indexed>0\"\s*+:\s*+\d{1,3}\s*+(?:,\s*+\"\d+\"\s*+:\s*+\d{1,3}\s*+)*+))\s*+\}"
 ).search
 _find_literal = re.compile(
     r"b(?P<literal>'(?=\\x89PNG|\\xff\\xd8)(?:[^'\\]|\\.)*+'|\"(?=\\x89PNG|\\xff\\xd8)(?:[^\"\\]|\\.)*+\")"

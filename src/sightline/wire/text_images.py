@@ -237,7 +237,7 @@ def split_at_images(leaf: str, sights: Sequence[Sight]) -> list[str | Sight]:
     """Split a tool's text into the words that it keeps and its sights, in their order."""
     if any(sight.path_in_text == () for sight in sights):
         return list(sights)
-    if any(_get_slice(sight.path_in_text or ()) for sight in sights):
+    if any(_get_slice(sight.path_in_text or ()) is not None for sight in sights):
         return _split_at_slices(leaf, sights)
     values = _decode_values(leaf)
     by_way = {sight.path_in_text: sight for sight in sights}
@@ -271,7 +271,7 @@ def replace_text_images(leaf: str, words: Mapping[JsonPath, str]) -> str:
     """Return a tool's text with these words in the places of its images."""
     if () in words:
         return words[()]
-    if any(map(_get_slice, words)):
+    if any(_get_slice(way) is not None for way in words):
         return _replace_slices(leaf, words)
     return _replace_in_values(leaf, _decode_values(leaf), words)
 

@@ -150,7 +150,7 @@ def test_data_and_parts_of_the_drawing_itself_stay() -> None:
     png = base64.b64encode(saved(flag(40, 30), "image/png")).decode()
     inner = f'<image href="data:image/png;base64,{png}" width="40" height="30"/>'
     gradient = '<linearGradient id="g"><stop stop-color="#0f0"/></linearGradient>'
-    own = f'{gradient}<rect id="r" width="9" height="9" fill="url(#g)"/><use href="#r" x="30"/>'
+    own = f'{gradient}<rect id="r" width="9" height="9" fill="url( \'#g\')"/><use href="#r" x="30"/>'
     picture, note = draw(drawing(inner + own))
     colours = {colour for _, colour in picture.getcolors(1 << 20) or ()}
     assert note == ""

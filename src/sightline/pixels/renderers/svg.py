@@ -43,7 +43,7 @@ _UNITS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "pc": 16.0, "mm": 96 / 25.4, "cm": 96
 _LENGTH = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(px|pt|pc|mm|cm|in|em|)\s*", re.IGNORECASE)
 _LINKS = frozenset({"href", "src"})
 _OWN_REFERENCE = re.compile(r"\s*(?:#|data:)", re.IGNORECASE)
-_URL = re.compile(r"""url\(\s*(?!["']?\s*(?:#|data:))[^)]*\)?""", re.IGNORECASE)
+_URL = re.compile(r"""url\(\s*+(?!["']?\s*+(?:#|data:))[^)]*+\)?""", re.IGNORECASE)
 _IMPORT = re.compile(r"@import[^;]*;?", re.IGNORECASE)
 _LIMIT_WORDS = re.compile("limit|too (?:large|many|big)", re.IGNORECASE)
 

@@ -236,3 +236,11 @@ def test_what_was_learnt_of_an_upstream_of_ones_own_is_forgotten_by_either_name(
         record.close()
         assert sightline("config", "forget", f"{name}/eye", env=env).code == 0
         assert sightline("config", "show", "--json").json["learnt"] == []
+
+
+@requirement("settings.live")
+def test_a_vision_model_that_cannot_be_used_is_not_saved() -> None:
+    """Running surfaces would reject the whole file, and every later change of it."""
+    assert sightline("config", "set", "seer", "nobody/nothing", "--json").json["ok"] is False
+    assert sightline("config", "get", "seer", "--json").json["value"] == "auto"
+    assert sightline("config", "set", "seer", "local").code == 0

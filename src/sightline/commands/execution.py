@@ -159,16 +159,19 @@ def _save(settings: Settings, values: Mapping[str, str]) -> ChangeResult | Refus
     return ChangeResult(tuple(f"{name} is {text}{notes[name]}" for name, text in values.items()))
 
 
+def check_model(settings: Settings, model: str) -> Refusal | None:
+    """Return why a vision model can't be used."""
+    directory = build_directory(settings)
+    if isinstance(directory, Refusal):
+        return directory
+    values: dict[str, Json] = {"seer": model, _OVERRIDING: ""}
+    seer = find_configured_model(settings.override(values, "file"), directory)
+    return seer if isinstance(seer, Refusal) else None
+
+
 def _use_model(settings: Settings, model: str) -> ChangeResult | Refusal:
     """Save the vision model, unless it can't be used."""
-    directory = build_directory(settings)
-    values: dict[str, Json] = {"seer": model, _OVERRIDING: ""}
-    seer = (
-        directory
-        if isinstance(directory, Refusal)
-        else find_configured_model(settings.override(values, "file"), directory)
-    )
-    saved = seer if isinstance(seer, Refusal) else _save(settings, {"seer": model})
+    saved = check_model(settings, model) or _save(settings, {"seer": model})
     if isinstance(saved, Refusal) or not settings.auxiliary_vision_model:
         return saved
     overriding = f"{_OVERRIDING} is set to {settings.auxiliary_vision_model} and overrides it"

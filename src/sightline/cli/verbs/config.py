@@ -110,6 +110,11 @@ def _set(settings: Settings, name: str, text: str) -> VerbOutcome:
     if value is text and settings.has_secret(name, text):
         safer = f"`sightline config set {name} -` reads it from standard input"
         print_warnings([f"the key may be in your shell's history now; {safer}"])
+    if name == "seer":
+        from sightline.commands.execution import check_model
+
+        if unusable := check_model(settings, value):
+            return unusable
     if refusal := settings.save(name, value):
         back = refusal.code == "invalid_input" and value in _DEFAULT
         return replace(refusal, remedy=f"to use the default, run: sightline config unset {name}") if back else refusal

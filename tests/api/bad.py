@@ -122,6 +122,6 @@ def keep_two_that_begin_alike(record: Store, scope: str) -> None:
         record.images.keep(scope, Image("abcdefabcdef" + last * 52, "image/png", Size(40, 30), PNG))
 
 
-RENDERED = frozenset({"text", "a component"})  # can be viewed where rendering is granted
+RENDERED = frozenset({"text", "a component", "a video"})  # are rendered where that is granted
 OUTSIDE = frozenset({"a path that goes up", "a path elsewhere", "a link out of the policy"})
 """What a model may not read, and a person may."""

@@ -66,7 +66,7 @@ def test_an_image_may_be_given_in_any_form(shot: Path) -> None:
 
 
 @requirement("library.images")
-@pytest.mark.parametrize("given", [b"", b"no image", object(), 7, None])
+@pytest.mark.parametrize("given", [b"", b"\0\1\2 no image", object(), 7, None])
 def test_what_is_not_an_image_is_a_failure(given: Any) -> None:
     assert not sightline.view(given)
     assert not sightline.describe(given)

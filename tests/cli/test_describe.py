@@ -285,8 +285,8 @@ def test_what_costs_nothing_is_free_and_what_costs_little_is_not(cost: float, sa
 
 @requirement("cli.person")
 def test_the_file_is_named_over_which_it_fails(folder: Path) -> None:
-    (folder / "a.txt").write_text("words")
-    for refs, about in ((("nope.png",), "nope.png"), (("shot.png", "nope.png"), "nope.png"), (("a.txt",), "a.txt")):
+    (folder / "a.bin").write_bytes(b"\0\1\2 words")
+    for refs, about in ((("nope.png",), "nope.png"), (("shot.png", "nope.png"), "nope.png"), (("a.bin",), "a.bin")):
         ended = sightline("describe", *refs, "--question", "what?", env=ALONE, folder=folder)
         assert_refused(ended, f"sightline: {about}: ")
         assert "read_file" not in ended.err

@@ -15,7 +15,7 @@ from sightline.cli.main import VERBS, main
 from sightline.cli.terminal import print_status
 from sightline.cli.verbs import config
 from tests.api.bad import PNG
-from tests.cli.command import COMMAND, environment, sightline
+from tests.cli.command import COMMAND, assert_refused, environment, sightline
 from tests.requirements import requirement
 
 HEAVY = (
@@ -163,10 +163,10 @@ def test_wrong_usage_says_what_is_right() -> None:
         (["serve", "--workers", "0"], ["--workers", "'0'", "64"]),
         (["probe", "--base-url", "x", "--model", "m", "--timeout", "-1"], ["--timeout", "'-1'", "3600"]),
         (["models", "take"], ["list|get"]),
-        (["models", "get", "big"], ["argument NAME"]),
     ):
         ended = sightline(*words)
         assert (ended.code, ended.out, [fact for fact in facts if fact not in ended.err]) == (2, "", []), ended
+    assert_refused(sightline("models", "get", "big"), "'big'", "sightline models get tiny")
     assert sightline("models", "list", "tiny").code == 1
 
 

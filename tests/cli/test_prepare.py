@@ -183,8 +183,9 @@ def test_without_a_model_a_gemini_body_is_made_for_every_gemini_and_that_is_said
 @requirement("prepare.hints")
 def test_whoever_names_another_wire_or_provider_than_is_meant_is_told() -> None:
     pasted = body(user(part(PNG)))
-    other = prepare(pasted, "--model", "claude-opus-5", wire="anthropic")
-    assert (other.code, other.json) == (0, pasted)
+    result = body({"role": "tool", "tool_call_id": "c", "content": [part(PNG)]})
+    other = prepare(result, "--model", "claude-opus-5", wire="anthropic")
+    assert (other.code, other.json) == (0, result)
     assert (other.err.count("\n"), "--wire openai_chat" in other.err) == (1, True)
     meant = prepare(pasted, "--model", "deepseek-v4-pro", "--explain")
     last = meant.err.splitlines()[-1]

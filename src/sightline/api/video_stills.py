@@ -37,7 +37,8 @@ def draw_stills(context: ToolContext, film: InputFile) -> DocumentPages | Refusa
     request = RenderRequest(context.renderers, images, context.scope, film.data, film.name, _STILLS)
     drawn = render_file(request)
     if drawn is None:  # no renderer takes such a file
-        return Refusal("unsupported_type", f"stills of {film.kind.name} cannot be extracted", stage="video")
+        what = f"stills of {film.kind.name} cannot be extracted"
+        return Refusal("unsupported_type", what, "convert the video to MP4", stage="video")
     if isinstance(drawn, Refusal):
         return replace(drawn, stage="file")
     return DocumentPages(tuple(each.image for each in drawn), len(drawn), tuple(each.label for each in drawn))

@@ -107,10 +107,67 @@ def test_a_tool_that_renders_or_runs_a_file_does_not_read_it(name: str) -> None:
         {"command": "head -n 40 b.ipynb | tail -5"},
         {"command": ["bash", "-lc", "jq . b.json"]},
         {"cmd": ["/bin/cat", "b.json"]},
+        {"CommandLine": "cat b.json"},
+        {"operations": [{"path": "/a/b.json", "mode": "Line"}]},
+        {"args": {"file": [{"path": "b.png"}, {"path": "b.json"}]}},
+        {"args": {"file": {"path": "b.json"}}},
+        {"command": "cat b.json icon.png"},
+        {"command": "cat b.json # see icon.png"},
+        {"command": "# see icon.png\ncat b.json"},
+        {"command": "bash -lc 'cat b.json'"},
+        {"command": 'sudo sh -c "cd /a && cat \\"b.json\\""'},
+        {"command": ["sudo", "bash", "-lc", "cat b.json | head -5"]},
+        {"command": ["cat b.json"]},
+        {"command": "cmd /c type C:\\a\\b.json"},
+        {"command": "sudo -u me cat b.json"},
+        {"command": "LC_ALL=C cat b.json"},
+        {"command": "timeout -k 1 5s cat b.json"},
+        {"command": "env -i A=1 cat b.json"},
+        {"command": "command cat b.json"},
+        {"command": "(cat b.json)"},
+        {"command": "(cd /a; cat b.json) 2>&1"},
+        {"command": "{ cat b.json; }"},
+        {"command": "jq . < b.json"},
+        {"command": "grep -n 'a|b;c' b.json"},
+        {"command": "git show HEAD:b.json"},
+        {"command": "git diff"},
+        {"command": "cd /a && git --no-pager diff HEAD~1 -- b.json | cat"},
+        {"command": "diff b.json c.json"},
     ],
 )
 def test_several_files_and_shell_commands_that_print_them_count(arguments: Json) -> None:
     assert count_sights(arguments, PICTURE) == {0}
+
+
+@requirement("rescue.file_text", "law.11")
+@pytest.mark.parametrize(
+    "key",
+    "target_file TargetFile relative_path notebook_path AbsolutePath absolutePath abs_path file_name fileName uri "
+    "document_path filePath File".split(),
+)
+def test_every_spelling_of_a_path_argument_counts(key: str) -> None:
+    assert count_sights({"line": 3, key: "/a/b.json"}, PICTURE) == {0}
+    assert count_sights({key: "file:///a/b.json"}, PICTURE) == {0}
+    assert count_sights({key: "/a/b.png"}, PICTURE) == {1}
+
+
+@requirement("rescue.file_text", "law.11")
+@pytest.mark.parametrize(
+    "name", ["run_shell_command", "execute_command", "exec_command", "run_terminal_cmd", "mcp__shell__exec"]
+)
+def test_a_tool_that_runs_a_command_reads_what_the_command_prints(name: str) -> None:
+    assert count_sights({"command": "cat n.ipynb"}, PICTURE, name) == {0}
+    assert count_sights({"command": "cat n.ipynb", "path": "/a"}, PICTURE, name) == {0}
+    assert count_sights({"command": "cat n.png"}, PICTURE, name) == {1}
+    assert count_sights({"command": "python shoot.py", "path": "/a"}, PICTURE, name) == {1}
+
+
+@requirement("rescue.file_text", "law.11")
+@pytest.mark.parametrize("name", ["print_file", "previewFile", "export_notes"])
+def test_a_tool_that_prints_or_previews_a_text_file_reads_it(name: str) -> None:
+    assert count_sights({"path": "/a/b.json"}, PICTURE, name) == {0}
+    assert count_sights({"path": "/a/b.md"}, PICTURE, name) == {0}
+    assert count_sights({"path": "/a/b.png"}, PICTURE, name) == {1}
 
 
 @requirement("rescue.file_text", "law.4")
@@ -127,6 +184,25 @@ def test_several_files_and_shell_commands_that_print_them_count(arguments: Json)
         {"command": "cat"},
         {"command": []},
         {"command": "cat " + "x " * 3_000},
+        {"command": "cat b.png # not b.json"},
+        {"command": "cat b.png 2> /dev/null"},
+        {"command": "head -c 900 'b.png'"},
+        {"command": "grep -a IHDR b.png"},
+        {"command": "git show HEAD:b.png"},
+        {"command": "bash -lc 'cat b.png'"},
+        {"command": "bash -lc 'cat b.json; python shoot.py'"},
+        {"command": "sudo python shoot.py b.json"},
+        {"command": "echo $(python shoot.py) && cat b.json"},
+        {"command": "cat b.json & ./shoot"},
+        {"command": "sh -c " * 600 + "cat b.json"},
+        {"command": "'" * 4_000},
+        {"command": "sudo"},
+        {"command": "bash"},
+        {"operations": ["click", {"type": "shoot"}, {"path": "b.png"}]},
+        {"args": ["b.json"]},
+        {"args": {"file": [{"path": "b.png"}]}},
+        {"uri": "https://a.example/page"},
+        {"notebook_path": ""},
     ],
 )
 def test_other_commands_read_no_text_file(arguments: Json) -> None:

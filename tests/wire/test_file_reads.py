@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from sightline.model.scene import Json
+from sightline.model.scene import Json, ToolCall
 from sightline.wire import ANTHROPIC, GEMINI, MODEL_MESSAGE, OPENAI_CHAT, OPENAI_RESPONSES, Codec
+from sightline.wire.file_reads import reads_text_file
 from tests.requirements import requirement
 from tests.wire.bodies import body, lower_body, read, result, text, tool, user
 
@@ -216,3 +217,9 @@ def test_image_blocks_are_no_text_of_a_file() -> None:
         tree: Any = json.loads(json.dumps(given).replace('"x"', json.dumps([block])))
         if wire in (OPENAI_CHAT, OPENAI_RESPONSES, GEMINI):
             assert len(read(wire, tree).scene.sights) == 1, wire.name
+
+
+@requirement("law.11")
+def test_a_name_without_a_suffix_is_no_text_file() -> None:
+    assert not reads_text_file(ToolCall("c", "open_page", "/dashboard"))
+    assert reads_text_file(ToolCall("c", "read", "/a/Makefile"))

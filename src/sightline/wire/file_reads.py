@@ -31,6 +31,10 @@ _BINARY_EXTENSIONS = (
     ".pdf", ".doc", ".docx", ".ppt", ".pptx", ".xls", ".xlsx", ".odt", ".odp", ".ods", ".epub", ".zip", ".gz", ".tar",
     ".mp4", ".mov", ".webm", ".mkv", ".avi", ".m4v", ".mp3", ".wav", ".exe", ".bin", ".wasm", ".sqlite", ".db",
 )  # fmt: skip
+_TEXT_NAMES = frozenset(
+    "makefile dockerfile jenkinsfile gemfile rakefile procfile vagrantfile readme license copying notice authors "
+    "changelog contributing codeowners".split()
+)
 # Words in the name of a tool that does something else with the file at a path than read it.
 _OTHER_VERBS = frozenset(
     "run exec execute render rasterize screenshot snapshot shot capture plot draw chart paint diagram visualize "
@@ -82,13 +86,14 @@ def names_image_file(path: str | None) -> bool:
 def reads_text_file(call: ToolCall | None) -> bool:
     """Return whether the result of a call is the text of a file.
 
-    A call that names a file reads it, unless the tool's name says that it does something else with it. A call that runs
-    a command reads the files that the command prints, whatever the tool's name.
+    A call that names a file reads it, unless the tool's name says that it does something else with it. A name without a
+    suffix, such as `dashboard`, may be anything. A call that runs a command reads the files that the command prints,
+    whatever the tool's name.
     """
     if call is None:
         return False
     does_other = _OTHER_VERBS.intersection(word.lower() for word in _list_words(call.name))
-    if not does_other and any(map(_names_text_file, _list_paths(call))):
+    if not does_other and any(_has_suffix(path) and _names_text_file(path) for path in _list_paths(call)):
         return True
     commands = (value for key, value in call.arguments.items() if _simplify(key) in _COMMAND_KEYS)
     return any(_names_text_file(path) for command in commands for path in _list_printed_files(command) or ())
@@ -96,6 +101,12 @@ def reads_text_file(call: ToolCall | None) -> bool:
 
 def _names_text_file(path: str) -> bool:
     return not path.lower().endswith(IMAGE_EXTENSIONS + _BINARY_EXTENSIONS)
+
+
+def _has_suffix(path: str) -> bool:
+    """Return whether a path has a suffix, or is one of the usual text files without one."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return "." in name or name.lower() in _TEXT_NAMES
 
 
 def _simplify(key: str) -> str:

@@ -110,7 +110,7 @@ def _set(settings: Settings, name: str, text: str) -> VerbOutcome:
     if value is text and settings.has_secret(name, text):
         safer = f"`sightline config set {name} -` reads it from standard input"
         print_warnings([f"the key may be in your shell's history now; {safer}"])
-    if name == "seer":
+    if name == "seer" and "/" in value:
         from sightline.commands.execution import check_model
 
         if unusable := check_model(settings, value):

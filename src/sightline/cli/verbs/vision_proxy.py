@@ -51,7 +51,10 @@ def _execute(command: Command, settings: Settings) -> terminal.VerbOutcome:
     from sightline.commands.execution import change_settings, report_status
 
     if isinstance(command, command_values.Consent):
-        return _change_consent(command, settings)
+        changed = _change_consent(command, settings)
+        if not isinstance(changed, terminal.VerbResult):
+            return changed
+        return replace(changed, lines=[f"{ANSWER_PREFIX} {line}" for line in changed.lines])
     with open_record(settings) as record:
         match command:
             case command_values.ListImages():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from sightline.agents.command_lines import launch
 from sightline.agents.launch import FILES, Launch, LaunchContext
 from sightline.model.refusal import Refusal
+from sightline.settings import load_settings
+from sightline.settings.upstreams import find_flag_wires
+from tests.cli.command import ALONE
 from tests.requirements import requirement
 
 HERE = "http://127.0.0.1:4711"
@@ -223,18 +227,73 @@ def test_each_variable_leads_where_it_led_before(
     assert found.named_upstreams == named
 
 
-@requirement("run.variables")
-def test_an_upstream_of_the_user_is_for_every_variable() -> None:
-    context = LaunchContext({**HOME, "OPENAI_HOST": "https://x.example"}, HERE, FOLDER, NO_FILES.get, has_upstream=True)
-    found = launch(["goose"], context)
+def pointed(found: Launch | Refusal) -> dict[str, str]:
     assert isinstance(found, Launch)
-    assert {name: text for name, text in found.env.items() if text.startswith(HERE)} == {
-        **dict.fromkeys(("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_HOST", "OPENAI_HOST"), HERE),
-        **dict.fromkeys(("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"), HERE),
-        **dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), f"{HERE}/v1"),
-        **dict.fromkeys(("KIMI_BASE_URL", "KIMI_MODEL_BASE_URL"), f"{HERE}/v1"),
-    }
-    assert found.named_upstreams == {}
+    return {name: text for name, text in found.env.items() if text.startswith(HERE)}
+
+
+def started_with_upstream(
+    upstream: str, *argv: str, env: dict[str, str] | None = None, dotenv: str = ""
+) -> Launch | Refusal:
+    wires = find_flag_wires(load_settings({**ALONE, "SIGHTLINE_UPSTREAMS": json.dumps(OWN_UPSTREAMS)}), upstream)
+    assert not isinstance(wires, Refusal)
+    context = LaunchContext({**HOME, **(env or {})}, HERE, FOLDER, {FOLDER / ".env": dotenv}.get, has_upstream=True)
+    return launch(argv, replace(context, upstream_apis=wires))
+
+
+POINTED_ANTHROPIC = dict.fromkeys(("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_HOST"), HERE)
+POINTED_OPENAI = {
+    "OPENAI_HOST": HERE,
+    **dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE", "KIMI_BASE_URL", "KIMI_MODEL_BASE_URL"), f"{HERE}/v1"),
+}
+POINTED_GEMINI = dict.fromkeys(("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"), HERE)
+OWN_UPSTREAMS = {
+    "one-address": {"baseUrl": "https://x.example"},
+    "only-gemini": {"baseUrl": {"gemini": "https://x.example"}},
+}
+KEPT_ANTHROPIC = dict.fromkeys(("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"), f"{HERE}/u/anthropic")
+KEPT_OPENAI = dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), f"{HERE}/u/openai/v1")
+KEPT_GEMINI = dict.fromkeys(("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"), f"{HERE}/u/gemini")
+
+
+@requirement("run.variables")
+@pytest.mark.parametrize(
+    ("upstream", "expected"),
+    [
+        ("deepseek", {**POINTED_ANTHROPIC, **POINTED_OPENAI, **KEPT_GEMINI}),
+        ("https://api.deepseek.com", {**POINTED_ANTHROPIC, **POINTED_OPENAI, **KEPT_GEMINI}),
+        ("deepseek=https://x.example", {**POINTED_ANTHROPIC, **POINTED_OPENAI, **KEPT_GEMINI}),
+        ("https://x.example/v1", {**POINTED_ANTHROPIC, **POINTED_OPENAI, **KEPT_GEMINI}),
+        ("https://bedrock-runtime.us-east-1.amazonaws.com", {**POINTED_ANTHROPIC, **POINTED_OPENAI, **KEPT_GEMINI}),
+        ("mistral", {**KEPT_ANTHROPIC, **POINTED_OPENAI, **KEPT_GEMINI}),
+        ("chatgpt", {**KEPT_ANTHROPIC, **POINTED_OPENAI, **KEPT_GEMINI}),
+        ("gemini", {**KEPT_ANTHROPIC, **POINTED_OPENAI, **POINTED_GEMINI}),
+        ("gemini=https://x.example", {**KEPT_ANTHROPIC, **POINTED_OPENAI, **POINTED_GEMINI}),
+        ("one-address", {**POINTED_ANTHROPIC, **POINTED_OPENAI, **KEPT_GEMINI}),
+        ("only-gemini", {**KEPT_ANTHROPIC, **KEPT_OPENAI, **POINTED_GEMINI}),
+    ],
+)
+def test_an_upstream_of_the_user_is_only_for_the_variables_of_its_apis(upstream: str, expected: dict[str, str]) -> None:
+    found = started_with_upstream(upstream, "python", "agent.py")
+    assert pointed(found) == expected
+    assert isinstance(found, Launch)
+    assert (found.former_upstreams, found.named_upstreams) == ({}, {})
+
+
+@requirement("run.variables")
+def test_a_variable_that_the_upstream_is_not_for_leads_where_it_led_before() -> None:
+    env = {"OPENAI_HOST": "https://x.example", "GEMINI_API_BASE": "https://g.example"}
+    for program in ("goose", "python"):  # goose may have another address in its own settings
+        found = started_with_upstream("deepseek", program, env=env)
+        kept = {"GEMINI_API_BASE": f"{HERE}/u/gemini-api-base"}
+        assert pointed(found) == {**POINTED_ANTHROPIC, **POINTED_OPENAI, **kept}
+        assert isinstance(found, Launch)
+        assert found.former_upstreams == {}
+        assert found.named_upstreams == {"gemini-api-base": ("gemini", "https://g.example")}
+    assert pointed(started_with_upstream("deepseek", "goose")) == {**POINTED_ANTHROPIC, **POINTED_OPENAI}
+    dotenv = "GOOGLE_GEMINI_BASE_URL=https://g.example\n"
+    found = started_with_upstream("deepseek", "python", dotenv=dotenv)
+    assert pointed(found) == {**POINTED_ANTHROPIC, **POINTED_OPENAI}
 
 
 @requirement("run.variables")

@@ -110,6 +110,26 @@ def test_an_agent_that_is_not_known_is_pointed_by_variables_and_told_so(bin_fold
     assert (ended.json["anthropic"], ended.json["openai"]) == ("/a/v1/messages/x", "/b/v1/files")
 
 
+ASKS_GEMINI = """
+import json, os, urllib.request
+with urllib.request.urlopen(f"{os.environ['GOOGLE_GEMINI_BASE_URL']}/v1beta/models", timeout=60) as answer:
+    print(json.dumps(json.load(answer)["path"]))
+"""
+
+
+@requirement("run.variables")
+def test_a_request_of_another_api_does_not_go_to_the_upstream_that_is_named(bin_folder: Path) -> None:
+    agent(bin_folder, "somebody", ASKS_GEMINI)
+    with Provider() as named, Provider() as google:
+        usual = {"SIGHTLINE_UPSTREAMS": json.dumps({"gemini": {"baseUrl": f"{google.url}/usual"}})}
+        for upstream in (named.url, f"deepseek={named.url}"):
+            by_default = ran("--upstream", upstream, "--", "somebody", env=usual)
+            theirs = ran("--upstream", upstream, "--", "somebody", env={"GOOGLE_GEMINI_BASE_URL": f"{google.url}/g"})
+            assert (by_default.json, theirs.json) == ("/usual/v1beta/models", "/g/v1beta/models")
+        chosen = ran("--upstream", f"gemini={named.url}/named", "--", "somebody", env=usual)
+    assert chosen.json == "/named/v1beta/models"
+
+
 @requirement("run.refused")
 def test_what_cannot_be_run_is_refused(bin_folder: Path) -> None:
     assert_refused(ran("--", "no-such-agent"), "no-such-agent")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -53,12 +54,16 @@ def paint_screenshot(folder: Path) -> Path:
 
 
 def run_client(folder: Path, *command: str | Path) -> str:
-    """Run a command as `sightline run --upstream deepseek -- COMMAND` would, and return what it prints."""
+    """Run a command as `sightline run --upstream deepseek -- COMMAND` would, and return what it prints.
+
+    Unlike DeepSeek itself, this provider has Gemini's API, too.
+    """
     paint_screenshot(folder)
     with deepseek() as provider:
+        own = {"deepseek": {"baseUrl": dict.fromkeys(("anthropic", "openai_chat", "gemini"), provider.url)}}
         ended = run_sightline(
-            *("run", "--upstream", f"deepseek={provider.url}", "--", *map(str, command)),
-            env={**ALONE, **_CLIENT, "HOME": str(folder)},
+            *("run", "--upstream", "deepseek", "--", *map(str, command)),
+            env={**ALONE, **_CLIENT, "SIGHTLINE_UPSTREAMS": json.dumps(own), "HOME": str(folder)},
             folder=folder,
         )
     assert ended.code == 0, ended.err

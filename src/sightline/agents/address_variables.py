@@ -1,7 +1,8 @@
 """The environment variables that redirect a program to the proxy, for programs that have no file in this package.
 
 Each variable leads where it led before, so that a key goes to no other provider: to the address that it had, or to the
-usual provider of its API if no variable for that API is set. Only `--upstream` changes that.
+usual provider of its API if no variable for that API is set. Only `--upstream` changes that, for the APIs that the
+upstream has: the key of another API's provider must not be sent there.
 
 Where the variables are read: the SDKs of OpenAI, Anthropic and Google (google-genai), LangChain and LiteLLM read the
 first group of each API; goose reads `…_HOST`; kimi-cli reads `KIMI_BASE_URL`, Kimi Code `KIMI_MODEL_BASE_URL`.
@@ -10,12 +11,12 @@ first group of each API; goose reads `…_HOST`; kimi-cli reads `KIMI_BASE_URL`,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sightline.agents.launch import Launch, LaunchContext, choose_version, resolve_upstream
-from sightline.agents.project_files import find_steering_variables
+from sightline.agents.project_files import Steering, find_steering_variables
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 
@@ -40,6 +41,13 @@ _GROUPS = (
     AddressGroup(("KIMI_BASE_URL",), "openai_chat", "/v1", is_default=False),
     AddressGroup(("KIMI_MODEL_BASE_URL",), "openai_chat", "/v1", is_default=False),
 )
+# The names of the usual providers: with `--upstream`, an address without a name leads to that upstream.
+_USUAL_PROVIDERS: Mapping[WireName, str] = {
+    "anthropic": "anthropic",
+    "openai_chat": "openai",
+    "openai_responses": "openai",
+    "gemini": "gemini",
+}
 _GOOSE_PATH = "OPENAI_BASE_PATH"
 _CHAT_PATH = "v1/chat/completions"
 # Programs that keep an address in files of their own, which one of these variables overrides.
@@ -56,10 +64,12 @@ def point_by_variables(argv: Sequence[str], context: LaunchContext) -> Launch | 
     has_settings = _HAVE_SETTINGS.match(program) is not None
     if not context.has_upstream and (refusal := _refuse_hidden_address(program, context, has_settings=has_settings)):
         return refusal
+    hidden = {found.setting for found in _find_hidden_addresses(context)}
     launch, named = Launch(tuple(argv), dict(context.env)), []
     for group in _GROUPS:
         group = replace(group, api=_find_api(group, context.env))
-        variables = _choose_variables(group, context, has_settings=has_settings)
+        is_hidden = has_settings or not hidden.isdisjoint(group.variables)
+        variables = _choose_variables(group, context, is_hidden=is_hidden)
         for variable in variables:
             launch = _point(launch, variable, group, context)
         if group.is_default or not context.has_upstream:  # a note of one line
@@ -79,26 +89,40 @@ def _refuse_hidden_address(program: str, context: LaunchContext, *, has_settings
             f"{program} may have the address of its provider in its own settings, which a variable would override",
             f"name the provider: sightline run --upstream NAME -- {program} …",
         )
-    for folder in context.repository or (context.folder,):
-        for found in find_steering_variables(context, folder / ".env", _NAMES):
-            return Refusal(
-                "not_permitted",
-                f"{found.file} sets {found.setting}, and overriding it could send a key to another provider",
-                "name the provider with --upstream NAME in front of `--`, or set the variable yourself",
-            )
+    for found in _find_hidden_addresses(context):
+        return Refusal(
+            "not_permitted",
+            f"{found.file} sets {found.setting}, and overriding it could send a key to another provider",
+            "name the provider with --upstream NAME in front of `--`, or set the variable yourself",
+        )
     return None
+
+
+def _find_hidden_addresses(context: LaunchContext) -> Iterator[Steering]:
+    """Yield the variables that a `.env` file sets and the environment doesn't."""
+    for folder in context.repository or (context.folder,):
+        yield from find_steering_variables(context, folder / ".env", _NAMES)
 
 
 def _list_variables() -> list[str]:
     return [name for group in _GROUPS for name in group.variables]
 
 
-def _choose_variables(group: AddressGroup, context: LaunchContext, *, has_settings: bool) -> list[str]:
-    """Return the variables of a group to set: with `--upstream` all, else those that are set, else the usual ones."""
-    if context.has_upstream:
+def _choose_variables(group: AddressGroup, context: LaunchContext, *, is_hidden: bool) -> list[str]:
+    """Return the variables of a group to set: all that lead to the upstream, else those that are set, else the usual.
+
+    If the address may be in a file (`is_hidden`), none is set that would override it.
+    """
+    if _leads_to_upstream(group, context):
         return list(group.variables)
     given = [name for name in group.variables if context.env.get(name)]
-    return given or (list(group.variables) if group.is_default and not has_settings else [])
+    return given or (list(group.variables) if group.is_default and not is_hidden else [])
+
+
+def _leads_to_upstream(group: AddressGroup, context: LaunchContext) -> bool:
+    """Return whether the user named an upstream, and it has the API of a group."""
+    apis = _OPENAI_APIS if group.api in _OPENAI_APIS else (group.api,)
+    return context.has_upstream and not set(apis).isdisjoint(context.upstream_apis)
 
 
 def _find_api(group: AddressGroup, env: Mapping[str, str]) -> WireName:
@@ -110,15 +134,18 @@ def _find_api(group: AddressGroup, env: Mapping[str, str]) -> WireName:
 def _point(launch: Launch, variable: str, group: AddressGroup, context: LaunchContext) -> Launch:
     """Return the launch with one variable pointed at the proxy, and the upstream that it named before."""
     version = group.version if group.api in _OPENAI_APIS else ""
-    theirs = "" if context.has_upstream else _find_theirs(variable, context.env)
+    is_ours = _leads_to_upstream(group, context)
+    theirs = "" if is_ours else _find_theirs(variable, context.env)
     former, named, base = launch.former_upstreams, launch.named_upstreams, context.address
-    if theirs and group.is_default and group.api not in former:
+    if theirs and group.is_default and group.api not in former and not context.has_upstream:
         apis = _OPENAI_APIS if group.api in _OPENAI_APIS else (group.api,)
         former = {**former, **dict.fromkeys(apis, theirs)}
     elif theirs and theirs != former.get(group.api):
         name = variable.lower().replace("_", "-")
         named = {**named, name: (group.api, theirs)}
         base = f"{context.address}/u/{name}"
+    elif context.has_upstream and not is_ours:
+        base = f"{context.address}/u/{_USUAL_PROVIDERS[group.api]}"
     address = base + choose_version(theirs, version) if version else base
     return replace(launch, env={**launch.env, variable: address}, former_upstreams=former, named_upstreams=named)
 

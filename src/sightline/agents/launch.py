@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sightline.agents.settings_files import parse_dotenv, parse_json
-from sightline.model.profile import WireName, is_loopback, is_versioned
+from sightline.model.profile import USUAL_WIRES, WireName, is_loopback, is_versioned
 from sightline.model.refusal import Refusal
 
 ReadText = Callable[[Path], str | None]
@@ -55,7 +55,8 @@ class LaunchContext:
     address: str  # of the proxy
     folder: Path  # where the agent works
     read: ReadText
-    has_upstream: bool = False  # the user named the upstream, so no provider keeps its own address
+    has_upstream: bool = False  # the user named the upstream, so no provider of its APIs keeps its own address
+    upstream_apis: tuple[WireName, ...] = USUAL_WIRES  # that this upstream is known to have
     real_home: Path | None = None  # the home folder with links followed
     list_files: ListFiles = _list_no_files
     serve_port: int = 0  # where `sightline serve` listens unless the user says otherwise

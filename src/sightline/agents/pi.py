@@ -137,7 +137,8 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     words = [word for word in argv[1:] if word not in _APPROVES] if is_approved else argv[1:]
     flags = ("--no-approve", "-e") if is_approved else ("-e",)
     note = describe_ignored_settings("pi", steering)
-    return Launch((argv[0], *flags, f"{FILES}/{_FILE}", *words), env, {}, named, {_FILE: _EXTENSION}, note)
+    kept = {} if context.has_upstream else named
+    return Launch((argv[0], *flags, f"{FILES}/{_FILE}", *words), env, {}, kept, {_FILE: _EXTENSION}, note)
 
 
 def _build_address(context: LaunchContext, upstream: str, version: str) -> str:

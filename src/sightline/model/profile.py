@@ -15,6 +15,9 @@ from sightline.model.image import MAX_UNCHANGED_BYTES, PatchSizing, Sizing
 WireName = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
 """The APIs that an upstream can serve."""
 
+USUAL_WIRES: tuple[WireName, ...] = ("anthropic", "openai_chat", "openai_responses")
+"""The APIs that an upstream which nothing is known about may serve; only a few have Gemini's."""
+
 ContentName = Literal["model_message", "mcp", "acp"]
 """Shapes of content that programs exchange, but no provider accepts."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from sightline.model.profile import Upstream, UpstreamDirectory, WireName
+from sightline.model.profile import USUAL_WIRES, Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
 from sightline.profiles.presets import PRESETS
 from sightline.profiles.profile_lookup import find_preset_name, match_model
@@ -40,7 +40,7 @@ def build_directory(
     single_agent: bool = False,
 ) -> UpstreamDirectory | Refusal:
     """Return every upstream by its name, and the upstream that gets the requests of each wire by default."""
-    named = {name: each for name, each in _collect_upstreams(settings).items() if each.bases}
+    named = _collect_reachable_upstreams(settings)
     owners = {wire: named[name] for wire, name in _WIRE_OWNERS.items()}
     for name, (api, url) in previous.named.items():
         upstream = _find_by_address(api, url, named)
@@ -65,6 +65,20 @@ def build_directory(
     # An agent that used one upstream sends unknown paths there, too.
     fallback_wire = next(iter(previous.owners)) if len(set(previous.owners.values())) == 1 else "openai_chat"
     return UpstreamDirectory(named, owners, fallback_wire)
+
+
+def find_flag_wires(settings: Settings, flag: str) -> tuple[WireName, ...] | Refusal:
+    """Return the wires that the upstream of a flag is known to have an address for.
+
+    One address for all wires doesn't tell: its preset does. Without a preset, it isn't expected to have Gemini's API.
+    """
+    upstream = parse_upstream_flag(flag, _collect_reachable_upstreams(settings))
+    if isinstance(upstream, Refusal):
+        return upstream
+    if upstream.bases.keys() != _WIRE_OWNERS.keys() or len(set(upstream.bases.values())) > 1:
+        return tuple(upstream.bases)
+    preset = PRESETS.get(upstream.preset)
+    return (tuple(preset.bases) if preset else ()) or USUAL_WIRES
 
 
 def _find_by_address(api: WireName, url: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
@@ -101,6 +115,10 @@ def resolve_upstream(settings: Settings, address: str) -> Upstream | Refusal:
 def _collect_upstreams(settings: Settings) -> dict[str, Upstream]:
     own = {name: complete_upstream(upstream) for name, upstream in settings.upstreams.items()}
     return {name: _build_preset(name) for name in PRESETS} | own
+
+
+def _collect_reachable_upstreams(settings: Settings) -> dict[str, Upstream]:
+    return {name: each for name, each in _collect_upstreams(settings).items() if each.bases}
 
 
 def get_consent_name(upstream: Upstream, wire: WireName = "openai_chat") -> str:

@@ -46,21 +46,28 @@ def run(args: Namespace) -> int:
     found = shutil.which(command[0], path=settings.environment.get("PATH"))
     if found is None:
         return print_refusal(Refusal("not_found", f"{command[0]} was not found", "install it, or give its full path"))
+    context = _build_context(settings, args.upstream)
+    if isinstance(context, Refusal):
+        return print_refusal(context)
     listening = bind_socket("127.0.0.1", 0)
     if isinstance(listening, Refusal):
         return print_refusal(listening)
     with listening:
-        started = launch(
-            [found, *command[1:]], _build_place(settings, find_url(listening), flagged=bool(args.upstream))
-        )
+        started = launch([found, *command[1:]], replace(context, address=find_url(listening)))
         code = started if isinstance(started, Refusal) else _run_with_proxy(started, listening, settings, args)
     return print_refusal(code) if isinstance(code, Refusal) else code
 
 
-def _build_place(settings: Settings, address: str, *, flagged: bool) -> LaunchContext:
-    context = LaunchContext(
-        settings.environment, address, Path.cwd(), read_text, has_upstream=flagged, serve_port=DEFAULT_PORT
-    )
+def _build_context(settings: Settings, upstream: str | None) -> LaunchContext | Refusal:
+    """Return the context of the agent, without the proxy's address."""
+    from sightline.settings.upstreams import find_flag_wires
+
+    context = LaunchContext(settings.environment, "", Path.cwd(), read_text, serve_port=DEFAULT_PORT)
+    if upstream:
+        apis = find_flag_wires(settings, upstream)
+        if isinstance(apis, Refusal):
+            return apis
+        context = replace(context, has_upstream=True, upstream_apis=apis)
     return replace(context, real_home=context.home.resolve(), list_files=list_files, real_path=Path.resolve)
 
 
@@ -68,10 +75,10 @@ def _run_with_proxy(started: Launch, listening: socket, settings: Settings, args
     """Run the agent and return its exit code. The proxy listens from before its start to after its end."""
     from sightline.cli.proxy_server import ProxyThread, ServeOptions
     from sightline.runtime import build_runtime
-    from sightline.settings.upstreams import NO_PREVIOUS_UPSTREAMS, PreviousUpstreams
+    from sightline.settings.upstreams import PreviousUpstreams
 
     flags = [args.upstream] if args.upstream else []
-    previous = NO_PREVIOUS_UPSTREAMS if flags else PreviousUpstreams(started.former_upstreams, started.named_upstreams)
+    previous = PreviousUpstreams({} if flags else started.former_upstreams, started.named_upstreams)
     runtime = build_runtime(settings, flags, previous, single_agent=True, local_clients=True)
     if isinstance(runtime, Refusal):
         return runtime

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sightline.engine.driver import Engine
 from sightline.engine.requests import Reading
@@ -33,7 +34,26 @@ _MAX_CHARACTERS = 100_000  # of the text of one PDF
 _TEXT_BYTES = 8 * 1024 * 1024  # of texts that are kept, because clients send the whole conversation again
 _TOO_LARGE = Refusal("too_large", "it is larger than 32 MiB", "send a smaller one")
 
-NewBlocks = Sequence[str | tuple[str, str]]
+NewKind = Literal["pages", "text", "a sentence"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewBlocks:
+    """What is put in the place of a PDF: texts, and images (each a media type and base64)."""
+
+    kind: NewKind
+    blocks: Sequence[str | tuple[str, str]]
+
+
+_UNCHANGED = NewBlocks("a sentence", ())
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedBody:
+    """The body of a request without its PDFs."""
+
+    data: bytes = field(repr=False)
+    note: str  # for the receipt: what was replaced by what
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +66,7 @@ class DocumentExpander:
     takes_pdf: Callable[[RequestOrigin, str], bool]
     _texts: LruCache[str] = field(default_factory=lambda: LruCache(_TEXT_BYTES))  # by the key of the PDF
 
-    async def expand(self, reading: Reading, caller: RequestOrigin) -> bytes | None:
+    async def expand(self, reading: Reading, caller: RequestOrigin) -> ExpandedBody | None:
         """Return the body without PDFs, or None if it has none, or its model takes them."""
         if not isinstance(reading.texts, JsonDocument) or not _may_have_pdf(reading.texts):
             return None
@@ -56,8 +76,12 @@ class DocumentExpander:
         try:
             sees = self.engine.can_see(caller, reading.scene.model)
             blocks = {one.place: await asyncio.to_thread(self._build_blocks, one, caller, sees=sees) for one in found}
-            edits = replace_documents(caller.wire, reading.tree, {place: new for place, new in blocks.items() if new})
-            return b"".join(await self.engine.offload(reading, reading.texts.splice, edits)) if edits else None
+            replaced = {place: new for place, new in blocks.items() if new.blocks}
+            edits = replace_documents(caller.wire, reading.tree, {place: new.blocks for place, new in replaced.items()})
+            if not edits:
+                return None
+            data = b"".join(await self.engine.offload(reading, reading.texts.splice, edits))
+            return ExpandedBody(data, _describe([new.kind for new in replaced.values()]))
         except Exception:  # fail open
             log.exception("the PDFs of a request could not be expanded; it is forwarded with them")
             return None
@@ -66,15 +90,15 @@ class DocumentExpander:
         return self.takes_pdf(caller, model) and self.engine.can_see(caller, model)
 
     def _build_blocks(self, document: DocumentBlock, caller: RequestOrigin, *, sees: bool) -> NewBlocks:
-        """Return texts and images for a PDF; none: it stays as it is."""
+        """Return what replaces a PDF; no blocks: it stays as it is."""
         name = neutralize(document.name) or "a PDF"
         data = decode_base64(document.source.text)
         if isinstance(data, Refusal) or not data.startswith(b"%PDF-"):
-            return []
+            return _UNCHANGED
         if len(data) > _MAX_FILE_BYTES:
-            return [_write_refusal(name, _TOO_LARGE)]
+            return _write_refusal(name, _TOO_LARGE)
         if not sees and (text := self._read_text(document.source.key, data)):
-            return [_write_text(name, text)]
+            return NewBlocks("text", [_write_text(name, text)])
         return self._build_pages(name, data, caller.scope)
 
     def _read_text(self, key: str, data: bytes) -> str:
@@ -93,12 +117,12 @@ class DocumentExpander:
         request = RenderRequest(self.renderers, self.images, scope, data, "", DEFAULT_OPTIONS)
         pages = render_first_pages(request, _MAX_PAGES, _MAX_PAGE_BYTES)
         if pages is None or (isinstance(pages, Refusal) and pages.code == "unavailable"):
-            return []
+            return _UNCHANGED
         if isinstance(pages, Refusal):
-            return [_write_refusal(name, pages)]
+            return _write_refusal(name, pages)
         total = pages[0].origin.pages
         line = f"[{name}: pages 1 to {len(pages)} of {total}, as images]"
-        return [line, *((each.image.mime, each.image.base64) for each in pages)]
+        return NewBlocks("pages", [line, *((each.image.mime, each.image.base64) for each in pages)])
 
 
 def _may_have_pdf(document: JsonDocument) -> bool:
@@ -111,5 +135,11 @@ def _write_text(name: str, text: str) -> str:
     return f"[the text of {name}]\n{neutralize(clipped)}{end}"
 
 
-def _write_refusal(name: str, refusal: Refusal) -> str:
-    return f"[{name} is not shown: {refusal}]"
+def _write_refusal(name: str, refusal: Refusal) -> NewBlocks:
+    return NewBlocks("a sentence", [f"[{name} is not shown: {refusal}]"])
+
+
+def _describe(kinds: Sequence[NewKind]) -> str:
+    """Return a note for the receipt."""
+    subject = "a PDF was" if len(kinds) == 1 else f"{len(kinds)} PDFs were"
+    return f"{subject} replaced by {' and '.join(dict.fromkeys(kinds))}"

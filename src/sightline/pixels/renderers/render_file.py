@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sightline.model.geometry import Size
@@ -55,6 +56,9 @@ class RenderRequest:
         return identify_file(self.data[:_HEAD_BYTES])
 
 
+RenderFile = Callable[[RenderRequest], tuple[PagePicture, ...] | Refusal | None]
+
+
 def render_file(request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | None:
     """Return the pages that were asked for; None: there is no renderer for this kind of file."""
     renderer = choose_renderer(request.kind, request.data, request.name)
@@ -72,14 +76,16 @@ def render_file(request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | N
     return pages
 
 
-def render_first_pages(request: RenderRequest, count: int, max_bytes: int) -> tuple[PagePicture, ...] | Refusal | None:
+def render_first_pages(
+    request: RenderRequest, count: int, max_bytes: int, render: RenderFile = render_file
+) -> tuple[PagePicture, ...] | Refusal | None:
     """Return the first pages of a document, up to one that cannot be drawn; None: there is no renderer for it.
 
     Each is rendered by itself, so that a heavy page has time of its own, and later calls find it in the cache.
     """
     pages = list[PagePicture]()
     while not pages or (len(pages) < min(count, pages[0].origin.pages) and _count_bytes(pages) < max_bytes):
-        drawn = render_file(replace(request, options=replace(request.options, page=len(pages) + 1)))
+        drawn = render(replace(request, options=replace(request.options, page=len(pages) + 1)))
         if drawn is None or isinstance(drawn, Refusal):
             return tuple(pages) or drawn
         pages.append(drawn[0])

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 
 from sightline.commands import NAME, find_command, is_answer
 from sightline.dial import HttpClient
@@ -228,18 +229,22 @@ class Proxy:
         if reading is not None and isinstance(body, BufferedBody):
             body, reading = await self._expand_documents(context, body, reading)
         if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
-            own = body if isinstance(body, BufferedBody) else None
+            own = body.own if isinstance(body, BufferedBody) else None
             return SendResult(await self._upstream.send(context, body, reading, own))
         return await self._tool_loop.send(context, body, reading)
 
     async def _expand_documents(
         self, context: RequestContext, body: BufferedBody, reading: Reading
-    ) -> tuple[BufferedBody, Reading | None]:
+    ) -> tuple[BufferedBody, Reading]:
         """Return a request without the PDFs that its model doesn't take."""
-        rest = await self._documents.expand(reading, context.caller) if self._documents else None
-        if rest is None:
+        expanded = await self._documents.expand(reading, context.caller) if self._documents else None
+        if expanded is None:
             return body, reading
-        return BufferedBody(rest, rewritten=True), self._reader.read(context.route, rest)
+        again = await self._engine.offload(reading, self._reader.read, context.route, expanded.data)
+        if again is None:
+            return body, reading
+        new_body = BufferedBody(expanded.data, rewritten=True, original=body)
+        return new_body, replace(again, notes=(*again.notes, expanded.note))
 
     def _report(self, context: RequestContext, receipt: Receipt) -> None:
         self._on_receipt(receipt)

@@ -18,7 +18,7 @@ turn. These are the rules:
    length of a request teaches nothing, since every edit changes the length. Neither does counting tokens: that endpoint
    may accept less than the one for answers. Other edits (refitted, described and retired images, references beside
    pasted ones) put the same kind of block, or a text, where one was: they are not blamed, but the client's own body is
-   sent for them, too.
+   sent for them, too. Nothing but a named tool is blamed if PDFs were replaced: perhaps the upstream rejects that.
 5. Pixels for a text-only model: only those that the client itself addressed to it. Sightline adds none.
 6. What it costs: one more request. Some clients repeat a request up to 84 times: a body that was rejected in both forms
    is remembered for ten minutes, and its repetitions cost no request more than without this module.

@@ -44,6 +44,12 @@ class BufferedBody:
     data: bytes | bytearray
     rewritten: bool = False  # it differs from what the client sent, and is not compressed
     is_retry: bool = False  # the client's request was sent before in another form
+    original: BufferedBody | None = None  # as the client sent it, if PDFs were replaced in this one
+
+    @property
+    def own(self) -> BufferedBody:
+        """The client's own body."""
+        return self.original or self
 
 
 @dataclass(frozen=True, slots=True)

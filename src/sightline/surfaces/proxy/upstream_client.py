@@ -95,7 +95,7 @@ class UpstreamClient:
             return self._send_edited(context, body, reading, own)
         if reading.notes:
             self.report(context, Receipt(context.route.upstream.name, reading.scene.model, notes=reading.notes))
-        if reading.extra_edits:
+        if reading.extra_edits or body.original is not None:
             return self._send_edited(context, body, reading, own)
         return self._send_as_is(context, body, reads_response=reading.scene.stream)
 
@@ -107,7 +107,7 @@ class UpstreamClient:
         self, context: RequestContext, body: BufferedBody, reading: Reading, own: BufferedBody | None
     ) -> Exchange | Refusal:
         """Send a request with edits, and the client's own body if the upstream rejects it and no repair helps."""
-        send = self._send_with_sights if reading.scene.sights else self._send_with_tools
+        send = self._send_with_sights if reading.scene.sights else self._send_without_sights
         outcome, rejected = await send(context, body, reading)
         if own is None or rejected is None or not isinstance(outcome, Exchange):
             return outcome
@@ -125,8 +125,8 @@ class UpstreamClient:
         """Send the client's own body, after another form of the request was rejected."""
         return self._send_as_is(context, own, reads_response=True, is_retry=True)
 
-    async def _send_with_tools(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
-        """Send a request without sights but with our tools."""
+    async def _send_without_sights(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
+        """Send a request without sights but with our tools, or texts in the place of PDFs."""
         assert isinstance(reading.texts, JsonDocument)
         changes = RequestChanges(decompressed=True, reads_response=True, is_retry=body.is_retry)
         written = await self.engine.offload(reading, reading.texts.splice, reading.extra_edits)
@@ -134,27 +134,31 @@ class UpstreamClient:
         rejection = None if isinstance(exchange, Refusal) else await self._read_rejection(exchange, context)
         if rejection is None:
             return exchange, None
-        return exchange, RejectedEdits(reading.scene.model, rejection, OWN_TOOLS_REJECTED)
+        lesson = OWN_TOOLS_REJECTED if reading.extra_edits else None
+        if body.original is not None and not _names_our_tools(rejection, reading):  # perhaps it is the PDF
+            lesson = None
+        return exchange, RejectedEdits(reading.scene.model, rejection, lesson)
 
     async def _send_with_sights(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
         """Send a request with sights, and repair it once if the upstream rejects it."""
         caller, paid = context.caller, not context.route.endpoint.counts_tokens
         prepared = await _try_prepare(self.engine.prepare(reading, caller, paid=paid))
         if prepared is None:
-            return await self._send_as_is(context, body), None
+            return await self._send_as_is(context, body.own), None
         first = await self._send_and_check(
             context, body, prepared, lambda rejection: self._repair(context, reading, prepared, rejection)
         )
         if first.repaired is None or not isinstance(first.outcome, Exchange):
-            return first.outcome, _find_rejected_edits(first, prepared)
+            return first.outcome, _find_rejected_edits(first, prepared, body)
         with _close_on_error(first.outcome):
             last = await self._send_and_check(context, body, first.repaired)
-        if last.is_rejected and not prepared.edits and isinstance(last.outcome, Exchange):
+        if last.is_rejected and not prepared.edits and body.original is None and isinstance(last.outcome, Exchange):
             self.release(last.outcome, context)
             return first.outcome, None  # the answer to the body as it came
         self.release(first.outcome, context)
-        rejected = _find_rejected_edits(last, first.repaired)
-        return last.outcome, rejected and replace(rejected, lesson=blame_edits(prepared))
+        rejected = _find_rejected_edits(last, first.repaired, body)
+        lesson = blame_edits(prepared) if body.original is None else None
+        return last.outcome, rejected and replace(rejected, lesson=lesson)
 
     async def _repair(
         self, context: RequestContext, reading: Reading, prepared: PreparedRequest, rejection: StreamRejection
@@ -182,7 +186,7 @@ class UpstreamClient:
         if prepared.edits:
             parts = await self.engine.offload(prepared.reading, _try_write, prepared)
         if parts is None:
-            return _Attempt(await self._send_as_is(context, body))
+            return _Attempt(await self._send_as_is(context, body.own))
         failure, repaired, rejection = "", None, None
         try:
             exchange = await self._forward_request(context, body, parts, prepared)
@@ -237,10 +241,11 @@ class UpstreamClient:
         return self._http_client.send(request.method, url or route.url, headers, body)
 
 
-def _find_rejected_edits(attempt: _Attempt, prepared: PreparedRequest) -> RejectedEdits | None:
-    if attempt.rejection is None or not prepared.edits:
+def _find_rejected_edits(attempt: _Attempt, prepared: PreparedRequest, body: BufferedBody) -> RejectedEdits | None:
+    if attempt.rejection is None or not (prepared.edits or body.original is not None):
         return None
-    return RejectedEdits(prepared.scene.model, attempt.rejection, blame_edits(prepared))
+    lesson = blame_edits(prepared) if body.original is None else None  # else it is perhaps the PDF
+    return RejectedEdits(prepared.scene.model, attempt.rejection, lesson)
 
 
 def _names_our_tools(rejected: StreamRejection, reading: Reading) -> bool:

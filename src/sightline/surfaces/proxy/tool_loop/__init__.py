@@ -104,14 +104,14 @@ class ToolLoop:
         """Send a request with our tools, and with earlier calls of them restored."""
         restored = await self._try_restore(context, reading)
         more, with_more, answer = await self._offload(reading, self._add_tools, context, body, reading, restored)
-        outcome = await self.upstream.send(context, more, with_more, body if more is body else None)
+        outcome = await self.upstream.send(context, more, with_more, body.own if more is body else None)
         if more is body or not _is_rejected(outcome):
             return SendResult(outcome, answer)
         self.upstream.release(outcome, context)  # perhaps it rejects our earlier calls
         again = replace(body, is_retry=True)
         nothing = RestoredCalls()
         more, with_more, answer = await self._offload(reading, self._add_tools, context, again, reading, nothing)
-        outcome = await self.upstream.send(context, more, with_more, again)
+        outcome = await self.upstream.send(context, more, with_more, again.own)
         if isinstance(outcome, Exchange) and outcome.status < 400:
             self.calls.stop_restoring(restored)
             self.upstream.report(
@@ -139,12 +139,12 @@ class ToolLoop:
         self, context: RequestContext, body: BufferedBody, reading: Reading, restored: RestoredCalls
     ) -> tuple[BufferedBody, Reading, AnswerState | None]:
         """Return a request with restored calls and our tools, and the state for its response if it has our tools."""
-        route, caller, original, own = context.route, context.caller, reading, body
+        route, caller, original, own = context.route, context.caller, reading, body.own
         try:
             again = None if restored.body is None else self._reader.read(route, restored.body)
             if restored.body is not None and again is not None:
-                body, reading = BufferedBody(restored.body, rewritten=True), again
-            reading = replace(reading, notes=restored.notes) if restored.notes else reading
+                body, reading = BufferedBody(restored.body, rewritten=True), replace(again, notes=original.notes)
+            reading = replace(reading, notes=(*reading.notes, *restored.notes)) if restored.notes else reading
             if route.streams_json_list and reading.scene.stream:  # which can't be listened to
                 return body, reading, None
             reading, names = self.calls.offer(reading, route, caller, in_use=restored.body is not None)

@@ -38,7 +38,7 @@ check: setup ## format, lint, plain names and docstrings, strict types, the impo
 	@$(BIN)/python scripts/plain
 	@$(BIN)/python scripts/plain bench
 	@$(BIN)/mypy --strict
-	@$(BIN)/python -m pytest --quiet -n 0 tests/test_rooms.py tests/test_requirements.py
+	@$(BIN)/python -m pytest --quiet -n 0 tests/test_import_rules.py tests/test_requirements.py
 
 format: setup ## let ruff format and sort
 	@$(BIN)/ruff check --quiet --select I --fix .

@@ -15,7 +15,7 @@ import pytest
 
 PAGES = Path(__file__).with_suffix("")
 
-# In the order of the rooms, then of the doors.
+# In the order of the packages, then of the surfaces.
 SUBJECTS = (
     *("laws", "wire", "lowering", "profiles", "permits", "retention", "fit", "describing", "fences", "analyze"),
     *("grounding", "pixels", "view", "ask", "record", "telemetry", "engine", "settings"),

@@ -55,20 +55,20 @@ def test_the_api_reference_is_generated_from_the_code() -> None:
 
 @requirement("docs.links")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+def test_every_link_on_a_page_has_a_target(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
         assert "://" in target or (page.parent / target).exists(), target
 
 
 @requirement("docs.commands")
-def test_every_command_in_the_readme_is_one() -> None:
+def test_every_command_in_the_readme_exists() -> None:
     named = re.findall(r"^sightline (\w+)", README, re.MULTILINE)
     assert named
     assert set(named) <= VERBS.keys()
 
 
 @requirement("docs.rooms")
-def test_every_room_of_the_architecture_page_is_there_or_said_to_come() -> None:
+def test_every_package_is_on_the_architecture_page() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    rooms = {path.stem for path in (ROOT / "src" / "sightline").iterdir() if not path.name.startswith(("_", "py."))}
-    assert {room for room in rooms if f"{room}/" not in page and f"{room}.py" not in page} == set()
+    packages = {path.stem for path in (ROOT / "src" / "sightline").iterdir() if not path.name.startswith(("_", "py."))}
+    assert {package for package in packages if f"{package}/" not in page and f"{package}.py" not in page} == set()

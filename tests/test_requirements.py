@@ -61,7 +61,7 @@ def disagreements(
 
 
 @requirement("manifest")
-def test_every_requirement_that_is_not_open_is_shown_and_every_shown_one_is_claimed() -> None:
+def test_requirements_and_tests_agree() -> None:
     assert disagreements(REQUIREMENTS, OPEN, shown_by(TESTS)) == []
 
 

@@ -113,7 +113,7 @@ def test_quadrants_are_named_in_every_format_and_after_a_resize(kind: str) -> No
             assert seen.quadrants == colours
 
 
-def test_each_colour_of_the_palette_is_told_from_the_others() -> None:
+def test_each_palette_colour_is_distinguished() -> None:
     assert len(PALETTE) == 24
     for name in PALETTE:
         seen = look(pictures.paint_quadrants([name] * 4, (40, 40), "jpeg", quality=50))
@@ -148,13 +148,13 @@ WORD = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=2, m
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(WORD, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=4))
-def test_what_is_painted_in_the_font_is_what_is_read(lines: list[str]) -> None:
+def test_painted_text_is_read_back(lines: list[str]) -> None:
     seen = look(pictures.paint_lines(lines))
     assert seen is not None
     assert seen.lines == tuple(lines)
 
 
-def test_the_evil_pictures_are_what_they_are_called() -> None:
+def test_the_bad_images_match_their_names() -> None:
     wide, heavy = look(pictures.too_wide(COLOURS)), pictures.too_heavy(COLOURS)
     assert wide is not None
     assert (wide.width, wide.quadrants) == (8001, COLOURS)
@@ -203,14 +203,14 @@ def by_anthropic(provider: Provider, *, stream: bool) -> str:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("gzip", [False, True])
-def test_the_openai_client_hears_all_four_quadrants(stream: bool, gzip: bool) -> None:
+def test_the_openai_client_reads_all_four_quadrants(stream: bool, gzip: bool) -> None:
     with Provider(gzip=gzip) as provider:
         assert by_openai(provider, stream=stream) == f"image 1 of 1: {ANSWER}"
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("gzip", [False, True])
-def test_the_anthropic_client_hears_all_four_quadrants(stream: bool, gzip: bool) -> None:
+def test_the_anthropic_client_reads_all_four_quadrants(stream: bool, gzip: bool) -> None:
     with Provider(gzip=gzip) as provider:
         assert by_anthropic(provider, stream=stream) == f"image 1 of 1: {ANSWER}"
 
@@ -244,7 +244,7 @@ def test_the_openai_client_is_called_in_parallel_and_then_answered() -> None:
         ]
 
 
-def test_the_anthropic_client_is_called_in_parallel_and_answered_from_tool_results() -> None:
+def test_the_anthropic_client_is_called_in_parallel_and_then_answered() -> None:
     with (
         Provider(script=[CALLS]) as provider,
         anthropic.Anthropic(base_url=provider.url, api_key="k") as client,
@@ -303,7 +303,7 @@ def test_an_image_in_a_tool_message_is_refused_on_chat(provider: Provider) -> No
 
 @pytest.mark.parametrize("wire", PATHS)
 @pytest.mark.parametrize("wording", WORDINGS)
-def test_a_blind_model_refuses_an_image_in_its_wording_and_answers_words(wire: str, wording: str) -> None:
+def test_a_blind_model_rejects_an_image_and_answers_text(wire: str, wording: str) -> None:
     with Provider([("blind", wording), ("*", SEES)]) as provider:
         history = (user(text("Hello.")), {"role": "assistant", "content": "Yes?"}, QUESTION[wire])
         status, answer = ask(provider, wire, *history, model="blind")
@@ -506,7 +506,7 @@ def test_a_hanging_answer_goes_on_when_it_is_released() -> None:
 
 
 @pytest.mark.parametrize("hang", [Hang(), Hang(2)])
-def test_a_client_that_leaves_is_noticed(hang: Hang) -> None:
+def test_a_disconnected_client_is_noticed(hang: Hang) -> None:
     with Provider(faults=[hang]) as provider:
         with begun(provider, STREAM):
             hang.reached.result(10)
@@ -546,7 +546,7 @@ def test_a_stream_can_break_with_an_error_event() -> None:
         events.get_final_message()
 
 
-def test_nobody_listens_where_nobody_listens() -> None:
+def test_a_refused_address_has_no_listener() -> None:
     with nobody_listens() as url:
         connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
         with pytest.raises(ConnectionRefusedError):
@@ -601,7 +601,7 @@ def test_a_body_may_come_compressed_and_broken_json_is_refused(provider: Provide
     assert post(provider, PATHS["messages"], packed)[0] == 400
 
 
-def test_only_the_right_key_is_let_in() -> None:
+def test_only_the_right_key_is_accepted() -> None:
     with Provider(key="sk-right") as provider:
         body = {"model": "m", "max_tokens": 9, "messages": [user(text("x"))]}
         for headers, expected in (
@@ -613,7 +613,7 @@ def test_only_the_right_key_is_let_in() -> None:
             assert post(provider, PATHS["messages"], body, headers)[0] == expected
 
 
-def test_ollama_names_its_models_and_their_eyes() -> None:
+def test_ollama_lists_its_models_and_their_capabilities() -> None:
     with Provider([("qwen3-vl:4b", SEES), ("gpt-oss:20b", "ollama")]) as provider:
         connection = http.client.HTTPConnection(provider.url.removeprefix("http://"), timeout=30)
         connection.request("GET", "/api/tags")
@@ -625,7 +625,7 @@ def test_ollama_names_its_models_and_their_eyes() -> None:
         assert post(provider, "/api/show", {"model": "none"}) == (404, {"error": "model 'none' not found"})
 
 
-def test_the_command_prints_its_address_and_ends_when_told() -> None:
+def test_the_command_prints_its_address_and_ends_on_request() -> None:
     command = [sys.executable, "-m", "tests.scripted.provider", "--preset", "deepseek"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": "."}) as process:
         assert process.stdout is not None

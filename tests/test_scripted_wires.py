@@ -56,7 +56,7 @@ def test_a_code_is_read_at_any_size_and_in_any_format(kind: str, size: tuple[int
     assert (seen.quadrants, seen.code) == (COLOURS, CODE)
 
 
-def test_no_code_is_read_where_there_is_none() -> None:
+def test_no_code_is_read_without_one() -> None:
     for data in (pictures.paint_quadrants(COLOURS), pictures.paint_lines(["ACDEFH"], scale=4), _smeared()):
         seen = look(data)
         assert seen is not None
@@ -283,7 +283,7 @@ def test_gemini_counts_tokens_and_knows_its_key() -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", STREAM.format("gemini-3-pro") + "?alt=sse"])
-def test_these_wires_fail_when_told(path: str) -> None:
+def test_these_wires_fail_on_request(path: str) -> None:
     body = {"model": "gpt-x", "stream": True, "input": "Hello.", "contents": [LOOK]}
     with Provider(faults=[Fail(status=503), Break(after=1)]) as provider:
         assert post(provider, path, body)[0] == 503
@@ -304,7 +304,7 @@ def test_a_provider_may_depart_from_its_wire(wire: str, tool_images: Any, seen: 
     assert (CODE in body.decode()) is bool(seen)
 
 
-def test_a_model_may_ignore_what_it_is_shown() -> None:
+def test_a_model_may_ignore_its_images() -> None:
     with Provider([("blind", IGNORES), ("*", SEES)]) as provider:
         path, body = TOOL["responses"]
         assert b"I see no image." in post(provider, path, {**body, "model": "blind"})[1]

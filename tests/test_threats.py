@@ -41,13 +41,13 @@ def rows_of(door: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
 
 
-def test_the_page_has_every_door_and_no_other() -> None:
+def test_the_page_lists_every_surface() -> None:
     assert re.findall(r"^## (.+)$", PAGE, re.MULTILINE) == [*DOORS, "Known limits"]
 
 
 @requirement("threats")
 @pytest.mark.parametrize("door", DOORS)
-def test_every_threat_names_tests_that_are_there(door: str) -> None:
+def test_every_threat_names_existing_tests(door: str) -> None:
     header, _, *rows = rows_of(door)
     assert header == HEADER
     for threat, _, shown in rows:
@@ -62,6 +62,6 @@ def test_a_test_that_the_page_names_exists(path: str, name: str) -> None:
     assert name in named_in(path)
 
 
-def test_a_test_that_is_not_there_is_noticed() -> None:
+def test_a_missing_test_is_noticed() -> None:
     assert "test_that_nobody_wrote" not in named_in("tests/test_threats.py")
     assert named_in("tests/absent.py") == frozenset()

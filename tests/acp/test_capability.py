@@ -56,7 +56,7 @@ def test_an_agents_promises_count_as_far_as_they_are_trusted() -> None:
 
 
 @requirement("capability.target")
-def test_if_images_are_resized_our_limits_are_advertised() -> None:
+def test_our_limits_are_advertised_if_images_are_resized() -> None:
     agent = AcpAgent("a", takes_images=True, capability=NARROW)
     told = build_promise(ALL, agent)
     assert told is not None

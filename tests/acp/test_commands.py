@@ -29,7 +29,7 @@ NAME = f"sha256:{sha256(PICTURE).hexdigest()}"
 
 
 @requirement("acp.commands")
-def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
+def test_a_user_can_type_every_verb(tmp_path: Path) -> None:
     with editor(*acting(initialize=SEES)) as ours:
         session = ours.open(tmp_path)
         ours.ask("_any")
@@ -153,9 +153,7 @@ def test_a_change_counts_from_the_next_prompt_on(tmp_path: Path, monkeypatch: py
     assert kinds == ["image", "text"]
 
 
-def test_a_command_that_a_setting_of_the_environment_locks_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_locked_by_the_environment_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGHTLINE_MODE", "always")
     with editor(*acting(initialize=SEES)) as ours:
         ours.prompt(ours.open(tmp_path), text("/vision-proxy mode off"))

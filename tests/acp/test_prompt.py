@@ -144,7 +144,7 @@ def test_a_linked_image_is_described_with_its_address(tmp_path: Path, monkeypatc
 
 
 @requirement("acp.prompt", "acp.links")
-def test_links_that_are_no_readable_images_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_that_are_not_readable_images_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     work, outside = tmp_path / "work", tmp_path / "outside"

@@ -85,7 +85,7 @@ def test_an_image_of_any_size_that_can_be_shrunk_reaches_the_agent(model: Model,
 
 
 @requirement("acp.too_large")
-def test_after_an_unclear_rejection_images_are_reduced_to_the_target(
+def test_images_are_reduced_to_the_target_after_an_unclear_rejection(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIGHTLINE_IMAGE_CAPABILITY", '{"downsampleTargetBytes": 6000}')

@@ -190,7 +190,7 @@ def test_an_editor_that_stops_reading_ends_the_agent() -> None:
 
 
 @requirement("acp.relay")
-def test_an_agent_that_does_not_read_holds_the_editor_up_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_an_agent_that_does_not_read_slows_the_editor_without_loss(tmp_path: Path) -> None:
     go = tmp_path / "go"
     slow = f"""
 import os, sys, time
@@ -320,9 +320,7 @@ def test_a_single_cancelled_request_is_answered_with_an_error(tmp_path: Path, mo
 
 
 @requirement("acp.relay")
-def test_nothing_waits_behind_the_description_of_another_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_description_does_not_block_other_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
         first, second = ours.open(tmp_path), ours.session(tmp_path)
         looking(ours, first, asked)
@@ -362,7 +360,7 @@ def test_a_cancelled_description_is_cancelled_at_the_provider(blocks: list[dict[
 
 @requirement("acp.exit")
 @pytest.mark.parametrize("blocks", LOOKS.values(), ids=LOOKS)
-def test_when_the_editor_leaves_its_descriptions_are_cancelled(blocks: list[dict[str, str]], tmp_path: Path) -> None:
+def test_descriptions_are_cancelled_when_the_editor_disconnects(blocks: list[dict[str, str]], tmp_path: Path) -> None:
     hang, heard = Hang(), tmp_path / "heard"
     agent = acting(initialize=BLIND, code=3, leaves=str(heard))
     with eyes("A door.") as provider, editor(*agent, env=named(provider)) as ours:
@@ -380,7 +378,7 @@ def test_when_the_editor_leaves_its_descriptions_are_cancelled(blocks: list[dict
     assert "session/prompt" not in told
 
 
-def test_an_agent_that_never_answers_initialize_holds_up_nothing_else() -> None:
+def test_an_agent_that_never_answers_initialize_blocks_nothing_else() -> None:
     with editor(*acting(mute=True)) as ours:
         ours.send("initialize", {"protocolVersion": 1}, 1)
         assert ours.ask("_any")["result"] == {"method": "_any"}

@@ -139,7 +139,7 @@ def test_the_example_sizes_by_what_the_agent_says(tmp_path: Path) -> None:
 
 
 @requirement("acp.example")
-def test_behind_the_relay_the_example_sends_the_image_unchanged(tmp_path: Path) -> None:
+def test_the_example_sends_the_image_unchanged_behind_the_relay(tmp_path: Path) -> None:
     large = encode(Pillow.effect_noise((640, 480), 90))
     through = example(*RELAY, *AGENT, json.dumps(NARROW), home=tmp_path, picture=large)
     assert through.returncode == 0, through.stderr

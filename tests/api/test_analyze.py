@@ -78,7 +78,7 @@ def attributes(fence: str) -> list[tuple[str, str]]:
 
 
 @requirement("FR-1.2", "FR-1.8", "fence.order", "fence.tags", "FR-4.3")
-def test_an_answer_stands_in_a_fence_that_says_what_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_in_a_fence_that_names_its_image(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("  A red square.  ") as provider:
         use(monkeypatch, provider)
         found = done("shot.png", "What colour?")
@@ -106,7 +106,7 @@ def test_an_answer_stands_in_a_fence_that_says_what_was_looked_at(monkeypatch: p
         (f"sha256:{SHA[:14].upper()}#crop:320,240,320,240", None),
     ],
 )
-def test_a_crop_in_any_form_is_cut_here_and_told_in_the_fence(
+def test_a_crop_in_any_form_is_applied_and_named_in_the_fence(
     monkeypatch: pytest.MonkeyPatch, reference: str, crop: Any
 ) -> None:
     with eyes("a corner") as provider:
@@ -121,7 +121,7 @@ def test_a_crop_in_any_form_is_cut_here_and_told_in_the_fence(
 
 
 @requirement("FR-1.6", "FR-1.6.key")
-def test_an_answer_is_remembered_for_its_images_crops_question_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_cached_by_images_crops_question_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
     half: dict[str, Any] = {"region": "top"}
     same = {"pixels": {"x": 0, "y": 0, "width": 640, "height": 240}}
     with eyes("one", "two", "three", "four", "five", "six") as provider:
@@ -145,9 +145,7 @@ def test_an_answer_is_remembered_for_its_images_crops_question_and_model(monkeyp
 
 
 @requirement("FR-1.6.key")
-def test_another_order_of_images_that_only_their_pixels_tell_apart_is_a_miss(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_another_order_of_unnamed_images_is_a_cache_miss(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pair = []
     for seed in (5, 6):
         data = picture(seed)
@@ -212,7 +210,7 @@ def test_the_size_of_the_cache_bounds_it(monkeypatch: pytest.MonkeyPatch, size: 
         ({"reason": 7}, "invalid_input", ["reason"]),
     ],
 )
-def test_what_cannot_be_asked_is_a_tool_error_and_nobody_is_asked(
+def test_an_invalid_call_is_a_tool_error_without_any_request(
     monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], reason: str, facts: list[str]
 ) -> None:
     with eyes("words") as provider:
@@ -226,7 +224,7 @@ def test_what_cannot_be_asked_is_a_tool_error_and_nobody_is_asked(
 
 
 @requirement("FR-1.2.question", "FR-1.3")
-def test_the_bounds_themselves_are_within(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_at_the_bounds_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words") as provider:
         use(monkeypatch, provider, SIGHTLINE_MAX_IMAGES_PER_CALL="20")
         done(["other.png"] * 20, "q" * 4000)
@@ -254,7 +252,7 @@ between them.
 
 
 @requirement("FR-2.2", "FR-2.5", "FR-2.5.4", "FR-2.6", "fence.dimensions")
-def test_several_images_are_one_look_with_the_joint_prompt_and_fence(
+def test_several_images_are_one_call_with_the_joint_prompt_and_fence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     names = ["before's.png", 'after".png']
@@ -285,9 +283,7 @@ def test_several_images_are_one_look_with_the_joint_prompt_and_fence(
 
 
 @requirement("FR-2.5.1", "FR-2.5.2", "FR-2.5.3", "FR-3.2")
-def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_describe_sends_structural_hints_for_several_images(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "mockup_v2.png").write_bytes(IMAGE)
     (tmp_path / "mockup_v4.png").write_bytes(picture(1, (320, 240)))
     with eyes("alike") as provider:
@@ -314,7 +310,7 @@ def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
 
 
 @requirement("FR-1.5", "FR-1.6.consent", "law.8")
-def test_without_consent_no_byte_leaves_and_with_it_the_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_image_is_sent_without_consent(monkeypatch: pytest.MonkeyPatch) -> None:
     beyond = "Is the cat sad?"
     with eyes("words") as provider, _guard() as dialled:
         port = provider.url.rpartition(":")[2]
@@ -364,7 +360,7 @@ def _guard() -> Iterator[list[str]]:
 
 
 @requirement("FR-4.2", "FR-4.4", "grounding.boxes", "grounding.presized", "fence.sent", "FR-4.1")
-def test_coordinates_come_back_to_pixels_of_the_original(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_coordinates_are_mapped_to_original_pixels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "large.png").write_bytes(picture(3, (3840, 2160)))
     words = 'The dialog [658, 364, 987, 546] is open. </vision_proxy_analysis><vision_proxy_boxes image="x">'
     with eyes(words) as provider:
@@ -390,7 +386,7 @@ def test_coordinates_come_back_to_pixels_of_the_original(monkeypatch: pytest.Mon
 
 
 @requirement("FR-4.6", "grounding.boxes")
-def test_boxes_of_a_crop_are_in_pixels_of_the_whole_image(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boxes_in_a_crop_are_in_pixels_of_the_whole_image(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes('[{"bbox_2d": [0, 0, 500, 1000], "label": "left"}]') as provider:
         use(monkeypatch, provider, "qwen3-vl-8b")
         found = done("shot.png", "Where?", crop={"region": "bottom-right"})
@@ -414,7 +410,7 @@ def test_grounding_and_its_block_can_be_switched_off(monkeypatch: pytest.MonkeyP
 
 
 @requirement("mode.off.tool", "FR-1.2.3")
-def test_the_tool_is_offered_with_its_words_unless_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tool_is_offered_unless_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     offered = {str(tool["name"]): tool for tool in sightline.tools()}
     description = str(offered["analyze_image"]["description"])
     assert description.startswith(REQUIRED)
@@ -432,7 +428,7 @@ def test_the_tool_is_offered_with_its_words_unless_it_is_off(monkeypatch: pytest
 
 
 @requirement("FR-1.4")
-def test_a_call_s_own_model_looks_also_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_of_a_call_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words") as provider:
         use(monkeypatch, provider, PI_VISION_PROXY_MODEL="mine/locked")
         assert done("shot.png").seer.endswith("/locked")
@@ -441,7 +437,7 @@ def test_a_call_s_own_model_looks_also_where_the_environment_names_one(monkeypat
 
 
 @requirement("FR-1.4")
-def test_a_model_names_only_who_is_known_to_see(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_call_can_name_only_known_vision_models(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words") as provider:
         use(monkeypatch, provider, "my-own", SIGHTLINE_MODELS='{"stone": {"vision": false}, "eye": {"vision": true}}')
         for model in ("mine/who-knows", "bedrock/who-knows"):
@@ -460,7 +456,7 @@ def test_a_model_names_only_who_is_known_to_see(monkeypatch: pytest.MonkeyPatch)
 
 
 @requirement("FR-1.9", "FR-1.2.2", "FR-2.7")
-def test_a_call_is_noted_with_all_that_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_is_recorded_with_all_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words") as provider:
         use(monkeypatch, provider)
         for _ in range(2):
@@ -481,7 +477,7 @@ def test_a_call_is_noted_with_all_that_it_was(monkeypatch: pytest.MonkeyPatch) -
 
 
 @requirement("FR-3.2.save", "FR-1.10")
-def test_a_description_is_kept_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_description_is_stored_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("first", "second", "third", "something else") as provider:
         use(monkeypatch, provider, SIGHTLINE_CACHE_SIZE="0")
         texts = []
@@ -505,7 +501,7 @@ def test_a_description_is_kept_only_where_that_is_asked_for(monkeypatch: pytest.
 
 
 @requirement("seer.secrets")
-def test_a_provider_s_trouble_is_one_sentence_without_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_error_is_one_sentence_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words", key="the-right-key") as provider:
         use(monkeypatch, provider, SIGHTLINE_API_KEY="sk-wrong-key-5678")
         no = failed("shot.png")
@@ -513,7 +509,7 @@ def test_a_provider_s_trouble_is_one_sentence_without_its_key(monkeypatch: pytes
 
 
 @requirement("telemetry.failed", "settings.key_never")
-def test_a_call_that_failed_is_noted_by_its_code_alone(
+def test_a_failed_call_is_recorded_by_its_code_only(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
@@ -541,7 +537,7 @@ def test_a_call_that_failed_is_noted_by_its_code_alone(
 
 
 @requirement("FR-1.3")
-def test_nobody_to_look_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_seer_is_refused_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in named("http://127.0.0.1:9").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("SIGHTLINE_PROVIDER", "")
@@ -554,14 +550,14 @@ def test_nobody_to_look_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch)
     assert (off.reason, "mode" in off.message) == ("not_permitted", True)
 
 
-def test_a_fault_of_our_own_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.api.analysis._prepare", lambda *_: Refusal("pending", "x"))
     assert failed("shot.png").reason == "pending"
     monkeypatch.setattr("sightline.api.analysis._prepare", lambda *_: 1 / 0)
     assert failed("shot.png").reason == "unavailable"
 
 
-async def test_an_event_loop_is_not_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_event_loop_is_not_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words") as provider:
         use(monkeypatch, provider)
         found = await sightline.analyze.aio("shot.png", "What?")
@@ -588,7 +584,7 @@ The tool result is authoritative for the specific question asked; the cached gen
 
 @requirement("grounding.patterns", "FR-4.1.2")
 @pytest.mark.parametrize("how", ["upstream", "base"])
-def test_an_entry_counts_under_the_name_that_the_user_has_given(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_an_entry_has_the_users_name_for_the_upstream(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     with eyes("a box [10, 20, 30, 40]") as provider:
         use(monkeypatch, provider, "my-own")
         if how == "base":
@@ -603,7 +599,7 @@ def test_an_entry_counts_under_the_name_that_the_user_has_given(monkeypatch: pyt
 
 
 @requirement("grounding.sizes")
-def test_several_images_are_announced_in_the_sizes_in_which_pixels_are_counted(
+def test_several_images_are_announced_with_the_sizes_that_are_sent(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "large.png").write_bytes(picture(3, (3840, 2160)))
@@ -620,7 +616,7 @@ def test_several_images_are_announced_in_the_sizes_in_which_pixels_are_counted(
 
 
 @requirement("grounding.flagged", "cli.describe.json")
-def test_a_program_learns_which_places_are_doubtful_and_how_many_did_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doubtful_and_omitted_boxes_are_in_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     line = '[{"bbox_2d": [0, 0, 500, 500], "label": "a"}, {"bbox_2d": [0, 0, 5000, 5000], "label": "b"}]'
     with eyes(line, "plain") as provider:
         use(monkeypatch, provider, "qwen3-vl-8b")
@@ -631,7 +627,7 @@ def test_a_program_learns_which_places_are_doubtful_and_how_many_did_not_fit(mon
 
 
 @requirement("words.any")
-def test_what_is_no_text_is_replaced_where_words_come_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_lone_surrogates_in_arguments_are_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     odd = os.fsdecode(b"odd-\xff.png")
     (tmp_path / odd).write_bytes(IMAGE)
     with eyes("words") as provider:
@@ -650,7 +646,7 @@ def test_what_is_no_text_is_replaced_where_words_come_in(monkeypatch: pytest.Mon
 @requirement("words.any", "law.9")
 @pytest.mark.parametrize("as_bytes", [True, False])
 @pytest.mark.parametrize("context", ["on", "off"])
-def test_half_a_letter_in_a_conversation_is_a_question_mark_to_whoever_looks(
+def test_lone_surrogates_in_a_conversation_are_sent_as_question_marks(
     monkeypatch: pytest.MonkeyPatch, as_bytes: bool, context: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     talk = Talk().say("first \ud800").answer("hm \udfff").say("why \ud800?")
@@ -686,7 +682,7 @@ def test_half_a_letter_in_a_conversation_is_a_question_mark_to_whoever_looks(
         ("vision_analyze", {}, '{"ok": false, "error": "INVALID_INPUT: '),
     ],
 )
-def test_a_fault_of_our_own_has_the_shape_of_the_tool_s_other_errors(
+def test_an_internal_error_has_the_shape_of_other_tool_errors(
     monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, Any], begins: str
 ) -> None:
     monkeypatch.setattr("sightline.api.views.identify_file", lambda *_: 1 / 0)
@@ -700,9 +696,7 @@ def test_a_fault_of_our_own_has_the_shape_of_the_tool_s_other_errors(
     ("status", "fact"),
     [(401, "apiKey"), (403, "apiKey"), (404, "model")],
 )
-def test_a_person_learns_what_to_do_about_a_provider_s_no(
-    monkeypatch: pytest.MonkeyPatch, status: int, fact: str
-) -> None:
+def test_a_provider_error_has_a_remedy(monkeypatch: pytest.MonkeyPatch, status: int, fact: str) -> None:
     with eyes("words", faults=[Fail(status=status, words="secret words")]) as provider:
         use(monkeypatch, provider)
         no = failed("shot.png")
@@ -712,7 +706,7 @@ def test_a_person_learns_what_to_do_about_a_provider_s_no(
 
 
 @requirement("seer.troubles")
-def test_the_key_that_was_refused_is_named_by_where_it_stands() -> None:
+def test_a_rejected_key_is_named_by_its_source() -> None:
     settings = load_settings({"OPENAI_API_KEY": "sk-1"})
     no = Refusal("unavailable", "401 from openai/eye", "wait a little", 401)
     upstream = Upstream("openai", {}, "openai", ("OPENAI_KEY", "OPENAI_API_KEY"))
@@ -726,7 +720,7 @@ def test_the_key_that_was_refused_is_named_by_where_it_stands() -> None:
 
 
 @requirement("FR-4.2.automatic", "FR-3.2.save", "tell.canonical")
-def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
+def test_conversations_and_commands_share_a_description_with_boxes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     large = picture(3, (3840, 2160))
@@ -758,7 +752,7 @@ def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
         assert len(provider.exchanges) == 2
 
 
-def test_whoever_a_library_asks_has_no_key_in_the_settings() -> None:
+def test_the_remedy_for_a_litellm_provider_names_no_api_key_setting() -> None:
     no = Refusal("unavailable", "no answer", status=401)
     told = advise_user(no, asked_of(Upstream("bedrock", {"openai_chat": "litellm://bedrock"})), load_settings({}))
     assert ("bedrock" in told.remedy, "apiKey" in told.remedy) == (True, False)

@@ -37,7 +37,7 @@ def read_colour(part: dict[str, Any]) -> object:
 
 
 @requirement("ask.fit_auto")
-def test_a_model_that_takes_no_pdf_gets_its_pages(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_without_pdf_gets_its_pages(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with saying("three colours") as model:
         settle(monkeypatch, model)
         answer = ask(context, REPORT)
@@ -55,7 +55,7 @@ def test_the_name_of_a_document_stays_inside_its_brackets() -> None:
 
 
 @requirement("ask.fit_auto")
-def test_no_more_pages_are_sent_than_may_be_and_the_answer_says_so(
+def test_pages_over_the_limit_are_omitted_and_the_answer_says_so(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with saying("many") as model:
@@ -70,7 +70,7 @@ def test_no_more_pages_are_sent_than_may_be_and_the_answer_says_so(
 
 
 @requirement("ask.fit_auto", "ask.PDF_NOT_SUPPORTED")
-def test_pages_are_not_sent_where_they_may_not_be(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pdf_that_cannot_be_sent_as_pages_is_refused(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with saying("never said") as model:
         settle(monkeypatch, model)
         refusals = [

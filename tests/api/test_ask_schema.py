@@ -31,15 +31,13 @@ def errors(value: Any, schema: Any) -> list[str]:
 
 @requirement("ask.schema_padded")
 @given(OBJECTS, PLAIN, PLAIN, st.sampled_from(["", "```json\n{}\n```", "```\n{}\n```", "{}"]))
-def test_an_object_is_found_whatever_stands_around_it(
-    found: dict[str, Any], before: str, after: str, fence: str
-) -> None:
+def test_an_object_is_found_inside_any_text(found: dict[str, Any], before: str, after: str, fence: str) -> None:
     written = json.dumps(found)
     assert find_object(before + (fence.replace("{}", written) or written) + after) == found
 
 
 @given(st.text(st.sampled_from('{}[]":,`\n abtrue1')))
-def test_no_text_is_too_strange(text: str) -> None:
+def test_any_text_can_be_searched_for_an_object(text: str) -> None:
     assert isinstance(find_object(text), dict | None)
 
 
@@ -51,7 +49,7 @@ def test_no_text_is_too_strange(text: str) -> None:
         *('[1, {"a": 1}]', '[{"a": 1}, {"a":', '[]\n[\n  {"a": 1}\n]'),
     ],
 )
-def test_what_holds_no_object(text: str) -> None:
+def test_text_without_an_object_gives_none(text: str) -> None:
     assert find_object(text) is None
 
 
@@ -61,13 +59,13 @@ def test_an_object_is_found_behind_brackets(text: str) -> None:
 
 
 @given(OBJECTS)
-def test_a_schema_of_its_own_value_is_fulfilled(found: dict[str, Any]) -> None:
+def test_a_value_matches_a_schema_made_from_it(found: dict[str, Any]) -> None:
     assert errors(found, {"type": "object", "const": found, "required": list(found)}) == []
     assert find_missing_fields(found, {"required": list(found)}) == []
 
 
 @given(VALUES, VALUES)
-def test_no_schema_is_too_strange(value: Any, schema: Any) -> None:
+def test_any_schema_can_be_checked(value: Any, schema: Any) -> None:
     told, _ = schema_task(json.dumps({"schema": schema, "value": value}).encode(), {})
     assert isinstance(told.get("errors", []), list)
     assert isinstance(told.get("unusable", ""), str)
@@ -116,7 +114,7 @@ BROKEN: list[tuple[Any, dict[str, Any]]] = [
 
 @requirement("ask.schema_errors")
 @pytest.mark.parametrize(("value", "schema"), BROKEN)
-def test_each_breach_is_told_once(value: Any, schema: dict[str, Any]) -> None:
+def test_each_violation_is_listed_once(value: Any, schema: dict[str, Any]) -> None:
     assert len(errors(value, schema)) == 1, errors(value, schema)
 
 
@@ -132,11 +130,11 @@ def test_each_breach_is_told_once(value: Any, schema: dict[str, Any]) -> None:
         (1, True),
     ],
 )
-def test_what_is_right_is_no_breach(value: Any, schema: Any) -> None:
+def test_a_valid_value_has_no_violations(value: Any, schema: Any) -> None:
     assert errors(value, schema) == []
 
 
-def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
+def test_a_violation_has_its_place_and_no_text_of_the_answer() -> None:
     schema: Any = {"properties": {"a": {"items": {"properties": {"b": {"type": "string"}}}}}}
     (told,) = errors({"a": [{}, {"b": 4711}]}, schema)
     assert (told.startswith("$.a[1].b: "), '"string"' in told, "4711" in told) == (True, True, False)
@@ -146,7 +144,7 @@ def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
 
 
 @requirement("ask.schema_errors")
-def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
+def test_an_answer_is_validated_in_a_worker() -> None:
     _, told = json_schema.check_answer(get_shared_workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
     assert [(each.startswith("$.a: "), each.endswith(' "^a"')) for each in told] == [(True, True)]
     right = json_schema.check_answer(get_shared_workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}})
@@ -196,13 +194,13 @@ def test_an_optional_field_that_is_null_is_left_out(value: Any, schema: Any, lef
         {"minimum": "one"},
     ],
 )
-def test_a_schema_that_cannot_be_used_is_told_before_anybody_is_asked(schema: Any) -> None:
+def test_an_unusable_schema_is_refused_before_any_request(schema: Any) -> None:
     assert find_schema_fault(get_shared_workers(), schema)
     assert find_schema_fault(get_shared_workers(), {"type": "object"}) == ""
 
 
 @requirement("ask.schema_unusable")
-def test_nothing_is_fetched_for_a_schema(tmp_path: Path) -> None:
+def test_a_schema_reference_fetches_nothing(tmp_path: Path) -> None:
     """A file and a server hold what it refers to, and nobody opens either."""
     (tmp_path / "schema.json").write_text('{"type": "string"}')
     came: list[str] = []
@@ -218,14 +216,14 @@ def test_nothing_is_fetched_for_a_schema(tmp_path: Path) -> None:
 
 
 @requirement("ask.schema_errors")
-def test_a_pattern_that_would_try_for_ever_gives_up() -> None:
+def test_a_pathological_pattern_times_out() -> None:
     (told,) = errors("a" * 60 + "b", {"pattern": "^(?:(?=a)a+)+$"})
     assert "backtracking" in told
     assert len(errors("a" * 60 + "b", {"pattern": "^(a+)+$"})) == 1
 
 
 @requirement("ask.schema_errors")
-def test_a_schema_without_end_costs_a_sentence() -> None:
+def test_a_recursive_schema_times_out() -> None:
     again: Any = {"properties": {"a": {"$ref": "#"}}}
     schema: Any = {"type": "object", "anyOf": [again, {**again, "minProperties": 1}]}
     value: Any = 1

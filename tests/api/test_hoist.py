@@ -79,7 +79,7 @@ def result_of(shape: str, messages: list[Any]) -> str:
 
 @requirement("library.hoist", "hoist.shape_keyed", "hoist.one_marker", "hoist.named", "hoist.kept")
 @shaped
-def test_an_image_leaves_the_result_and_stands_behind_it_where_a_user_shows_one(shape: str) -> None:
+def test_an_image_moves_from_its_result_into_a_user_message(shape: str) -> None:
     before = copy.deepcopy(SHAPES[shape])
     after = sightline.hoist(before)
     assert before == SHAPES[shape], "what is given stays as it is"
@@ -95,7 +95,7 @@ def test_an_image_leaves_the_result_and_stands_behind_it_where_a_user_shows_one(
 
 @requirement("hoist.idempotent", "hoist.same_object")
 @shaped
-def test_what_was_hoisted_once_comes_back_as_the_same_object(shape: str) -> None:
+def test_hoisted_messages_are_returned_as_the_same_object(shape: str) -> None:
     after = sightline.hoist(SHAPES[shape])
     assert after is not SHAPES[shape]
     assert sightline.hoist(after) is after
@@ -103,7 +103,7 @@ def test_what_was_hoisted_once_comes_back_as_the_same_object(shape: str) -> None
 
 
 @requirement("hoist.model_message")
-def test_the_sdk_s_messages_get_images_in_the_sdk_s_own_form() -> None:
+def test_sdk_messages_get_images_in_the_sdk_form() -> None:
     assert sightline.hoist(SHAPES["model_message"]) == [
         user(text("look")),
         sdk.calling("c1"),
@@ -128,13 +128,13 @@ def test_the_sdk_s_messages_get_images_in_the_sdk_s_own_form() -> None:
         pytest.param([None, 7, object(), {"role": "tool", "content": b"bytes"}], id="objects of a program"),
     ],
 )
-def test_where_there_is_nothing_to_move_the_same_object_comes_back(messages: list[Any]) -> None:
+def test_the_same_object_is_returned_if_nothing_moves(messages: list[Any]) -> None:
     assert sightline.hoist(messages) is messages
 
 
 @requirement("hoist.same_object")
 @pytest.mark.parametrize("odd", [None, "text", 7, (), {"a": 1}])
-def test_what_is_no_list_of_messages_comes_back(odd: Any) -> None:
+def test_other_values_are_returned_unchanged(odd: Any) -> None:
     assert sightline.hoist(odd) is odd
 
 
@@ -149,9 +149,7 @@ def test_what_is_no_list_of_messages_comes_back(odd: Any) -> None:
         pytest.param(json.dumps({"b64": ONE}), ['{"b64": "[image]"}', SHOWN_BELOW], id="JSON of its own"),
     ],
 )
-def test_an_image_that_a_library_has_written_into_the_text_is_hoisted_with_its_true_type(
-    said: str, kept: list[str]
-) -> None:
+def test_an_image_written_as_text_is_hoisted_with_its_true_type(said: str, kept: list[str]) -> None:
     messages: list[Any] = [calling("c1"), {"role": "tool", "tool_call_id": "c1", "content": said}]
     _, answered, shown = sightline.hoist(messages)
     content = answered["content"]
@@ -160,7 +158,7 @@ def test_an_image_that_a_library_has_written_into_the_text_is_hoisted_with_its_t
 
 
 @requirement("lower.hoist", "hoist.parallel")
-def test_a_whole_body_is_taken_as_well() -> None:
+def test_a_whole_body_is_accepted_too() -> None:
     held: list[Any] = [calling("c1", "c2"), tool("c2", part(TWO)), tool("c1", part(ONE))]
     body = {"model": "m", "messages": held}
     after = sightline.hoist(body)
@@ -170,17 +168,17 @@ def test_a_whole_body_is_taken_as_well() -> None:
 
 
 @requirement("hoist.alias")
-def test_it_has_the_name_that_others_know_it_by() -> None:
+def test_hoist_has_an_alias() -> None:
     assert sightline.hoist_tool_result_images is sightline.hoist
 
 
-def test_a_wire_that_is_none_is_the_caller_s_mistake() -> None:
+def test_an_unknown_wire_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="'telegraph'"):
         sightline.hoist([], wire="telegraph")
 
 
 @shaped
-def test_messages_are_recognised_by_their_shape_also_within_a_body(shape: str) -> None:
+def test_messages_are_recognised_by_their_shape_inside_a_body(shape: str) -> None:
     assert recognize_wire(SHAPES[shape]) == shape
     assert recognize_wire({CODECS[shape].messages_key: SHAPES[shape]}) == shape
 
@@ -201,12 +199,12 @@ def test_messages_are_recognised_by_their_shape_also_within_a_body(shape: str) -
         ({"role": "tool", "tool_call_id": "c1", "content": ""}, "openai_chat"),
     ],
 )
-def test_one_message_is_enough_where_it_has_a_shape_of_its_own(message: Any, shape: str) -> None:
+def test_one_message_with_a_distinct_shape_is_enough(message: Any, shape: str) -> None:
     assert recognize_wire([{"role": "user", "content": "words"}, message]) == shape
 
 
 @requirement("hoist.shape_keyed")
-def test_what_says_to_be_an_image_is_moved_and_what_says_nothing_gets_its_true_type() -> None:
+def test_declared_images_move_and_undeclared_ones_get_their_true_type() -> None:
     held = [sdk.media("bm8gaW1hZ2U="), {"type": "file-data", "data": ONE}]
     shown: Any = sightline.hoist(model_messages(*held))[3]["content"]
     assert [shown[1], shown[3]] == [sdk.shown("bm8gaW1hZ2U="), sdk.shown(ONE)]
@@ -227,7 +225,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(st.lists(json_values, max_size=4), st.sampled_from([None, *SHAPES]))
-def test_any_list_at_all_is_taken_and_taken_again_without_a_change(messages: list[Any], wire: str | None) -> None:
+def test_hoisting_any_list_twice_changes_nothing(messages: list[Any], wire: str | None) -> None:
     before = copy.deepcopy(messages)
     after = sightline.hoist(messages, wire=wire)
     assert messages == before

@@ -23,7 +23,7 @@ def without_digits(text: str) -> str:
 
 
 @requirement("library.page", "library.view")
-def test_every_block_of_the_page_prints_what_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_code_block_prints_the_documented_output(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     shot = Pillow.new("RGB", (640, 400), "white")
     shot.paste((40, 90, 200), (40, 40, 600, 120))

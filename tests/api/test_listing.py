@@ -29,7 +29,7 @@ def picture(folder: Path, name: str, seed: int) -> str:
 
 
 @requirement("tools.list_images")
-def test_images_of_the_working_folder_are_listed_and_others_when_the_user_says_so(
+def test_images_of_the_working_folder_are_listed_and_others_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -58,9 +58,7 @@ def test_images_of_the_working_folder_are_listed_and_others_when_the_user_says_s
 
 
 @requirement("tools.list_images")
-def test_a_scope_lists_its_own_and_no_place_that_it_may_not_read(
-    context: ToolContext, folder: Path, tmp_path: Path
-) -> None:
+def test_a_scope_lists_only_its_own_readable_images(context: ToolContext, folder: Path, tmp_path: Path) -> None:
     picture(folder, "a.png", 1)
     sightline.view("a.png", session=Session.from_context(context))
     assert [kept.path for kept in listed(context).images] == [str(folder / "a.png")]
@@ -71,7 +69,7 @@ def test_a_scope_lists_its_own_and_no_place_that_it_may_not_read(
 
 
 @requirement("tools.list_images")
-def test_a_list_has_an_end(context: ToolContext, folder: Path) -> None:
+def test_a_listing_is_bounded(context: ToolContext, folder: Path) -> None:
     deep = folder / ("d" * 200)
     paths = [picture(deep, f"{'n' * 100}{number}.png", number) for number in range(40)]
     for path in paths:
@@ -85,7 +83,7 @@ def test_a_list_has_an_end(context: ToolContext, folder: Path) -> None:
 
 
 @requirement("tools.list_images")
-def test_what_was_asked_about_is_listed_too_also_under_a_name_that_is_no_text(
+def test_analyzed_images_are_listed_even_with_a_name_that_is_not_utf_8(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -35,7 +35,7 @@ async def seen_at(url: str, context: ToolContext, **more: Any) -> View | Failure
 
 
 @requirement("view.network.granted")
-async def test_with_the_grant_what_is_at_an_address_is_seen_kept_and_recalled(context: ToolContext) -> None:
+async def test_a_web_image_is_viewed_kept_and_recalled_with_the_grant(context: ToolContext) -> None:
     async with listening(showing(PNG), secured=True) as server:
         web = granted(context, server)
         url = at(server, "/shot.png?x=1")
@@ -54,7 +54,7 @@ async def test_with_the_grant_what_is_at_an_address_is_seen_kept_and_recalled(co
 
 
 @requirement("view.network")
-async def test_without_the_grant_nobody_is_asked_or_dialled(context: ToolContext) -> None:
+async def test_nothing_is_resolved_or_connected_without_the_grant(context: ToolContext) -> None:
     async with listening(showing(PNG), secured=True) as server:
         names = Names()
         web = granted(context, server, names=names)
@@ -71,7 +71,7 @@ async def test_without_the_grant_nobody_is_asked_or_dialled(context: ToolContext
 @pytest.mark.parametrize(
     ("setting", "grant"), [(None, None), ("off", None), ("on", WebGrant()), ("true", None), ("network,vision", None)]
 )
-def test_the_users_own_door_has_the_network_as_the_setting_says(
+def test_a_default_session_follows_the_network_setting(
     monkeypatch: pytest.MonkeyPatch, setting: str | None, grant: WebGrant | None
 ) -> None:
     if setting is not None:
@@ -85,7 +85,7 @@ def test_the_users_own_door_has_the_network_as_the_setting_says(
 
 
 @requirement("view.network")
-def test_no_argument_of_a_tool_gives_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tool_argument_grants_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGHTLINE_TOOLSET", "network,vision")
     refusal = sightline.call("view_image", {"path": "https://example.com/a.png"})
     assert isinstance(refusal, Failure)
@@ -94,7 +94,7 @@ def test_no_argument_of_a_tool_gives_the_network(monkeypatch: pytest.MonkeyPatch
 
 
 @requirement("view.network.declared")
-def test_the_tool_declares_the_network_where_it_is_granted_and_only_there(context: ToolContext) -> None:
+def test_the_tool_declares_the_network_only_if_it_is_granted(context: ToolContext) -> None:
     def capabilities(of: ToolContext) -> dict[str, list[str]]:
         return {
             str(tool["name"]): list(tool["capabilities"]) for tool in sightline.tools(session=Session.from_context(of))
@@ -122,7 +122,7 @@ PLACES = {
 
 @requirement("view.network.guarded")
 @pytest.mark.parametrize("url", PLACES.values(), ids=PLACES)
-async def test_a_granted_view_goes_no_further_than_the_public_web(context: ToolContext, url: str) -> None:
+async def test_a_granted_view_reaches_only_the_public_web(context: ToolContext, url: str) -> None:
     private = replace(context, network=WebGrant(Names([["10.0.0.1"]])))
     refusal = sightline.view(
         url, session=Session.from_context(private)
@@ -134,7 +134,7 @@ async def test_a_granted_view_goes_no_further_than_the_public_web(context: ToolC
 
 
 @requirement("view.network.guarded")
-async def test_a_redirect_to_a_private_place_is_refused(context: ToolContext) -> None:
+async def test_a_redirect_to_a_private_address_is_refused(context: ToolContext) -> None:
     async with listening(leading("https://10.0.0.1/a.png"), secured=True) as server:
         refusal = await seen_at(at(server), granted(context, server))
         assert isinstance(refusal, Failure)
@@ -153,7 +153,7 @@ async def test_a_redirect_to_a_private_place_is_refused(context: ToolContext) ->
     ],
     ids=["a page named .jpg", "a page", "half an image", "nothing", "a server that fails"],
 )
-async def test_what_is_at_an_address_is_judged_by_its_bytes_like_any_file(
+async def test_the_type_of_a_web_file_comes_from_its_bytes(
     context: ToolContext, path: str, data: bytes, status: str, expected: str
 ) -> None:
     async with listening(showing(data, status), secured=True) as server:
@@ -162,14 +162,14 @@ async def test_what_is_at_an_address_is_judged_by_its_bytes_like_any_file(
         assert refusal.reason == expected
 
 
-def test_text_is_not_read_from_the_web_even_then(context: ToolContext, folder: Path) -> None:
+def test_read_file_does_not_read_the_web_even_with_the_grant(context: ToolContext, folder: Path) -> None:
     refusal = sightline.read_file("https://example.com/notes.md", session=Session.from_context(granted(context)))
     assert isinstance(refusal, Failure)
     assert refusal.reason == "invalid_input"
 
 
 @requirement("view.network")
-def test_file_url_permits_its_own_address_where_views_stay_offline() -> None:
+def test_file_url_permits_its_own_address_without_the_grant() -> None:
     """It is refused for the address that it names, and not because the network is off."""
     offline = Session(network=False).tool_context
     url = "https://127.0.0.1/shot.png"

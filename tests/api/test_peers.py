@@ -40,7 +40,7 @@ PHOTO = saved(photo(900, 700), "image/jpeg", quality=95)
         {"_meta": {"imageCapability": ALL, "sudocode": {"imageCapability": {"maxBytes": 1}}}},
     ],
 )
-def test_it_is_read_from_every_place_that_peers_use(result: dict[str, Any], wrapped: bool) -> None:
+def test_a_capability_is_read_from_every_place_that_peers_use(result: dict[str, Any], wrapped: bool) -> None:
     answer = {"jsonrpc": "2.0", "id": 1, "result": result} if wrapped else result
     assert sightline.read_image_capability(answer) == READ
     assert READ.as_dict() == ALL
@@ -50,13 +50,13 @@ def test_it_is_read_from_every_place_that_peers_use(result: dict[str, Any], wrap
 @pytest.mark.parametrize(
     "answer", [None, 7, [], {}, {"_meta": None}, {"_meta": {"imageCapability": 5}}, {"result": {}}]
 )
-def test_absence_is_silent(answer: object) -> None:
+def test_a_missing_capability_is_silent(answer: object) -> None:
     assert sightline.read_image_capability(answer) is None
     assert sightline.read_audio_capability(answer) is None
 
 
 @requirement("capability.read")
-def test_every_field_is_optional_and_one_that_makes_no_sense_counts_as_not_said() -> None:
+def test_every_field_is_optional_and_invalid_ones_are_ignored() -> None:
     said = {"maxBytes": -5, "maxDimension": "wide", "downsampleTargetBytes": True, "autoHandlesOversized": 1}
     assert sightline.read_image_capability({"_meta": {"imageCapability": said}}) == ImageCapability()
     some = {"_meta": {"imageCapability": {"maxDimension": 100, "later": {}}}}
@@ -77,7 +77,7 @@ def test_whole_numbers_are_read_however_json_writes_them() -> None:
 
 
 @requirement("capability.merged")
-def test_fields_are_collected_from_all_places_and_the_first_place_that_has_one_decides() -> None:
+def test_fields_are_merged_and_the_first_place_wins() -> None:
     full = {"maxBytes": 1000, "maxDimension": 500, "autoHandlesOversized": True}
     for hiding in ({}, {"maxBytes": None}, {"maxBytes": "many"}, {"unknown": 1}):
         answer = {"_meta": {"imageCapability": hiding}, "agentCapabilities": {"_meta": {"imageCapability": full}}}
@@ -99,7 +99,7 @@ def test_the_target_is_never_above_the_limit() -> None:
 
 
 @requirement("capability.audio")
-def test_what_is_said_of_sound_has_a_duration_instead_of_a_size() -> None:
+def test_an_audio_capability_has_a_duration_instead_of_a_size() -> None:
     said = {"maxBytes": 9, "maxDurationMs": 60_000, "autoHandlesOversized": False}
     places = [{"_meta": {"audioCapability": said}}, {"agentCapabilities": {"_meta": {"audioCapability": said}}}]
     for place in places:
@@ -113,7 +113,7 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 
 
 @given(st.recursive(LEAVES, lambda inner: st.dictionaries(NAMES, inner)))
-def test_no_answer_makes_the_reader_raise(answer: object) -> None:
+def test_any_response_can_be_parsed(answer: object) -> None:
     found = sightline.read_image_capability(answer)
     assert found is None or isinstance(found, ImageCapability)
 
@@ -136,7 +136,7 @@ def fitted(capability: object, data: bytes = PHOTO, **more: Any) -> Image:
         {"downsampleTargetBytes": 1000},
     ],
 )
-def test_an_image_stays_as_it_is_for_a_peer_that_takes_it_handles_it_or_says_nothing(capability: object) -> None:
+def test_an_image_that_needs_no_fitting_is_unchanged(capability: object) -> None:
     made = fitted(capability)
     assert made.data is PHOTO
     assert (made.mime, made.size.width) == ("image/jpeg", 900)
@@ -153,9 +153,7 @@ def test_an_image_stays_as_it_is_for_a_peer_that_takes_it_handles_it_or_says_not
         ({"maxDimension": 300, "downsampleTargetBytes": 9000, "autoHandlesOversized": False}, 9000, 300),
     ],
 )
-def test_over_a_limit_it_is_refitted_to_the_target_and_its_base64_to_the_limit(
-    capability: dict[str, Any], most: int, edge: int
-) -> None:
+def test_an_image_over_a_limit_is_refitted_to_the_target(capability: dict[str, Any], most: int, edge: int) -> None:
     made = fitted(capability)
     assert len(made.data) <= most
     assert made.size.edge <= edge
@@ -177,13 +175,13 @@ WRONG_MODEL: Promise = "autoHandlesWrongModel"
 
 
 @requirement("capability.trust")
-def test_a_peer_that_is_trusted_is_taken_at_its_word() -> None:
+def test_the_promises_of_a_trusted_peer_count() -> None:
     assert fitted(SAID, trust="trust").data is PHOTO
     assert sightline.may_send(SAID, PHOTO, sees=False, trust="trust")
 
 
 @requirement("capability.verify")
-def test_of_a_peer_that_is_verified_the_limits_count_and_a_promise_only_once_it_was_seen_kept() -> None:
+def test_the_promises_of_a_verified_peer_count_once_it_kept_them() -> None:
     assert len(fitted(SAID, trust="verify").data) <= 45_000
     assert len(fitted(SAID, trust="verify", verified=[WRONG_MODEL]).data) <= 45_000
     assert fitted(SAID, trust="verify", verified=[OVERSIZED]).data is PHOTO
@@ -196,7 +194,7 @@ def test_of_a_peer_that_is_verified_the_limits_count_and_a_promise_only_once_it_
 
 
 @requirement("capability.ignore")
-def test_what_a_peer_says_that_is_ignored_counts_as_not_said() -> None:
+def test_the_capability_of_an_ignored_peer_does_not_count() -> None:
     for verified in ((), (OVERSIZED, WRONG_MODEL)):
         assert fitted(SAID, trust="ignore", verified=verified).data is PHOTO
         assert fitted({"maxDimension": 9}, trust="ignore", verified=verified).data is PHOTO
@@ -208,7 +206,7 @@ def test_what_a_peer_says_that_is_ignored_counts_as_not_said() -> None:
 @pytest.mark.parametrize(
     ("trust", "warns"), [("trust", [False, False]), ("verify", [True, True]), ("ignore", [False, True])]
 )
-def test_the_users_setting_says_how_far_a_peer_is_believed(
+def test_the_setting_decides_how_far_a_peer_is_trusted(
     trust: str, warns: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIGHTLINE_TRUST_PEER_CAPABILITY", trust)
@@ -231,13 +229,13 @@ def test_a_client_is_told_whether_to_warn() -> None:
     assert not sightline.may_send(None, b"not an image")
 
 
-def test_what_is_no_image_is_a_refusal() -> None:
+def test_damaged_image_data_is_refused() -> None:
     assert isinstance(sightline.fit_for(None, b"not an image"), sightline.Failure)
     assert isinstance(sightline.fit_for({"maxBytes": 100}, PHOTO[:5000]), sightline.Failure)
 
 
 @pytest.mark.parametrize("image", ["text", None, 7, [b"x"], object()])
-def test_what_is_no_image_is_refused(image: Any) -> None:
+def test_an_argument_that_is_not_an_image_is_refused(image: Any) -> None:
     refusal = sightline.fit_for(None, image)
     assert isinstance(refusal, sightline.Failure)
     assert refusal.reason == ("not_found" if image == "text" else "invalid_input"), "a text is the path of a file"
@@ -254,7 +252,7 @@ def test_what_is_no_image_is_refused(image: Any) -> None:
         *(({"verified": verified}, list(PROMISES)) for verified in ("x", "autoHandlesOversized", 7, [["x"]], {"x": 1})),
     ],
 )
-def test_an_argument_that_makes_no_sense_is_a_no_that_says_what_does(wrong: Any, names: list[str]) -> None:
+def test_an_invalid_argument_is_refused_with_the_valid_ones(wrong: Any, names: list[str]) -> None:
     data = saved(flag(9, 9), "image/png")
     given: dict[str, Any] = {"capability": SAID, "image": data, **wrong}
     no = sightline.fit_for(**given)

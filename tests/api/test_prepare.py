@@ -56,7 +56,7 @@ def asking(*held: bytes, model: str = "gpt-6") -> dict[str, Any]:
 
 
 @requirement("library.prepare", "body.graft")
-def test_a_tool_s_image_is_moved_and_all_else_is_the_same_object() -> None:
+def test_a_tool_image_moves_and_other_objects_stay_the_same() -> None:
     request = body(calling("c1"), tool("c1", text("a page"), part(encoded(SMALL))), temperature=0.5)
     before = copy.deepcopy(request)
     done = prepared(request, wire="openai_chat", model="gpt-6")
@@ -73,7 +73,7 @@ def test_a_tool_s_image_is_moved_and_all_else_is_the_same_object() -> None:
 
 @requirement("library.prepare", "law.1")
 @pytest.mark.parametrize("request_body", [asking(SMALL), asking(), {}, {"model": "m"}, [], [user(text("hello"))]])
-def test_without_a_change_the_same_object_comes_back(request_body: Any) -> None:
+def test_the_same_object_is_returned_without_a_change(request_body: Any) -> None:
     done = prepared(request_body, wire="openai_chat", model="gpt-6")
     assert done.body is request_body
     assert not done.changed
@@ -82,7 +82,7 @@ def test_without_a_change_the_same_object_comes_back(request_body: Any) -> None:
 
 
 @requirement("refer.off", "library.prepare")
-def test_a_pasted_image_gets_its_reference_where_that_is_asked_for() -> None:
+def test_a_pasted_image_gets_its_reference_on_request() -> None:
     request = [user(part(encoded(SMALL)), text("what is it"))]
     named = text(f"[image sha256:{sha256(SMALL).hexdigest()}]")
     plain, done = (prepared(request, wire="openai_chat", model="gpt-6", references=asked) for asked in (False, True))
@@ -107,14 +107,14 @@ def test_bytes_give_the_bytes_that_objects_give() -> None:
 
 @requirement("library.spare")
 @pytest.mark.parametrize("raw", [b"", b"nonsense", b'{"a": 1', b"[1, 2", b'"text"', b"\xff\xfe{}"])
-def test_bytes_that_nobody_can_read_come_back_with_a_note(raw: bytes) -> None:
+def test_unreadable_bytes_are_returned_with_a_note(raw: bytes) -> None:
     done = prepared(raw, wire="anthropic")
     assert done.body is raw
     assert (len(done.receipt.notes), "JSON" in done.receipt.notes[0]) == (1, True)
 
 
 @requirement("library.prepare", "fit.crowd", "receipts.tokens")
-def test_an_image_is_made_to_fit_and_the_receipt_says_what_it_cost() -> None:
+def test_an_image_is_fitted_and_the_receipt_has_its_tokens() -> None:
     crowd = [block(encoded(data)) for data in (WIDE, *[SMALL] * 20)]
     done = prepared([user(*crowd)], wire="anthropic", model="claude-opus-5-5")
     source = done.body[0]["content"][0]["source"]
@@ -136,7 +136,7 @@ def test_an_image_is_made_to_fit_and_the_receipt_says_what_it_cost() -> None:
 
 @requirement("library.prepare", "mode.fallback")
 @pytest.mark.parametrize("wire", ["openai_chat", "model_message", "mcp", "acp"])
-def test_a_blind_model_gets_words_from_the_upstream_s_own_seeing_model(wire: str) -> None:
+def test_a_blind_model_gets_a_description_by_its_sibling(wire: str) -> None:
     held: dict[str, Any] = {
         "openai_chat": [user(part(encoded(SMALL)))],
         "model_message": [sdk.calling("c1"), sdk.tool(sdk.answered("c1", sdk.content(sdk.media(encoded(SMALL)))))],
@@ -167,7 +167,7 @@ def reading(file: Path, *later: Any) -> dict[str, Any]:
 
 
 @requirement("library.prepare")
-def test_retention_is_what_the_caller_says(tmp_path: Path) -> None:
+def test_the_caller_sets_retention(tmp_path: Path) -> None:
     request = reading(tmp_path / "c1.png", user(text("go on")))
     for word, fate in (("off", "shown"), ("turns:0", "retired"), ("turns:1", "shown")):
         done = prepared(request, wire="openai_chat", model="gpt-6", retention=word)
@@ -184,7 +184,7 @@ def test_retention_is_what_the_caller_says(tmp_path: Path) -> None:
         ({"wire": "mcp", "retention": "sometimes"}, "retention"),
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], word: str) -> None:
+def test_invalid_arguments_are_refused(wrong: dict[str, Any], word: str) -> None:
     answer = sightline.prepare({}, **wrong)
     assert isinstance(answer, Failure)
     assert answer.reason == "invalid_input"
@@ -192,7 +192,7 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], word: str) -> Non
 
 
 @requirement("library.prepare")
-def test_without_a_name_the_wire_is_known_by_the_shape_of_objects_and_not_of_bytes() -> None:
+def test_an_unnamed_wire_is_recognised_for_objects_but_not_for_bytes() -> None:
     request = [sdk.calling("c1"), sdk.tool(sdk.answered("c1", sdk.content(sdk.media(encoded(SMALL)))))]
     assert prepared(request).body == sightline.hoist(request)
     answer = sightline.prepare(json.dumps(request).encode())
@@ -202,7 +202,7 @@ def test_without_a_name_the_wire_is_known_by_the_shape_of_objects_and_not_of_byt
 
 @requirement("library.spare")
 @pytest.mark.parametrize("odd", [None, "text", '{"messages": []}', 7, object()])
-def test_what_is_no_body_comes_back_as_it_is_with_a_note(odd: Any) -> None:
+def test_other_values_are_returned_unchanged_with_a_note(odd: Any) -> None:
     done = prepared(odd, wire="openai_chat")
     assert done.body is odd
     assert (len(done.receipt.notes), "JSON" in str(done.receipt)) == (1, True)
@@ -210,7 +210,7 @@ def test_what_is_no_body_comes_back_as_it_is_with_a_note(odd: Any) -> None:
 
 
 @requirement("library.spare")
-def test_a_fault_of_our_own_leaves_the_body_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_error_leaves_the_body_unchanged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     odd = reading(tmp_path / "c1.png", {"role": "user", "content": {1, 2}})  # a set has no name in a conversation
     done = prepared(odd, wire="openai_chat", model="gpt-6")
     assert done.body is odd
@@ -219,7 +219,7 @@ def test_a_fault_of_our_own_leaves_the_body_as_it_is(tmp_path: Path, caplog: pyt
 
 
 @requirement("library.sync_async")
-async def test_it_may_be_awaited() -> None:
+async def test_prepare_can_be_awaited() -> None:
     request = body(calling("c1"), tool("c1", part(encoded(SMALL))))
     done = await sightline.prepare.aio(request, wire="openai_chat", model="gpt-6")
     assert done == prepared(request, wire="openai_chat", model="gpt-6")
@@ -252,7 +252,7 @@ def recorded_proxy() -> Iterator[tuple[str, list[bytes]]]:
 
 @requirement("library.lent")
 @pytest.mark.parametrize(("upstream", "agreed"), [(None, False), ("deepseek", False), (None, True)])
-def test_no_image_leaves_for_an_upstream_that_nobody_has_named_or_agreed_to(
+def test_no_image_is_sent_to_an_upstream_without_consent(
     upstream: str | None, agreed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-secret")
@@ -279,14 +279,12 @@ def test_no_image_leaves_for_an_upstream_that_nobody_has_named_or_agreed_to(
         (None, UNKNOWN_UPSTREAM.name, ""),
     ],
 )
-def test_content_that_says_nothing_of_its_provider_goes_to_whoever_the_model_belongs_to(
-    model: str | None, upstream: str, name: str
-) -> None:
+def test_the_provider_of_bare_content_follows_from_the_model(model: str | None, upstream: str, name: str) -> None:
     receipt = prepared([text("hello")], wire="mcp", model=model).receipt
     assert (receipt.upstream, receipt.model) == (upstream, name)
 
 
-def test_a_program_that_ends_leaves_nothing_behind_and_says_nothing() -> None:
+def test_a_program_exits_silently_and_leaves_nothing_behind() -> None:
     code = (
         "import os, sightline\n"
         "from tests.wire.bodies import calling, tool, part\n"

@@ -43,7 +43,7 @@ def test_a_typed_program_uses_the_whole_public_api(shot: Path) -> None:
 
 
 @requirement("library.typed")
-def test_the_typed_program_leaves_out_no_name() -> None:
+def test_the_typed_program_uses_every_name() -> None:
     tree = ast.parse(Path(public_api.__file__).read_text("utf-8"))
     used = {
         node.attr
@@ -67,13 +67,15 @@ def test_an_image_may_be_given_in_any_form(shot: Path) -> None:
 
 @requirement("library.images")
 @pytest.mark.parametrize("given", [b"", b"\0\1\2 no image", object(), 7, None])
-def test_what_is_not_an_image_is_a_failure(given: Any) -> None:
+def test_an_argument_that_is_not_an_image_is_a_failure(given: Any) -> None:
     assert not sightline.view(given)
     assert not sightline.describe(given)
 
 
 @requirement("library.reach")
-def test_code_reads_any_file_and_tools_only_their_folders(shot: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_functions_read_any_file_and_tools_only_their_folders(
+    shot: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     other = tmp_path_factory.mktemp("other") / "image.png"
     other.write_bytes(PNG)
     assert sightline.view(other)
@@ -87,7 +89,7 @@ def test_code_reads_any_file_and_tools_only_their_folders(shot: Path, tmp_path_f
 
 
 @requirement("library.tool_shapes")
-def test_tools_only_read_unless_a_session_may_edit(shot: Path) -> None:
+def test_tools_are_read_only_unless_a_session_may_edit(shot: Path) -> None:
     names = {tool["name"] for tool in sightline.tools()}
     assert {tool["name"] for tool in sightline.tools(session=sightline.Session(can_edit=True))} - names == {"edit_file"}
     refused = sightline.call("edit_file", {"path": "a", "old": "b", "new": "c", "token": "d"})

@@ -33,7 +33,7 @@ def list_entries() -> list[LedgerEntry]:
 
 
 @requirement("telemetry.crop")
-def test_the_crop_of_a_reference_has_the_form_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crop_in_a_reference_is_recorded_in_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words") as provider:
         for name, value in named(provider).items():
             monkeypatch.setenv(name, value)
@@ -60,7 +60,7 @@ def test_the_crop_of_a_reference_has_the_form_pixels(monkeypatch: pytest.MonkeyP
         ({}, "invalid_input"),
     ],
 )
-def test_a_refused_tool_call_is_noted_with_its_code(given: dict[str, Any], error: str) -> None:
+def test_a_refused_tool_call_is_recorded_with_its_code(given: dict[str, Any], error: str) -> None:
     arguments = {"question": "Why?", "reason": "curious", **given}
     assert isinstance(sightline.call("analyze_image", arguments), Failure)
     (entry,) = list_entries()
@@ -71,7 +71,7 @@ def test_a_refused_tool_call_is_noted_with_its_code(given: dict[str, Any], error
 
 
 @requirement("telemetry.refused")
-def test_a_refused_command_is_noted_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_command_is_recorded_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(sightline.describe("shot.png", question="What?", save=True), Failure)
     assert isinstance(sightline.describe("shot.png", crop="r=middle"), Failure)
     monkeypatch.setenv("SIGHTLINE_MODE", "off")
@@ -88,7 +88,7 @@ def test_a_refused_command_is_noted_with_its_code(monkeypatch: pytest.MonkeyPatc
 
 
 @requirement("telemetry.refused", "telemetry.entries")
-def test_a_question_about_a_file_is_noted_with_its_format_or_its_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_about_a_file_is_recorded_with_format_or_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
     with saying("a flag") as model:
         settle(monkeypatch, model)
         path = str(Path.cwd() / "shot.png")
@@ -113,7 +113,7 @@ def test_a_question_about_a_file_is_noted_with_its_format_or_its_prefix(monkeypa
 
 
 @requirement("crop.never_whole")
-def test_a_part_of_an_image_is_refused_where_only_whole_files_are_asked_about(
+def test_a_crop_is_refused_by_tools_that_take_whole_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with saying("a flag") as model:

@@ -55,7 +55,7 @@ def opened(view: View) -> Pillow.Image:
 
 
 @requirement("view.rendered", "input.svg")
-def test_a_rendered_view_says_by_what_and_which_page_of_how_many(granted: ToolContext, folder: Path) -> None:
+def test_a_rendered_view_names_its_renderer_and_page(granted: ToolContext, folder: Path) -> None:
     (folder / "halves.svg").write_bytes(HALVES)
     view = seen(granted, "halves.svg")
     assert view.as_result() == {
@@ -74,7 +74,7 @@ def test_a_rendered_view_says_by_what_and_which_page_of_how_many(granted: ToolCo
 
 
 @requirement("input.pdf", "view.page.rendered")
-def test_a_page_of_a_pdf_is_seen_by_its_number_and_several_as_one_image(granted: ToolContext, folder: Path) -> None:
+def test_pdf_pages_are_viewed_by_number_alone_or_as_one_image(granted: ToolContext, folder: Path) -> None:
     (folder / "report.pdf").write_bytes(document([text("one"), fill(GREEN), fill(BLUE)]))
     view = seen(granted, "report.pdf", page=3)
     assert view.as_result()["rendered"] == {"by": "pdfium", "page": 3, "pages": 3, "has_text": False}
@@ -95,7 +95,7 @@ def test_the_text_layer_of_a_pdf_is_read_but_not_edited(granted: ToolContext, fo
 
 
 @requirement("view.rendered")
-def test_the_image_of_a_rendered_view_is_the_page_for_every_later_call(granted: ToolContext, folder: Path) -> None:
+def test_later_calls_can_use_the_image_of_a_rendered_view(granted: ToolContext, folder: Path) -> None:
     (folder / "halves.svg").write_bytes(HALVES)
     view = seen(granted, "halves.svg")
     (folder / "halves.svg").unlink()
@@ -106,14 +106,14 @@ def test_the_image_of_a_rendered_view_is_the_page_for_every_later_call(granted: 
 
 
 @requirement("view.crop.rendered")
-def test_a_crop_is_of_the_rendered_page(granted: ToolContext, folder: Path) -> None:
+def test_a_crop_applies_to_the_rendered_page(granted: ToolContext, folder: Path) -> None:
     (folder / "halves.svg").write_bytes(drawing(square("red"), 'width="800" height="600"'))
     view = seen(granted, "halves.svg", crop={"region": "left"})
     assert (view.size, view.crop, view.pixels.size) == (Size(800, 600), Box(0, 0, 400, 600), Size(400, 600))
 
 
 @requirement("view.lowering.rendered")
-def test_a_rendered_view_is_recalled_to_the_byte_after_a_restart(tmp_path: Path) -> None:
+def test_a_rendered_view_is_recalled_exactly_after_a_restart(tmp_path: Path) -> None:
     (tmp_path / "halves.svg").write_bytes(HALVES)
     first = (
         "import sightline, json; view = sightline.view('halves.svg', crop='r=left');"
@@ -149,7 +149,7 @@ def test_a_file_is_rendered_once_for_the_same_options(granted: ToolContext, fold
 
 
 @requirement("render.cached")
-def test_another_version_of_a_renderer_renders_again(
+def test_a_new_renderer_version_renders_again(
     granted: ToolContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "red.svg").write_bytes(RED_SVG)
@@ -162,7 +162,7 @@ def test_another_version_of_a_renderer_renders_again(
 
 
 @requirement("view.render", "view.refusal.render_unavailable")
-def test_without_the_capability_only_images_are_shown(context: ToolContext, folder: Path) -> None:
+def test_only_images_are_viewed_without_the_capability(context: ToolContext, folder: Path) -> None:
     (folder / "red.svg").write_bytes(RED_SVG)
     (folder / "image.png").write_bytes(PNG)
     refusal = refused(context, "red.svg")
@@ -172,9 +172,7 @@ def test_without_the_capability_only_images_are_shown(context: ToolContext, fold
 
 
 @requirement("view.render")
-def test_a_host_leaves_rendering_out_by_the_session_or_by_the_setting(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rendering_is_switched_off_by_session_or_setting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "red.svg").write_bytes(RED_SVG)
     path = folder / "red.svg"
     assert sightline.view(path)
@@ -205,19 +203,19 @@ def test_a_drawing_has_one_page_and_no_times_or_lines(granted: ToolContext, fold
     "options",
     [{"page": 2}, {"at": 1.5}, {"lines": "1-2"}, {"sheet": True}, {"lines": "2-1"}, {"lines": "x"}, {"page": 1.5}],
 )
-def test_an_image_has_none_either(granted: ToolContext, folder: Path, options: dict[str, Any]) -> None:
+def test_an_image_has_no_pages_times_or_lines(granted: ToolContext, folder: Path, options: dict[str, Any]) -> None:
     (folder / "image.png").write_bytes(PNG)
     assert refused(granted, "image.png", **options).reason == "invalid_input"
 
 
 @requirement("view.name_lies")
-def test_a_drawing_with_the_name_of_a_bitmap_is_not_rendered(granted: ToolContext, folder: Path) -> None:
+def test_a_drawing_named_as_a_bitmap_is_not_rendered(granted: ToolContext, folder: Path) -> None:
     (folder / "red.png").write_bytes(RED_SVG)
     assert refused(granted, "red.png").reason == "unsupported_type"
 
 
 @requirement("view.rendered.given")
-def test_a_document_without_a_path_is_kept_so_that_its_source_can_be_seen_again(granted: ToolContext) -> None:
+def test_a_document_without_a_path_is_kept_for_later_views(granted: ToolContext) -> None:
     view = seen(granted, RED_SVG)
     again = seen(granted, view.source)
     assert (again.pixels, again.rendered) == (view.pixels, view.rendered)
@@ -236,7 +234,7 @@ def test_the_text_of_a_compressed_drawing_is_read_but_not_edited(granted: ToolCo
 
 
 @requirement("render.described")
-def test_describe_and_ask_take_the_rendered_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_describe_and_ask_send_the_rendered_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "halves.svg").write_bytes(HALVES)
     with saying("two halves") as model:
         settle(monkeypatch, model)
@@ -256,7 +254,7 @@ def test_describe_and_ask_take_the_rendered_page(monkeypatch: pytest.MonkeyPatch
 
 
 @requirement("view.at", "input.video", "input.animated")
-def test_at_shows_a_second_of_a_video_or_an_animation(granted: ToolContext, folder: Path) -> None:
+def test_the_option_at_selects_a_time_in_a_video_or_animation(granted: ToolContext, folder: Path) -> None:
     (folder / "demo.mp4").write_bytes(film())
     (folder / "demo.gif").write_bytes(animate("GIF"))
     for name, at, by in (("demo.mp4", 5, "ffmpeg"), ("demo.gif", 1.2, "pillow")):

@@ -46,7 +46,7 @@ def reason(result: object) -> str:
 
 
 @requirement("read.result")
-def test_a_text_is_read_with_its_lines_and_a_token(context: ToolContext, folder: Path) -> None:
+def test_text_is_read_with_its_lines_and_a_token(context: ToolContext, folder: Path) -> None:
     (folder / "notes.md").write_text("one\ntwö\nthree", "utf-8")
     found = read(context, "notes.md").as_dict()
     assert len(str(found.pop("token"))) == 32
@@ -64,7 +64,7 @@ def test_a_text_is_read_with_its_lines_and_a_token(context: ToolContext, folder:
     assert block["type"] == "text"
 
 
-def test_some_lines_are_read_where_some_are_asked_for(context: ToolContext, folder: Path) -> None:
+def test_a_range_of_lines_is_read_on_request(context: ToolContext, folder: Path) -> None:
     (folder / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 5001)))
     some = read(context, "long.txt", first=10, lines=2)
     assert (some.text, some.first, some.last, some.lines) == ("line 10\nline 11\n", 10, 11, 5000)
@@ -80,7 +80,7 @@ def test_some_lines_are_read_where_some_are_asked_for(context: ToolContext, fold
 @pytest.mark.parametrize(
     "text", ['"\\' * 40_000, "x" * 100_000, '"quoted"\n' * 20_000, "\x01" * 50_000, "é🥊\n" * 9000]
 )
-def test_a_result_is_never_longer_than_the_tool_says(context: ToolContext, folder: Path, text: str) -> None:
+def test_a_result_never_exceeds_the_declared_length(context: ToolContext, folder: Path, text: str) -> None:
     (folder / "long.txt").write_text(text, "utf-8")
     found = read(context, "long.txt")
     assert text.startswith(found.text)
@@ -95,9 +95,7 @@ def test_a_result_is_never_longer_than_the_tool_says(context: ToolContext, folde
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, '"\\' * 40_000, "\x01" * 9000, "é🥊" * 30_000 + "\nthe end"])
-def test_a_line_that_is_longer_than_a_result_is_read_piece_by_piece(
-    context: ToolContext, folder: Path, text: str
-) -> None:
+def test_a_very_long_line_is_read_in_pieces(context: ToolContext, folder: Path, text: str) -> None:
     (folder / "long.txt").write_text(text, "utf-8")
     found = read(context, "long.txt")
     pieces = [found.text]
@@ -115,7 +113,7 @@ def test_a_line_that_is_longer_than_a_result_is_read_piece_by_piece(
     assert by_model == read(context, "long.txt", character=5, lines=1)
 
 
-def test_a_character_that_is_not_there_leaves_nothing_of_its_line(context: ToolContext, folder: Path) -> None:
+def test_a_start_beyond_the_end_of_a_line_gives_no_text(context: ToolContext, folder: Path) -> None:
     (folder / "notes.md").write_text("one\ntwo\n")
     some = read(context, "notes.md", first=2, character=2)
     assert (some.text, some.first, some.last) == ("wo\n", 2, 2)
@@ -126,9 +124,7 @@ def test_a_character_that_is_not_there_leaves_nothing_of_its_line(context: ToolC
 
 @requirement("read.never_pixels")
 @pytest.mark.parametrize("data", PIXELS.values(), ids=PIXELS)
-def test_pixels_are_not_read_and_the_refusal_names_the_tool_that_sees_them(
-    session: Session, folder: Path, data: bytes
-) -> None:
+def test_read_file_refuses_images_and_names_view_image(session: Session, folder: Path, data: bytes) -> None:
     (folder / "image.txt").write_bytes(data)
     refusal = sightline.read_file("image.txt", session=session)
     assert reason(refusal) == "unsupported_type"
@@ -148,12 +144,12 @@ def test_pixels_are_not_read_and_the_refusal_names_the_tool_that_sees_them(
         ("huge.txt", b"x" * (8 * 1024 * 1024 + 1), "too_large"),
     ],
 )
-def test_what_is_no_text_is_refused(session: Session, folder: Path, name: str, data: bytes, expected: str) -> None:
+def test_binary_files_are_refused(session: Session, folder: Path, name: str, data: bytes, expected: str) -> None:
     (folder / name).write_bytes(data)
     assert reason(sightline.read_file(name, session=session)) == expected
 
 
-def test_a_drawing_and_an_empty_file_are_texts_too(context: ToolContext, folder: Path) -> None:
+def test_an_svg_and_an_empty_file_are_read_as_text(context: ToolContext, folder: Path) -> None:
     (folder / "drawing.svg").write_text("<svg/>")
     (folder / "empty.txt").write_text("")
     assert read(context, "drawing.svg").text == "<svg/>"
@@ -164,7 +160,7 @@ def test_a_drawing_and_an_empty_file_are_texts_too(context: ToolContext, folder:
 
 
 @requirement("edit.once", "edit.stale")
-def test_a_text_that_was_read_is_edited_once_with_its_token(context: ToolContext, folder: Path) -> None:
+def test_a_token_allows_one_edit(context: ToolContext, folder: Path) -> None:
     path = folder / "notes.md"
     path.write_bytes(b"one\r\ntwo\r\nthree")
     path.chmod(0o640)
@@ -178,9 +174,7 @@ def test_a_text_that_was_read_is_edited_once_with_its_token(context: ToolContext
 
 
 @requirement("edit.token", "edit.stale")
-def test_only_a_read_of_this_very_file_as_it_is_now_gives_a_token(
-    context: ToolContext, folder: Path, tmp_path: Path
-) -> None:
+def test_a_token_is_valid_only_for_the_current_file(context: ToolContext, folder: Path, tmp_path: Path) -> None:
     (folder / "a.svg").write_text("<svg>one</svg>")
     (folder / "b.svg").write_text("<svg>one</svg>")
     token = read(context, "a.svg").token
@@ -198,7 +192,7 @@ def test_only_a_read_of_this_very_file_as_it_is_now_gives_a_token(
 
 
 @requirement("edit.view")
-def test_a_view_neither_gives_a_token_nor_spoils_one(context: ToolContext, folder: Path) -> None:
+def test_a_view_neither_issues_nor_invalidates_a_token(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = sightline.view("image.png", session=Session.from_context(context))
     assert isinstance(view, View)
@@ -218,7 +212,7 @@ def test_a_view_neither_gives_a_token_nor_spoils_one(context: ToolContext, folde
 @pytest.mark.parametrize(
     ("old", "new"), [("e", "E"), ("four", "4"), ("", "start"), ("one", "one"), ("one", "\ud800"), ("aa", "b")]
 )
-def test_an_edit_that_is_not_clear_is_refused_and_changes_nothing(
+def test_an_ambiguous_edit_is_refused_and_changes_nothing(
     context: ToolContext, folder: Path, old: str, new: str
 ) -> None:
     path = folder / "notes.md"
@@ -230,7 +224,7 @@ def test_an_edit_that_is_not_clear_is_refused_and_changes_nothing(
 
 @requirement("edit.stale")
 @pytest.mark.parametrize("becomes", ["other words", "a link out", "gone"])
-def test_a_file_that_changes_under_the_edit_is_left_as_it_is(
+def test_a_file_that_changes_during_the_edit_is_left_alone(
     context: ToolContext, folder: Path, tmp_path: Path, becomes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, outside = folder / "notes.md", tmp_path / "outside.md"
@@ -258,7 +252,7 @@ def test_a_file_that_changes_under_the_edit_is_left_as_it_is(
 @requirement("edit.stale")
 @pytest.mark.parametrize("looks", ["at /proc", "by path"])
 @pytest.mark.parametrize("within", [".", "inner"])
-def test_a_folder_that_somebody_swaps_for_a_link_leads_no_edit_astray(
+def test_a_folder_replaced_by_a_link_does_not_redirect_an_edit(
     context: ToolContext, folder: Path, tmp_path: Path, looks: str, within: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before any of the calls to the system, and back before another: nothing appears or changes outside."""
@@ -313,7 +307,7 @@ def _nobody_knows(path: Path) -> Path:
     raise OSError
 
 
-def test_a_folder_that_may_not_be_written_is_a_refusal(context: ToolContext, folder: Path, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_refused(context: ToolContext, folder: Path, tmp_path: Path) -> None:
     (folder / "notes.md").write_text("one")
     (folder / "notes.md").chmod(0o644)
     for each in (tmp_path, folder, *tmp_path.parents[:2]):
@@ -325,9 +319,7 @@ def test_a_folder_that_may_not_be_written_is_a_refusal(context: ToolContext, fol
     assert [each.name for each in folder.iterdir()] == ["notes.md"]
 
 
-def test_an_edit_through_a_link_reaches_the_file_and_one_that_leads_out_does_not(
-    context: ToolContext, folder: Path, tmp_path: Path
-) -> None:
+def test_an_edit_follows_links_only_within_allowed_folders(context: ToolContext, folder: Path, tmp_path: Path) -> None:
     (folder / "notes.md").write_text("one")
     (folder / "link.md").symlink_to("notes.md")
     assert isinstance(edit(context, "link.md", "one", "two", read(context, "link.md").token), FileEdit)
@@ -342,7 +334,7 @@ def test_an_edit_through_a_link_reaches_the_file_and_one_that_leads_out_does_not
 
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(before=st.text(), old=st.text(min_size=1), after=st.text(), new=st.text())
-def test_an_edit_changes_that_text_and_no_other(
+def test_an_edit_changes_only_the_given_text(
     context: ToolContext, folder: Path, before: str, old: str, after: str, new: str
 ) -> None:
     whole = before + old + after

@@ -28,12 +28,12 @@ def named(context: ToolContext) -> dict[str, dict[str, Any]]:
 
 
 @requirement("settings.doubt")
-def test_the_names_that_a_setting_may_hold_are_those_of_the_tools() -> None:
+def test_the_setting_toolset_accepts_exactly_the_tool_names() -> None:
     assert {tool.name for tool in TOOLS} == set(TOOL_NAMES)
 
 
 @requirement("tools.schemas", "tools.capabilities", "tools.of_toolset", "tools.untrusted", "view.capability")
-def test_each_tool_has_a_schema_and_says_what_it_may_do(context: ToolContext) -> None:
+def test_each_tool_has_a_schema_and_its_capabilities(context: ToolContext) -> None:
     found = named(context)
     assert list(found) == NAMES
     for tool in found.values():
@@ -53,7 +53,7 @@ def test_each_tool_has_a_schema_and_says_what_it_may_do(context: ToolContext) ->
 
 
 @requirement("view.two_tools")
-def test_no_source_and_no_argument_makes_one_tool_do_what_the_other_does(context: ToolContext, folder: Path) -> None:
+def test_view_image_never_returns_text_and_read_file_never_pixels(context: ToolContext, folder: Path) -> None:
     assert not {"mode", "as", "format", "type"} & {
         argument for tool in named(context).values() for argument in tool["parameters"]["properties"]
     }
@@ -72,9 +72,7 @@ def test_no_source_and_no_argument_makes_one_tool_do_what_the_other_does(context
     ("toolset", "offered"),
     [({"vision"}, NAMES), ({"view_image"}, ["view_image"]), ({"read_file", "other"}, ["read_file"]), (set(), [])],
 )
-def test_the_toolset_decides_what_is_offered_and_what_can_be_called(
-    context: ToolContext, toolset: set[str], offered: list[str]
-) -> None:
+def test_the_toolset_gates_offers_and_calls(context: ToolContext, toolset: set[str], offered: list[str]) -> None:
     some = replace(context, toolset=frozenset(toolset))
     assert list(named(some)) == offered
     for name in NAMES:
@@ -84,7 +82,7 @@ def test_the_toolset_decides_what_is_offered_and_what_can_be_called(
 
 
 @requirement("tools.toolset")
-def test_the_users_settings_hold_for_the_library(
+def test_the_users_settings_apply_to_the_library(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SIGHTLINE_TOOLSET", "view_image")
@@ -97,7 +95,7 @@ def test_the_users_settings_hold_for_the_library(
 
 
 @requirement("path.home")
-def test_the_home_folder_is_seen_where_the_setting_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_home_folder_is_readable_if_the_setting_allows_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home, working = tmp_path / "home", tmp_path / "working"
     home.mkdir()
     working.mkdir()
@@ -132,14 +130,14 @@ def test_a_call_does_what_the_function_does(session: Session, folder: Path) -> N
 @pytest.mark.parametrize(
     "arguments", [{}, {"path": "a", "colour": 1}, None, [], "image.png", {"crop": "r=top"}, {"path": 7}]
 )
-def test_arguments_that_make_no_sense_are_a_refusal(session: Session, arguments: Any) -> None:
+def test_invalid_arguments_are_refused(session: Session, arguments: Any) -> None:
     result = sightline.call("view_image", arguments, session=session)
     assert isinstance(result, Failure)
     assert result.reason == "invalid_input"
 
 
 @requirement("library.sync_async")
-async def test_every_function_may_be_awaited(session: Session, folder: Path) -> None:
+async def test_every_function_can_be_awaited(session: Session, folder: Path) -> None:
     (folder / "notes.md").write_text("one")
     text = await sightline.read_file.aio("notes.md", session=session)
     assert text == sightline.read_file("notes.md", session=session)
@@ -152,7 +150,7 @@ async def test_every_function_may_be_awaited(session: Session, folder: Path) -> 
     )
 
 
-def test_a_working_folder_that_is_gone_is_no_reason_to_raise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_deleted_working_folder_does_not_raise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -163,7 +161,7 @@ def test_a_working_folder_that_is_gone_is_no_reason_to_raise(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("working", ["there", "gone"])
-def test_a_machine_without_a_temporary_folder_is_no_reason_to_raise(
+def test_a_missing_temporary_folder_does_not_raise(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, working: str
 ) -> None:
     (tmp_path / "notes.md").write_text("one")
@@ -183,7 +181,7 @@ def test_a_machine_without_a_temporary_folder_is_no_reason_to_raise(
     assert reason_of(sightline.call("view_image", {"path": "image.png"})) == "not_permitted"
 
 
-def test_a_door_that_cannot_be_opened_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_opening_a_session_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong on the way to the record and the settings happens within the promise, too."""
 
     def broken(*_: object) -> None:
@@ -201,7 +199,7 @@ def test_a_door_that_cannot_be_opened_is_a_refusal(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", [["view_image"], None, 7, {}, "view_image "])
-def test_a_name_that_is_none_is_a_refusal(session: Session, name: Any) -> None:
+def test_an_unknown_tool_name_is_refused(session: Session, name: Any) -> None:
     assert reason_of(sightline.call(name, {"path": "image.png"}, session=session)) == "not_permitted"
 
 
@@ -211,7 +209,7 @@ def reason_of(result: object) -> str:
 
 
 @requirement("library.light")
-def test_the_package_alone_loads_nothing_and_knows_its_names() -> None:
+def test_importing_the_package_imports_nothing_heavy() -> None:
     code = (
         "import sys; before = set(sys.modules); import sightline\n"
         "heavy = ('sightline.', 'pyvips', 'PIL', 'sqlite3', 'asyncio')\n"

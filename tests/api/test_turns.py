@@ -39,7 +39,7 @@ def call(question: str, session: Session | None = None) -> Any:
 
 
 @requirement("seer.calls")
-def test_a_turn_has_so_many_calls_that_go_out_and_what_is_known_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_calls_of_a_turn_are_limited_and_cached_ones_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("an answer") as provider:
         use(monkeypatch, provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="2")
         asked = [call(question) for question in ("one?", "one?", "two?", "one?", "three?", "two?")]
@@ -63,14 +63,14 @@ def test_a_turn_has_so_many_calls_that_go_out_and_what_is_known_is_free(monkeypa
 
 
 @requirement("seer.calls")
-def test_without_a_limit_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zero_means_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("an answer") as provider:
         use(monkeypatch, provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="0")
         assert all(isinstance(call(f"number {number}?"), Analysis) for number in range(12))
 
 
 @requirement("seer.calls.unnamed")
-def test_calls_of_no_turn_are_of_a_new_one_after_a_minute_without_any() -> None:
+def test_an_unnamed_turn_ends_after_a_minute_without_calls() -> None:
     now = 0.0
     turns = TurnQuota(lambda: now)
     assert [turns.try_take(UNNAMED_TURN, 2) for _ in range(3)] == [True, True, False]
@@ -89,7 +89,7 @@ def test_calls_of_no_turn_are_of_a_new_one_after_a_minute_without_any() -> None:
 
 
 @requirement("tell.context.tool")
-def test_a_model_that_asks_itself_sends_its_question_and_no_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_call_sends_its_question_and_no_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("an answer") as provider:
         use(monkeypatch, provider)
         stage = Stage(ScriptedSeer(), record=Session().tool_context.record, include_context=True)
@@ -104,7 +104,7 @@ def test_a_model_that_asks_itself_sends_its_question_and_no_conversation(monkeyp
 
 @requirement("tell.holds", "FR-3.3")
 @pytest.mark.parametrize("line", [FAILED, "wrong words"])
-def test_redescribe_changes_what_stands_in_conversations(monkeypatch: pytest.MonkeyPatch, line: Any) -> None:
+def test_redescribe_changes_descriptions_in_conversations(monkeypatch: pytest.MonkeyPatch, line: Any) -> None:
     with eyes("the right words") as provider:
         use(monkeypatch, provider)
         stage = Stage(ScriptedSeer([line, "others"]), record=Session().tool_context.record, include_context=True)
@@ -124,7 +124,7 @@ def test_redescribe_changes_what_stands_in_conversations(monkeypatch: pytest.Mon
 
 @requirement("tell.saved", "FR-3.2.save")
 @pytest.mark.parametrize("context", [True, False])
-def test_what_was_saved_is_used_in_every_new_conversation(monkeypatch: pytest.MonkeyPatch, context: bool) -> None:
+def test_a_saved_description_is_used_in_every_new_conversation(monkeypatch: pytest.MonkeyPatch, context: bool) -> None:
     """A proxy with another model, for another credential, opened after the command, uses it."""
     seer = ScriptedSeer(["automatic", "automatic again", "automatic once more"])
 
@@ -154,7 +154,7 @@ def test_what_was_saved_is_used_in_every_new_conversation(monkeypatch: pytest.Mo
 
 
 @requirement("tell.saved")
-def test_a_look_of_a_person_is_not_canonical(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_description_for_a_person_is_not_canonical(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("of a person", "automatic", "unasked") as provider:
         blind = json.dumps({"blind-1": {"vision": False}})
         use(monkeypatch, provider, SIGHTLINE_MODELS=blind, SIGHTLINE_INCLUDE_CONTEXT="off", SIGHTLINE_CACHE_SIZE="0")

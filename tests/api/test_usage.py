@@ -15,7 +15,7 @@ USAGE = Usage(1_000_000, 100_000)
 
 
 @requirement("ask.cost")
-def test_the_price_is_that_of_the_provider_s_own_list() -> None:
+def test_prices_come_from_the_providers_own_list() -> None:
     dear, cheap = calculate_cost(ANTHROPIC, "claude-opus-4-7", USAGE), calculate_cost(OPENAI, "gpt-5-mini", USAGE)
     assert dear is not None
     assert cheap is not None
@@ -37,11 +37,11 @@ def test_the_price_is_that_of_the_provider_s_own_list() -> None:
     ],
     ids=["model", "provider", "this machine", "nothing counted", "half counted"],
 )
-def test_a_price_that_nobody_knows_is_unknown_and_not_zero(upstream: Upstream, model: str, usage: Usage) -> None:
+def test_an_unknown_price_is_null_and_not_zero(upstream: Upstream, model: str, usage: Usage) -> None:
     assert calculate_cost(upstream, model, usage) is None
 
 
 @requirement("ask.cost")
-def test_without_the_list_every_price_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_price_is_unknown_without_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "genai_prices", None)
     assert calculate_cost(OPENAI, "gpt-5", USAGE) is None

@@ -41,7 +41,7 @@ def assert_failure(outcome: object, prefix: str) -> Failure:
 
 @requirement("video.frames")
 @pytest.mark.parametrize(("model", "method"), [("here/eye", None), ("here/eye", "frames"), ("here/watcher", "frames")])
-def test_a_model_that_sees_gets_stills_with_their_times(
+def test_a_vision_model_gets_stills_with_their_times(
     granted: ToolContext, folder: Path, model: str, method: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = folder / "demo.mp4"
@@ -66,9 +66,7 @@ def test_a_model_that_sees_gets_stills_with_their_times(
 
 
 @requirement("video.frames", "input.animated")
-def test_an_animation_is_asked_about_by_its_frames(
-    granted: ToolContext, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_animation_is_sent_as_frames(granted: ToolContext, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder / "demo.gif"
     path.write_bytes(animate("GIF"))
     with saying("four colours") as there:
@@ -101,7 +99,7 @@ def test_stills_need_rendering_its_package_and_an_undamaged_video(
 
 
 @requirement("video.frames")
-def test_a_video_that_is_too_large_to_send_can_be_asked_about_by_stills(
+def test_a_video_too_large_to_send_is_sent_as_stills(
     granted: ToolContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = folder / "large.mp4"

@@ -60,7 +60,7 @@ def opened(view: View) -> Pillow.Image:
 
 
 @requirement("view.result", "view.path", "reference.path")
-def test_a_bitmap_is_shown_as_it_is_and_the_result_says_what_it_is(context: ToolContext, folder: Path) -> None:
+def test_a_bitmap_is_shown_unchanged_with_its_facts(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = seen(context, "image.png")
     assert view.as_result() == {
@@ -80,7 +80,7 @@ def test_a_bitmap_is_shown_as_it_is_and_the_result_says_what_it_is(context: Tool
 
 
 @requirement("view.result.program")
-def test_a_program_is_told_of_which_type_the_shown_pixels_are(context: ToolContext, folder: Path) -> None:
+def test_the_result_has_the_type_of_the_shown_pixels(context: ToolContext, folder: Path) -> None:
     (folder / "image.bmp").write_bytes(saved(flag(40, 30), "image/bmp"))
     view = seen(context, "image.bmp")
     assert view.mime == "image/bmp"
@@ -90,7 +90,7 @@ def test_a_program_is_told_of_which_type_the_shown_pixels_are(context: ToolConte
 
 
 @requirement("view.pixels_beside")
-def test_a_view_carries_words_about_the_image_and_then_the_pixels(context: ToolContext, folder: Path) -> None:
+def test_the_content_of_a_view_has_text_and_then_pixels(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = seen(context, "image.png")
     words, pixels = view.content()
@@ -114,9 +114,7 @@ def test_a_view_carries_words_about_the_image_and_then_the_pixels(context: ToolC
     "view.url",
 )
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
-def test_each_bad_source_gets_its_reason_and_a_remedy_and_the_next_call_works(
-    context: ToolContext, folder: Path, bad: Any
-) -> None:
+def test_each_bad_source_has_a_reason_and_a_remedy(context: ToolContext, folder: Path, bad: Any) -> None:
     keep_two_that_begin_alike(context.record, context.scope)
     reference = bad.reference(folder)
     refusal = sightline.view(reference, session=Session.from_context(context))
@@ -128,7 +126,7 @@ def test_each_bad_source_gets_its_reason_and_a_remedy_and_the_next_call_works(
 
 
 @requirement("view.refusal")
-def test_the_reasons_are_seven_and_each_is_given_for_something() -> None:
+def test_each_of_the_seven_reasons_is_used() -> None:
     assert {bad.reason for bad in BAD.values()} == set(REASONS)
     assert set(REASONS) == set(
         "invalid_input not_found unsupported_type too_large not_permitted corrupt render_unavailable".split()
@@ -138,7 +136,7 @@ def test_the_reasons_are_seven_and_each_is_given_for_something() -> None:
 @requirement("view.name_lies")
 @pytest.mark.parametrize("name", ["page.jpg", "page.JPEG", "page.png", "page.webp", "page.tif", "page.heic"])
 @pytest.mark.parametrize("data", [HTML, SVG, b"# Words\n", b"%PDF-1.7\n"], ids=["html", "svg", "text", "pdf"])
-def test_a_name_that_claims_a_bitmap_over_other_bytes_is_not_a_matter_of_rendering(
+def test_a_bitmap_name_over_other_bytes_is_unsupported(
     context: ToolContext, folder: Path, name: str, data: bytes
 ) -> None:
     (folder / name).write_bytes(data)
@@ -150,9 +148,7 @@ def test_a_name_that_claims_a_bitmap_over_other_bytes_is_not_a_matter_of_renderi
 
 @requirement("view.never_text")
 @pytest.mark.parametrize("name", ["notes.md", "drawing.svg", "page.html", "App.tsx", "table.csv"])
-def test_text_is_not_viewed_and_the_refusal_names_the_tool_that_reads_it(
-    session: Session, folder: Path, name: str
-) -> None:
+def test_view_refuses_text_and_names_read_file(session: Session, folder: Path, name: str) -> None:
     words = SVG if name.endswith("svg") else HTML if name.endswith("html") else b"many words, no pixels\n"
     (folder / name).write_bytes(words)
     refusal = sightline.view(name, session=session)
@@ -162,7 +158,7 @@ def test_text_is_not_viewed_and_the_refusal_names_the_tool_that_reads_it(
 
 
 @requirement("view.never_raises", "view.refusal.not_permitted")
-def test_a_file_that_may_not_be_read_is_refused(context: ToolContext, tmp_path: Path, folder: Path) -> None:
+def test_a_file_without_permission_is_refused(context: ToolContext, tmp_path: Path, folder: Path) -> None:
     (folder / "closed.png").write_bytes(PNG)
     (folder / "closed.png").chmod(0)
     for each in (tmp_path, folder, *tmp_path.parents[:2]):
@@ -189,14 +185,16 @@ def test_a_path_that_is_not_text_is_refused(context: ToolContext, path: object) 
     path=st.text(max_size=60) | st.from_regex(r"(sha256:|https?://|/|\.\./|~/)?[\w./#:,-]{0,80}"),
     crop=st.none() | st.text(),
 )
-def test_no_text_makes_a_view_raise(session: Session, path: str, crop: str | None) -> None:
+def test_any_path_can_be_viewed_without_an_exception(session: Session, path: str, crop: str | None) -> None:
     assert isinstance(sightline.view(path, crop=crop, session=session), Failure)
 
 
 @requirement("view.never_raises")
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(data=st.data(), mime=st.sampled_from(["image/png", "image/jpeg", "image/gif", "image/webp", "image/tiff"]))
-def test_no_damage_makes_a_view_raise(session: Session, folder: Path, data: st.DataObject, mime: str) -> None:
+def test_any_damaged_file_can_be_viewed_without_an_exception(
+    session: Session, folder: Path, data: st.DataObject, mime: str
+) -> None:
     broken = bytearray(saved(flag(40, 30), mime))
     for _ in range(data.draw(st.integers(1, 8))):
         broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
@@ -205,7 +203,7 @@ def test_no_damage_makes_a_view_raise(session: Session, folder: Path, data: st.D
     assert isinstance(result, View) or result.reason in REASONS
 
 
-def test_a_library_that_fails_costs_a_refusal(
+def test_a_failing_image_library_is_a_refusal(
     context: ToolContext, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (folder / "image.png").write_bytes(PNG)
@@ -229,7 +227,7 @@ def test_a_library_that_fails_costs_a_refusal(
         (PixelCrop(0, 0, 40, 30), Box(0, 0, 40, 30)),
     ],
 )
-def test_a_crop_is_cut_in_pixels_of_the_source(context: ToolContext, folder: Path, crop: Any, box: Box) -> None:
+def test_a_crop_is_in_source_pixels(context: ToolContext, folder: Path, crop: Any, box: Box) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = seen(context, "image.png", crop=crop)
     found = view.as_dict()
@@ -268,9 +266,7 @@ def test_a_crop_is_cut_in_pixels_of_the_source(context: ToolContext, folder: Pat
         7,
     ],
 )
-def test_a_crop_that_makes_no_sense_is_refused_and_the_whole_is_never_shown_instead(
-    context: ToolContext, folder: Path, crop: Any
-) -> None:
+def test_an_invalid_crop_is_refused_and_never_ignored(context: ToolContext, folder: Path, crop: Any) -> None:
     (folder / "image.png").write_bytes(PNG)
     assert reason(context, "image.png", crop=crop) == "invalid_input"
 
@@ -279,14 +275,14 @@ def test_a_crop_that_makes_no_sense_is_refused_and_the_whole_is_never_shown_inst
 @pytest.mark.parametrize(
     "more", [{"page": 0}, {"page": 2}, {"page": "1"}, {"at": -1}, {"at": 3.5}, {"at": float("nan")}]
 )
-def test_an_image_has_one_page_and_no_moments(context: ToolContext, folder: Path, more: dict[str, Any]) -> None:
+def test_an_image_has_one_page_and_no_times(context: ToolContext, folder: Path, more: dict[str, Any]) -> None:
     (folder / "image.png").write_bytes(PNG)
     assert reason(context, "image.png", **more) == "invalid_input"
     assert seen(context, "image.png", page=1).image == f"sha256:{SHA}"
 
 
 @requirement("view.again", "view.reference", "reference.sha", "reference.prefix", "reference.crop")
-def test_what_was_seen_is_seen_again_by_its_sha256_when_the_file_is_gone(context: ToolContext, folder: Path) -> None:
+def test_a_viewed_image_is_available_by_sha256_after_its_file_is_gone(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     first = seen(context, "image.png")
     (folder / "image.png").unlink()
@@ -303,7 +299,7 @@ def test_what_was_seen_is_seen_again_by_its_sha256_when_the_file_is_gone(context
 
 
 @requirement("record.scope.images")
-def test_a_sha256_is_no_permission(context: ToolContext, folder: Path) -> None:
+def test_a_sha256_is_not_a_permission(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     seen(context, "image.png")
     for name in (f"sha256:{SHA}", f"sha256:{SHA[:12]}"):
@@ -315,7 +311,7 @@ def test_a_sha256_is_no_permission(context: ToolContext, folder: Path) -> None:
 
 @requirement("law.10", "record.perceptions", "view.lowering")
 @pytest.mark.parametrize("crop", [None, "r=bottom-right"])
-def test_a_view_comes_back_from_the_record_alone_word_for_word_and_pixel_for_pixel(
+def test_a_view_is_recalled_exactly_from_the_record_alone(
     context: ToolContext, tmp_path: Path, folder: Path, crop: str | None
 ) -> None:
     (folder / "image.png").write_bytes(PNG)
@@ -343,7 +339,7 @@ def test_a_view_comes_back_from_the_record_alone_word_for_word_and_pixel_for_pix
 
 
 @requirement("record.before_reference")
-def test_the_bytes_are_kept_before_the_reference_is_given(context: ToolContext, folder: Path) -> None:
+def test_bytes_are_stored_before_the_reference_is_returned(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = seen(context, "image.png")
     kept = context.record.images.read(context.scope, view.image.removeprefix("sha256:"))
@@ -353,7 +349,7 @@ def test_the_bytes_are_kept_before_the_reference_is_given(context: ToolContext, 
 
 @requirement("view.type_by_bytes", "input.native")
 @pytest.mark.parametrize("mime", ["image/png", "image/jpeg", "image/webp", "image/gif"])
-def test_the_type_is_that_of_the_bytes_whatever_the_name_says(context: ToolContext, folder: Path, mime: str) -> None:
+def test_the_type_comes_from_the_bytes_and_not_the_name(context: ToolContext, folder: Path, mime: str) -> None:
     data = saved(flag(40, 30), mime)
     (folder / "notes.txt").write_bytes(data)
     view = seen(context, "notes.txt")
@@ -371,7 +367,7 @@ def test_the_type_is_that_of_the_bytes_whatever_the_name_says(context: ToolConte
         ("image/vnd.adobe.photoshop", psd_of(flag(40, 30))),
     ],
 )
-def test_what_no_provider_takes_is_converted(context: ToolContext, folder: Path, mime: str, data: bytes) -> None:
+def test_unsupported_formats_are_converted(context: ToolContext, folder: Path, mime: str, data: bytes) -> None:
     (folder / "image").write_bytes(data)
     view = seen(context, "image")
     assert (view.mime, view.bytes, view.image) == (mime, len(data), f"sha256:{hashlib.sha256(data).hexdigest()}")
@@ -388,7 +384,7 @@ def test_what_no_provider_takes_is_converted(context: ToolContext, folder: Path,
         ("JPEG 2000", b"\0\0\0\x0cjP  \r\n\x87\n" + bytes(100)),
     ],
 )
-def test_a_format_that_nothing_here_decodes_is_named_with_what_to_do(
+def test_a_format_without_a_decoder_is_named_with_a_remedy(
     session: Session, folder: Path, name: str, data: bytes
 ) -> None:
     (folder / "photo").write_bytes(data)
@@ -402,7 +398,7 @@ def test_a_format_that_nothing_here_decodes_is_named_with_what_to_do(
 
 @requirement("crop.formats")
 @pytest.mark.parametrize("mime", [*FORMATS, "image/x-icon", "image/vnd.adobe.photoshop"])
-def test_every_readable_format_is_cut(context: ToolContext, folder: Path, mime: str) -> None:
+def test_every_readable_format_can_be_cropped(context: ToolContext, folder: Path, mime: str) -> None:
     own = {"image/x-icon": icon_of({64: RED}, "png"), "image/vnd.adobe.photoshop": psd_of(flag(64, 64))}
     (folder / "image").write_bytes(own[mime] if mime in own else saved(flag(64, 64), mime))
     view = seen(context, "image", crop="p=8,8,16,12")
@@ -414,7 +410,7 @@ def test_every_readable_format_is_cut(context: ToolContext, folder: Path, mime: 
 
 
 @requirement("view.upright", "crop.upright")
-def test_what_is_stored_lying_is_measured_cut_and_shown_upright(context: ToolContext, folder: Path) -> None:
+def test_a_rotated_image_is_measured_cropped_and_shown_upright(context: ToolContext, folder: Path) -> None:
     (folder / "photo.jpg").write_bytes(saved(flag(80, 60), "image/jpeg", exif=exif(6), quality=95))
     view = seen(context, "photo.jpg")
     assert view.size == view.pixels.size == Size(60, 80)
@@ -430,9 +426,7 @@ def test_what_is_stored_lying_is_measured_cut_and_shown_upright(context: ToolCon
 
 
 @requirement("bound.as_is", "bound.as_is.beyond", "view.original")
-def test_up_to_eight_mebibytes_an_image_is_shown_as_it_is_and_beyond_it_is_refitted(
-    context: ToolContext, folder: Path
-) -> None:
+def test_an_image_over_eight_mebibytes_is_refitted(context: ToolContext, folder: Path) -> None:
     whole = saved(photo(1500, 1500), "image/png", compress_level=0)
     assert len(whole) < MAX_UNCHANGED_BYTES
     end = whole[-12:]
@@ -463,7 +457,7 @@ def _filler(size: int) -> bytes:
 
 
 @requirement("view.most_bytes")
-def test_sixty_four_mebibytes_are_seen_and_one_byte_more_is_not(context: ToolContext, folder: Path) -> None:
+def test_an_image_over_sixty_four_mebibytes_is_refused(context: ToolContext, folder: Path) -> None:
     most = 64 * 1024 * 1024
     for extra in (0, 1):
         heavy = PNG[:-12] + _filler(most + extra - len(PNG)) + PNG[-12:]
@@ -474,7 +468,7 @@ def test_sixty_four_mebibytes_are_seen_and_one_byte_more_is_not(context: ToolCon
 
 
 @requirement("crop.formats")
-def test_a_large_part_is_seen_whatever_it_would_weigh_as_a_file_of_its_own(context: ToolContext, folder: Path) -> None:
+def test_a_crop_may_be_larger_than_a_file_may_be(context: ToolContext, folder: Path) -> None:
     """Grain hardly packs: as a PNG this part would be larger than any file that is read."""
     grain = Pillow.frombytes("RGB", (5400, 4200), random.Random(0).randbytes(5400 * 4200 * 3))
     (folder / "photo.jpg").write_bytes(saved(grain, "image/jpeg", quality=60))
@@ -485,7 +479,7 @@ def test_a_large_part_is_seen_whatever_it_would_weigh_as_a_file_of_its_own(conte
 
 
 @requirement("view.edges")
-def test_a_wide_image_is_refitted_and_one_that_is_too_wide_is_refused(context: ToolContext, folder: Path) -> None:
+def test_a_wide_image_is_refitted_and_a_too_wide_one_refused(context: ToolContext, folder: Path) -> None:
     (folder / "wide.png").write_bytes(saved(Pillow.new("L", (65_535, 20), 200), "image/png"))
     (folder / "wider.png").write_bytes(saved(Pillow.new("L", (65_536, 20), 200), "image/png"))
     view = seen(context, "wide.png")
@@ -495,7 +489,7 @@ def test_a_wide_image_is_refitted_and_one_that_is_too_wide_is_refused(context: T
 
 
 @requirement("view.edges")
-def test_what_is_within_the_limits_of_all_stays_as_large_as_it_is(context: ToolContext, folder: Path) -> None:
+def test_an_image_within_all_limits_keeps_its_size(context: ToolContext, folder: Path) -> None:
     (folder / "wide.png").write_bytes(saved(Pillow.new("L", (9000, 20), 200), "image/png"))
     (folder / "taken.png").write_bytes(saved(Pillow.new("L", (8000, 20), 200), "image/png"))
     assert seen(context, "taken.png").pixels.size == Size(8000, 20)
@@ -504,7 +498,7 @@ def test_what_is_within_the_limits_of_all_stays_as_large_as_it_is(context: ToolC
 
 
 @requirement("view.fold")
-def test_a_page_that_would_be_shrunk_is_folded_and_a_line_beside_it_says_so(context: ToolContext, folder: Path) -> None:
+def test_a_page_that_would_be_shrunk_is_folded_with_a_note(context: ToolContext, folder: Path) -> None:
     page = Pillow.new("RGB", (800, 6000), "white")
     for row in range(0, 6000, 40):
         page.paste((20, 20, 20), (20, row, 780 - row % 300, row + 20))
@@ -523,7 +517,7 @@ def test_a_page_that_would_be_shrunk_is_folded_and_a_line_beside_it_says_so(cont
 
 
 @requirement("library.sync_async")
-async def test_a_view_may_be_awaited_and_is_the_same(session: Session, folder: Path) -> None:
+async def test_an_awaited_view_is_the_same(session: Session, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     assert await sightline.view.aio("image.png", session=session) == sightline.view("image.png", session=session)
     refused = await sightline.view.aio("absent.png", session=session)
@@ -534,7 +528,7 @@ async def test_a_view_may_be_awaited_and_is_the_same(session: Session, folder: P
     ("code", "expected"),
     [("unavailable", "render_unavailable"), ("pending", "render_unavailable"), ("no_consent", "not_permitted")],
 )
-def test_what_is_no_fault_of_the_image_is_not_blamed_on_it(code: RefusalCode, expected: str) -> None:
+def test_other_failures_are_not_blamed_on_the_image(code: RefusalCode, expected: str) -> None:
     assert Failure(Refusal(code, "nobody is there", "try again")).as_dict() == {
         "ok": False,
         "reason": expected,
@@ -543,7 +537,7 @@ def test_what_is_no_fault_of_the_image_is_not_blamed_on_it(code: RefusalCode, ex
     assert {Failure(Refusal(reason, "no")).reason for reason in REASONS} == set(REASONS)
 
 
-def test_workers_that_are_gone_are_not_blamed_on_the_image(context: ToolContext, folder: Path) -> None:
+def test_missing_workers_are_not_blamed_on_the_image(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     ended = WorkerPool()
     ended.shut_down()
@@ -558,7 +552,7 @@ def frames(mime: str) -> bytes:
 @requirement("fit.animation", "view.result.program")
 @pytest.mark.parametrize("mime", ["image/gif", "image/webp"])
 @pytest.mark.parametrize("crop", [None, "r=top-left"])
-def test_of_an_animation_the_first_frame_is_shown_and_a_line_says_so(
+def test_the_first_frame_of_an_animation_is_shown_with_a_note(
     context: ToolContext, folder: Path, mime: str, crop: str | None
 ) -> None:
     data = frames(mime)
@@ -585,7 +579,7 @@ def test_a_damaged_animation_is_its_first_frame_or_corrupt(context: ToolContext,
 
 
 @requirement("record.before_reference")
-def test_a_view_that_the_record_does_not_keep_says_so(context: ToolContext, folder: Path) -> None:
+def test_a_view_that_could_not_be_stored_says_so(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     assert seen(context, "image.png").note == ""
     context.record.close()
@@ -604,7 +598,9 @@ def test_a_view_changes_nothing_in_the_folder(context: ToolContext, folder: Path
 
 
 @requirement("view.again.idempotent")
-def test_viewing_again_gives_the_same_and_keeps_nothing_new(context: ToolContext, tmp_path: Path, folder: Path) -> None:
+def test_viewing_again_gives_the_same_and_stores_nothing_new(
+    context: ToolContext, tmp_path: Path, folder: Path
+) -> None:
     (folder / "image.png").write_bytes(PNG)
     first = [seen(context, "image.png", crop=crop) for crop in (None, "r=top")]
     kept = {path: path.read_bytes() for path in (tmp_path / "record" / "blobs").rglob("*") if path.is_file()}
@@ -628,7 +624,7 @@ print(json.dumps(sightline.recall(json.load(sys.stdin)).content()))
 
 
 @requirement("law.10", "view.lowering.restart")
-def test_what_a_model_was_given_is_made_again_by_another_process_that_has_the_result_alone(folder: Path) -> None:
+def test_another_process_rebuilds_a_view_from_its_result_alone(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     first = subprocess.run(
         [sys.executable, "-c", _LOOK_AND_DIE, "image.png"], cwd=folder, capture_output=True, text=True, check=False
@@ -649,7 +645,7 @@ def test_what_a_model_was_given_is_made_again_by_another_process_that_has_the_re
 
 
 @requirement("view.lowering")
-def test_what_is_forgotten_is_not_recalled(context: ToolContext, folder: Path) -> None:
+def test_a_forgotten_view_is_not_recalled(context: ToolContext, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = seen(context, "image.png", crop="r=top")
     assert sightline.recall(view.as_dict(), session=Session.from_context(context)) == view
@@ -663,9 +659,7 @@ def test_what_is_forgotten_is_not_recalled(context: ToolContext, folder: Path) -
 
 
 @requirement("tools.maxResultChars")
-def test_a_view_says_no_more_than_the_tool_promises_however_its_source_is_called(
-    context: ToolContext, folder: Path
-) -> None:
+def test_the_text_of_a_view_is_bounded_for_any_source_name(context: ToolContext, folder: Path) -> None:
     most = sightline.tools(session=Session.from_context(context))[0]["maxResultChars"]
     assert isinstance(most, int)
     deep = folder / ('"' * 200) / ('"' * 200) / ('"' * 200) / ('"' * 200) / ('"' * 200)

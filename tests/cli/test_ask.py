@@ -51,7 +51,7 @@ def test_ask_prints_the_envelope(folder: Path, model: Model) -> None:
 
 
 @requirement("ask.command", "cli.video", "video.frames")
-def test_video_sends_stills_where_they_are_asked_for(folder: Path, model: Model) -> None:
+def test_video_sends_stills_if_requested(folder: Path, model: Model) -> None:
     (folder / "colours.mp4").write_bytes(film(seconds=0.5))
     found = sightline("video", "colours.mp4", "--model", "here/watcher", "--method", "frames", folder=folder).json
     assert found["method"] == "frames"
@@ -72,7 +72,7 @@ def test_video_sends_stills_where_they_are_asked_for(folder: Path, model: Model)
         (["video", "demo.mp4", "--model", "here/watcher", "--method", "frames"], "UNSUPPORTED_FILE_TYPE"),
     ],
 )
-def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: list[str], prefix: str) -> None:
+def test_a_refusal_is_printed_as_text_and_as_json(folder: Path, model: Model, words: list[str], prefix: str) -> None:
     (folder / "list.json").write_text('{"type": "array"}')
     (folder / "things.zip").write_bytes(b"PK\x03\x04" + bytes(60))
     ended = sightline(*words, folder=folder)
@@ -88,7 +88,7 @@ def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: 
 
 @requirement("ask.command", "json.no")
 @pytest.mark.parametrize("file", ["absent.json", "broken.json"])
-def test_a_schema_that_cannot_be_read(folder: Path, model: Model, file: str) -> None:
+def test_an_unreadable_schema_is_refused(folder: Path, model: Model, file: str) -> None:
     ended = sightline("ask", "shot.png", "what?", "--schema", file, folder=folder)
     assert (ended.code, ended.json["code"]) == (1, "input_invalid")
     assert ended.json["error"].startswith("INVALID_INPUT: ")
@@ -97,7 +97,7 @@ def test_a_schema_that_cannot_be_read(folder: Path, model: Model, file: str) -> 
 
 
 @requirement("ask.schema_exit")
-def test_an_answer_that_breaks_its_schema_is_told_and_ends_with_1(folder: Path, model: Model) -> None:
+def test_an_answer_that_violates_its_schema_exits_with_1(folder: Path, model: Model) -> None:
     """A required field that was not found is often null: a script that goes on must not take it for a number."""
     model.lines = ['{"a": null}']
     (folder / "number.json").write_text(
@@ -119,12 +119,12 @@ def test_an_answer_that_breaks_its_schema_is_told_and_ends_with_1(folder: Path, 
 
 @requirement("ask.command")
 @pytest.mark.parametrize("words", [["ask"], ["ask", "a.png"], ["ask", "a.png", "b", "--fit", "x"], ["video"]])
-def test_wrong_usage(words: list[str]) -> None:
+def test_wrong_usage_exits_with_2(words: list[str]) -> None:
     assert sightline(*words).code == 2
 
 
 @requirement("ask.command")
-def test_a_schema_may_be_too_deep(folder: Path, model: Model) -> None:
+def test_a_schema_nested_too_deeply_is_refused(folder: Path, model: Model) -> None:
     (folder / "deep.json").write_text('{"type": "object", "not": ' * 3000 + "{}" + "}" * 3000)
     deep = sightline("ask", "shot.png", "what?", "--schema", "deep.json", folder=folder)
     assert (deep.code, deep.json["code"], "deep.json" in deep.json["error"]) == (1, "input_invalid", True)
@@ -136,7 +136,7 @@ def test_a_schema_may_be_too_deep(folder: Path, model: Model) -> None:
 
 @requirement("ask.terminal", "FR-3.4", "FR-3.5", "cli.progress")
 @pytest.mark.parametrize("verb", [["ask", "shot.png", "what is it?"], ["video", "demo.mp4", "--model", "here/watcher"]])
-def test_on_a_terminal_there_are_words_and_a_line_that_goes_away(folder: Path, model: Model, verb: list[str]) -> None:
+def test_a_terminal_gets_the_answer_and_a_temporary_status_line(folder: Path, model: Model, verb: list[str]) -> None:
     code, heard = typed(verb, b"", {}, folder)
     assert code == 0
     assert " …\r\x1b[K" in heard
@@ -153,7 +153,7 @@ def test_on_a_terminal_there_are_words_and_a_line_that_goes_away(folder: Path, m
 
 @requirement("ask.terminal", "FR-3.4")
 @pytest.mark.parametrize("verb", [["ask", "shot.png", "what is it?"], ["video", "demo.mp4", "--model", "far/watcher"]])
-def test_a_terminal_asks_for_consent_before_it_asks(folder: Path, verb: list[str]) -> None:
+def test_a_terminal_asks_for_consent_before_sending_anything(folder: Path, verb: list[str]) -> None:
     upstreams = {"far": {"baseUrl": "http://eyes.invalid:9/v1"}}
     env = {
         "SIGHTLINE_UPSTREAMS": json.dumps(upstreams),
@@ -172,7 +172,7 @@ def test_a_terminal_asks_for_consent_before_it_asks(folder: Path, verb: list[str
 
 
 @requirement("ask.usage", "telemetry.failed")
-def test_what_never_went_out_is_no_call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_was_never_sent_is_not_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with saying("words") as there:
         settle(monkeypatch, there, SIGHTLINE_UPSTREAMS=json.dumps({"here": {"baseUrl": {"anthropic": there.url}}}))
         no = sightline("video", "demo.mp4", "--model", "here/watcher", folder=folder)
@@ -193,7 +193,7 @@ def test_video_prints_the_envelope(folder: Path, model: Model) -> None:
 
 
 @requirement("ask.usage", "cli.usage")
-def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
+def test_usage_sums_up_the_calls(folder: Path, model: Model) -> None:
     assert sightline("usage").out.count("\n") == 1
     assert sightline("usage", "--json").json["days"] == []
     for _ in range(2):
@@ -215,7 +215,7 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
 
 
 @requirement("ask.usage", "cli.usage")
-def test_what_is_free_does_not_hide_that_other_prices_are_unknown(folder: Path, model: Model) -> None:
+def test_free_calls_do_not_hide_unknown_prices(folder: Path, model: Model) -> None:
     assert sightline("describe", "shot.png", "--model", "local", folder=folder).code == 0
     assert sightline("usage").out.endswith(f", {format_dollars(0)}\n")
     assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 0
@@ -237,7 +237,7 @@ def test_usage_counts_calls_that_failed(folder: Path, monkeypatch: pytest.Monkey
 
 
 @requirement("ask.usage")
-def test_usage_says_what_stands_in_its_way(home: Path) -> None:
+def test_usage_with_a_damaged_record_fails(home: Path) -> None:
     (home / "record").mkdir()
     (home / "record" / "record.sqlite").write_bytes(b"no database at all" * 100)
     ended = sightline("usage", "--json")

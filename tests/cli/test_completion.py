@@ -62,7 +62,7 @@ def test_bash_completes(scripts: dict[str, str], typed: str, expected: set[str])
 
 
 @requirement("cli.completion")
-def test_the_words_are_those_of_the_parsers(scripts: dict[str, str]) -> None:
+def test_completions_are_generated_from_the_parsers(scripts: dict[str, str]) -> None:
     summaries = {name: summary for name, (summary, _) in VERBS.items()}
     table = {each.name: each for each in list_command_words(CommandLine(summaries, build_verb_parser, main))}
     assert set(table[""].words) == set(VERBS)
@@ -88,7 +88,7 @@ def test_fish_completes(scripts: dict[str, str]) -> None:
 
 @requirement("cli.completion")
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
-def test_zsh_takes_the_script(scripts: dict[str, str]) -> None:
+def test_zsh_accepts_the_script(scripts: dict[str, str]) -> None:
     given = f"autoload -U compinit; compinit -u -D\n{scripts['zsh']}print ok $+functions[_sightline]\n"
     assert run_shell("zsh", "-f", given=given) == "ok 1\n"
 

@@ -43,21 +43,21 @@ def named(found: Settings) -> VisionModel | Refusal | None:
     ],
     ids=["a preset elsewhere", "a known name elsewhere", "a base URL elsewhere"],
 )
-def test_a_key_and_a_consent_go_to_no_host_but_their_own(tmp_path: Path, held: dict[str, object]) -> None:
+def test_a_key_and_a_consent_count_only_for_their_own_host(tmp_path: Path, held: dict[str, object]) -> None:
     seer = named(settings(tmp_path / "home", **held))
     assert isinstance(seer, VisionModel)
     assert seer.api_key == ""
     assert seer.provider == "llm.example.com"
 
 
-def test_at_its_own_address_a_provider_has_its_key_and_its_name(tmp_path: Path) -> None:
+def test_a_provider_at_its_own_address_keeps_its_key_and_name(tmp_path: Path) -> None:
     seer = named(settings(tmp_path / "home", provider="openai", modelId="gpt-6-luna"))
     assert isinstance(seer, VisionModel)
     assert (seer.provider, seer.api_key) == ("openai", "sk-open")
 
 
 @requirement("seer.loopback.here")
-def test_a_server_that_the_user_put_on_another_machine_is_not_one_of_this_machine(tmp_path: Path) -> None:
+def test_a_server_on_another_machine_is_not_local(tmp_path: Path) -> None:
     held = {"ollama": {"baseUrl": "http://gpu-box.lan:11434/v1"}, "lmstudio": {"baseUrl": "http://127.0.0.1:1/v1"}}
     places = build_directory(settings(tmp_path / "home", upstreams=held))
     assert not isinstance(places, Refusal)
@@ -65,7 +65,7 @@ def test_a_server_that_the_user_put_on_another_machine_is_not_one_of_this_machin
 
 
 @requirement("preset.key_stays")
-def test_a_key_of_the_file_is_not_sent_to_a_provider_that_the_environment_names(tmp_path: Path) -> None:
+def test_a_key_in_the_file_is_not_sent_to_a_provider_from_the_environment(tmp_path: Path) -> None:
     home = tmp_path / "home"
     settings(home, provider="openai", modelId="gpt-6-luna", apiKey="sk-file")
     (home / "vision-proxy.json").chmod(0o600)
@@ -85,7 +85,7 @@ def test_a_login_in_an_upstream_s_address_is_refused(tmp_path: Path) -> None:
     assert "hunter2" not in str(refused)
 
 
-def test_the_one_upstream_of_a_run_takes_every_wire(tmp_path: Path) -> None:
+def test_the_only_upstream_of_a_run_accepts_every_wire(tmp_path: Path) -> None:
     found = build_directory(settings(tmp_path / "home"), ["deepseek=http://127.0.0.1:9"], single_agent=True)
     assert not isinstance(found, Refusal)
     assert {upstream.name for upstream in found.defaults.values()} == {"deepseek"}
@@ -106,11 +106,11 @@ def test_an_unknown_provider_is_refused_with_the_known_ones(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("flag", ["ftp://a", "nowhere", "x=", "http://", "http://a:99999"])
-def test_a_flag_that_is_no_upstream_is_refused(tmp_path: Path, flag: str) -> None:
+def test_an_invalid_upstream_option_is_refused(tmp_path: Path, flag: str) -> None:
     assert isinstance(build_directory(settings(tmp_path / "home"), [flag]), Refusal)
 
 
-def test_a_bare_address_takes_every_wire_and_a_named_one_only_its_own(tmp_path: Path) -> None:
+def test_a_bare_address_accepts_every_wire_and_a_named_one_its_own(tmp_path: Path) -> None:
     found = build_directory(settings(tmp_path / "home"), ["https://llm.example.com", "openai=http://127.0.0.1:9/v1"])
     assert not isinstance(found, Refusal)
     assert found.defaults["anthropic"].name == "llm.example.com"
@@ -131,7 +131,7 @@ def test_a_bare_address_takes_every_wire_and_a_named_one_only_its_own(tmp_path: 
         ({}, "a.example", None),
     ],
 )
-def test_the_proxies_of_the_environment_count(variables: dict[str, str], host: str, proxy: str | None) -> None:
+def test_web_proxies_in_the_environment_are_used(variables: dict[str, str], host: str, proxy: str | None) -> None:
     assert build_proxy_finder(variables)("https", host) == proxy
 
 
@@ -144,7 +144,7 @@ def test_the_proxies_of_the_environment_count(variables: dict[str, str], host: s
     ],
     ids=["an upstream of one's own", "another address"],
 )
-def test_a_look_of_one_s_own_upstream_has_its_price(tmp_path: Path, held: dict[str, object]) -> None:
+def test_calls_to_a_custom_upstream_are_priced(tmp_path: Path, held: dict[str, object]) -> None:
     own = settings(tmp_path / "home", **held)
     places = build_directory(own)
     assert not isinstance(places, Refusal)

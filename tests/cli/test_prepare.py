@@ -43,7 +43,7 @@ def prepare(request: Any, *words: str, wire: str = "openai_chat") -> Ended:
         ("acp", [text("hello")]),
     ],
 )
-def test_a_body_that_needs_no_change_comes_out_byte_for_byte_and_nothing_is_said(wire: str, request_body: Any) -> None:
+def test_an_unchanged_body_is_printed_byte_for_byte_without_a_note(wire: str, request_body: Any) -> None:
     given = json.dumps(request_body, indent=3) + "\n\n"
     ended = prepare(given, "--model", "claude-opus-5-5", wire=wire)
     assert (ended.code, ended.out, ended.err) == (0, given, "")
@@ -55,7 +55,7 @@ def test_every_shape_is_named_in_the_help() -> None:
 
 
 @requirement("cli.prepare")
-def test_a_change_is_told_in_one_line_or_with_explain_in_one_for_each_image() -> None:
+def test_a_change_is_one_line_and_explain_adds_one_per_image() -> None:
     ended = prepare(HOISTED, "--model", "gpt-6")
     assert ended.code == 0
     assert ended.json["messages"][1] == tool("c1", text("a page"), text(SHOWN_BELOW))
@@ -74,7 +74,7 @@ def test_a_change_is_told_in_one_line_or_with_explain_in_one_for_each_image() ->
 
 
 @requirement("cli.prepare", "receipts.tokens")
-def test_what_was_written_into_a_text_is_counted_as_text() -> None:
+def test_an_image_written_as_text_is_counted_as_text() -> None:
     request = body(calling("c1"), {"role": "tool", "tool_call_id": "c1", "content": PNG})
     (line,) = prepare(request, "--model", "gpt-6", "--json").json["receipt"]["sights"]
     assert line["fate"] == "shown"
@@ -83,7 +83,7 @@ def test_what_was_written_into_a_text_is_counted_as_text() -> None:
 
 
 @requirement("cli.prepare", "cli.json", "receipts.json")
-def test_json_has_the_body_and_the_receipt_in_one_object_without_pixels_or_keys(
+def test_json_output_has_body_and_receipt_without_pixels_or_keys(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-secret")
@@ -104,7 +104,7 @@ def test_json_has_the_body_and_the_receipt_in_one_object_without_pixels_or_keys(
 
 
 @requirement("cli.prepare")
-def test_content_of_a_tool_s_result_is_prepared_where_it_stands() -> None:
+def test_tool_result_content_is_prepared_in_place() -> None:
     broken = b64encode(picture()[:30]).decode()
     request = {"content": [text("a page"), {"type": "image", "data": broken, "mimeType": "image/png"}]}
     ended = prepare(request, "--explain", wire="mcp")
@@ -116,14 +116,14 @@ def test_content_of_a_tool_s_result_is_prepared_where_it_stands() -> None:
 
 @requirement("cli.prepare", "library.spare")
 @pytest.mark.parametrize("given", ["nonsense", '{"a": 1', "[1, 2", "7"])
-def test_what_cannot_be_read_passes_untouched_with_a_note(given: str) -> None:
+def test_an_unreadable_body_is_printed_unchanged_with_a_note(given: str) -> None:
     ended = prepare(given)
     assert (ended.code, ended.out) == (0, given)
     assert (ended.err.count("\n"), "JSON" in ended.err) == (1, True)
     assert prepare(given, "--json").json["changed"] is False
 
 
-def test_bytes_that_are_no_text_pass_too() -> None:
+def test_binary_input_is_printed_unchanged() -> None:
     words = [*COMMAND, "prepare", "--wire", "anthropic"]
     raw = b'\xff\xfe{"a": "\x00"}'
     ended = subprocess.run(words, input=raw, capture_output=True, env=environment(**ALONE), timeout=60, check=True)
@@ -132,7 +132,7 @@ def test_bytes_that_are_no_text_pass_too() -> None:
 
 
 @requirement("cli.prepare", "cli.one_line", "cli.exit")
-def test_what_makes_no_sense_is_refused_in_one_line() -> None:
+def test_invalid_arguments_are_refused_in_one_line() -> None:
     for nothing in ("", " \n"):
         assert_refused(prepare(nothing), "< body.json")
     assert_refused(prepare(HOISTED, "--upstream", "nobody"), "'nobody'", "deepseek")
@@ -141,7 +141,7 @@ def test_what_makes_no_sense_is_refused_in_one_line() -> None:
 
 
 @requirement("cli.prepare")
-def test_retention_retires_what_can_be_seen_again(tmp_path: Path) -> None:
+def test_retention_retires_images_that_can_be_seen_again(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(picture())
     use: Any = {"type": "tool_use", "id": "c1", "name": "Read", "input": {"file_path": str(tmp_path / "a.png")}}
     request = body(
@@ -164,7 +164,7 @@ def test_retention_retires_what_can_be_seen_again(tmp_path: Path) -> None:
 
 
 @requirement("cli.prepare", "lower.gemini.unnamed")
-def test_without_a_model_a_gemini_body_is_made_for_every_gemini_and_that_is_said() -> None:
+def test_a_gemini_body_without_a_model_fits_every_gemini_with_a_note() -> None:
     held = [{"inlineData": {"mimeType": "image/png", "data": PNG}}]
     answer = {"functionResponse": {"name": "shot", "id": "c1", "response": {"n": 1}, "parts": held}}
     request = {"contents": [{"role": "user", "parts": [answer]}]}
@@ -181,7 +181,7 @@ def test_without_a_model_a_gemini_body_is_made_for_every_gemini_and_that_is_said
 
 
 @requirement("prepare.hints")
-def test_whoever_names_another_wire_or_provider_than_is_meant_is_told() -> None:
+def test_a_probably_wrong_wire_or_provider_gets_a_hint() -> None:
     pasted = body(user(part(PNG)))
     result = body({"role": "tool", "tool_call_id": "c", "content": [part(PNG)]})
     other = prepare(result, "--model", "claude-opus-5", wire="anthropic")

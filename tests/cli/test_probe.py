@@ -41,7 +41,7 @@ def verdicts(ended: Ended) -> dict[str, str]:
 
 @requirement("cli.probe", "probe.remembers")
 @EVERY_WIRE
-def test_a_model_that_sees_is_found_out_on_every_wire(home: Path, wire: str) -> None:
+def test_a_vision_model_is_detected_on_every_wire(home: Path, wire: str) -> None:
     with Provider() as provider:
         ended = probe(provider, "--wire", wire, "--json")
         name = provider.url.removeprefix("http://")
@@ -59,7 +59,7 @@ def test_a_model_that_sees_is_found_out_on_every_wire(home: Path, wire: str) -> 
 
 
 @requirement("cli.probe", "recover.listed")
-def test_what_was_found_is_said_listed_and_forgotten(home: Path) -> None:
+def test_findings_are_printed_listed_and_forgotten(home: Path) -> None:
     with Provider() as provider:
         lines = probe(provider).out.splitlines()
         name = f"{provider.url.removeprefix('http://')}/some-model"
@@ -75,7 +75,7 @@ def test_what_was_found_is_said_listed_and_forgotten(home: Path) -> None:
 @requirement("cli.probe", "probe.remembers")
 @EVERY_WIRE
 @pytest.mark.parametrize("what", ["ollama", "deepseek", "zai", "other", IGNORES])
-def test_a_blind_model_is_found_out_whether_it_says_so_or_not(wire: str, what: str) -> None:
+def test_a_blind_model_is_detected_whether_it_says_so_or_not(wire: str, what: str) -> None:
     with Provider((("*", what),)) as provider:
         ended = probe(provider, "--wire", wire, "--json")
         listed = sightline("config", "show").out
@@ -88,7 +88,7 @@ def test_a_blind_model_is_found_out_whether_it_says_so_or_not(wire: str, what: s
 @requirement("cli.probe")
 @EVERY_WIRE
 @pytest.mark.parametrize(("tool_images", "verdict"), [("dropped", "does not see"), ("refused", "refused")])
-def test_a_model_that_sees_only_in_a_users_message(wire: str, tool_images: Any, verdict: str) -> None:
+def test_a_model_that_sees_only_user_images_is_detected(wire: str, tool_images: Any, verdict: str) -> None:
     with Provider(tool_images=tool_images) as provider:
         ended = probe(provider, "--wire", wire, "--json")
     assert verdicts(ended) == {"user": "sees", "tool": verdict, "hoisted": "sees"}
@@ -114,7 +114,7 @@ def _all_of_them(asked: Asked, seen: Sequence[Seen], script: Script) -> Said:
 
 @requirement("probe.strict")
 @pytest.mark.parametrize("mind", [_nonsense, _silence, _all_of_them])
-def test_an_answer_that_proves_nothing_is_not_remembered(mind: Any) -> None:
+def test_an_inconclusive_answer_is_not_stored(mind: Any) -> None:
     with Provider(mind=mind) as provider:
         assert_refused(probe(provider), "some-model")
         ended = probe(provider, "--json")
@@ -126,13 +126,13 @@ def test_an_answer_that_proves_nothing_is_not_remembered(mind: Any) -> None:
 
 
 @requirement("probe.strict")
-def test_a_model_that_guesses_is_blind() -> None:
+def test_a_model_that_guesses_counts_as_blind() -> None:
     with Provider(mind=_guess) as provider:
         assert verdicts(probe(provider, "--json")) == {"user": "does not see"}
 
 
 @requirement("probe.bounded")
-def test_an_endpoint_that_hangs_is_waited_for_once_and_not_for_long() -> None:
+def test_a_hanging_endpoint_is_tried_once_and_briefly() -> None:
     hang = Hang()
     with Provider(faults=[hang]) as provider:
         assert_refused(probe(provider, "--timeout", "1"), provider.url.removeprefix("http://"))
@@ -144,7 +144,7 @@ def test_an_endpoint_that_hangs_is_waited_for_once_and_not_for_long() -> None:
 
 @requirement("probe.bounded")
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_trouble_of_the_moment_is_tried_once_more(status: int) -> None:
+def test_a_temporary_error_is_retried_once(status: int) -> None:
     with Provider(faults=[Fail(status=status, retry_after=0)]) as provider:
         assert verdicts(probe(provider, "--json"))["user"] == "sees"
     with Provider(faults=[Fail(status=status, retry_after=0)] * 2) as provider:
@@ -154,7 +154,7 @@ def test_trouble_of_the_moment_is_tried_once_more(status: int) -> None:
 
 @requirement("probe.key")
 @EVERY_WIRE
-def test_the_key_comes_from_the_variable_that_is_named(wire: str) -> None:
+def test_the_key_comes_from_the_named_variable(wire: str) -> None:
     with Provider(key=KEY) as provider:
         words = ("--wire", wire, "--api-key-env", "MY_KEY")
         assert probe(provider, *words, env={"MY_KEY": KEY}).code == 0
@@ -166,7 +166,7 @@ def test_the_key_comes_from_the_variable_that_is_named(wire: str) -> None:
 
 
 @requirement("probe.key")
-def test_the_key_of_an_upstream_of_ones_own_is_used_and_its_name_is_remembered() -> None:
+def test_the_key_of_a_custom_upstream_is_used_and_its_name_stored() -> None:
     with Provider(key=KEY) as provider:
         own = {"gateway": {"baseUrl": f"{provider.url}/v1", "apiKey": KEY}}
         env = {"SIGHTLINE_UPSTREAMS": json.dumps(own)}
@@ -176,7 +176,7 @@ def test_the_key_of_an_upstream_of_ones_own_is_used_and_its_name_is_remembered()
 
 
 @requirement("probe.key")
-def test_a_key_that_an_upstream_repeats_is_not_shown() -> None:
+def test_a_key_echoed_by_an_upstream_is_not_shown() -> None:
     def parrot(asked: Asked, seen: Sequence[Seen], script: Script) -> Said:
         raise AssertionError("the key is refused first")
 
@@ -192,7 +192,7 @@ def _repeated(exchange: Any) -> Any:
 
 
 @requirement("probe.strict")
-def test_a_no_that_also_comes_without_a_picture_is_not_about_the_picture() -> None:
+def test_a_rejection_without_an_image_is_not_about_images() -> None:
     with Provider(models=(("known", "sees"),)) as provider:
         assert_refused(probe(provider, model="unknown"), " 404", "The model `unknown` does not exist.")
         assert len(provider.exchanges) == 2
@@ -225,17 +225,17 @@ def test_the_wire_follows_from_the_address(address: str, wire: str) -> None:
 @pytest.mark.parametrize(
     "words", [[], ["--base-url", "http://127.0.0.1:9"], ["--base-url", "x", "--model", "m", "--wire", "smoke"]]
 )
-def test_wrong_usage_is_exit_two(words: list[str]) -> None:
+def test_wrong_usage_exits_with_2(words: list[str]) -> None:
     assert sightline("probe", *words).code == 2
 
 
 @requirement("cli.one_line")
-def test_an_address_that_is_none_is_refused() -> None:
+def test_an_invalid_address_is_refused() -> None:
     assert_refused(sightline("probe", "--base-url", "nowhere", "--model", "m"), "'nowhere'")
 
 
 @requirement("probe.used")
-def test_the_proxy_puts_images_where_a_probe_saw_them_seen(home: Path) -> None:
+def test_the_proxy_places_images_as_a_probe_found(home: Path) -> None:
     colours = some_colours(3)
     picture = paint_quadrants(colours)
     with Provider(tool_images="taken") as provider:
@@ -249,7 +249,7 @@ def test_the_proxy_puts_images_where_a_probe_saw_them_seen(home: Path) -> None:
 
 
 @requirement("probe.used")
-def test_the_proxy_shows_no_image_to_a_model_that_a_probe_found_blind(home: Path) -> None:
+def test_the_proxy_describes_images_for_a_model_probed_as_blind(home: Path) -> None:
     picture = paint_quadrants(some_colours(3))
     with Provider((("*", IGNORES),)) as provider:
         assert probe(provider, "--json").json["sees"] is False
@@ -259,6 +259,6 @@ def test_the_proxy_shows_no_image_to_a_model_that_a_probe_found_blind(home: Path
 
 
 @requirement("probe.key")
-def test_a_provider_that_needs_a_key_is_not_asked_without_one() -> None:
+def test_a_provider_that_needs_a_key_is_not_called_without_one() -> None:
     ended = sightline("probe", "--base-url", "openai", "--model", "gpt-6", env={"OPENAI_API_KEY": ""})
     assert_refused(ended, "openai", "OPENAI_API_KEY", "--api-key-env")

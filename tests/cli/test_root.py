@@ -41,7 +41,7 @@ def described(url: str, path: Path | str) -> str:
 
 
 @requirement("path.root")
-def test_a_command_names_files_under_the_root_and_no_others(tmp_path: Path, project: Path) -> None:
+def test_a_command_reads_only_files_under_the_root(tmp_path: Path, project: Path) -> None:
     with deepseek() as blind, serving("--upstream", f"deepseek={blind.url}", "--root", str(project)) as (_, address):
         assert SHOWN in described(address, project / "shot.png")
         assert SHOWN in described(address, "shot.png")
@@ -52,7 +52,7 @@ def test_a_command_names_files_under_the_root_and_no_others(tmp_path: Path, proj
 
 
 @requirement("path.root")
-def test_without_a_root_no_file_is_read(project: Path) -> None:
+def test_no_file_is_read_without_a_root(project: Path) -> None:
     with deepseek() as blind, serving("--upstream", f"deepseek={blind.url}") as (_, address):
         said = described(address, project / "shot.png")
         assert SHOWN not in said
@@ -60,7 +60,7 @@ def test_without_a_root_no_file_is_read(project: Path) -> None:
 
 
 @requirement("path.root", "path.own")
-def test_sightline_s_own_files_are_closed_under_a_root_as_well(tmp_path: Path) -> None:
+def test_sightlines_own_files_are_protected_under_a_root_too(tmp_path: Path) -> None:
     (tmp_path / "record").mkdir(mode=0o700)
     (tmp_path / "record" / "shot.png").write_bytes(PICTURE)
     with deepseek() as blind, sightline(tmp_path, f"deepseek={blind.url}", root=tmp_path) as proxy:
@@ -100,9 +100,7 @@ def test_clients_on_other_machines_retire_only_files_under_the_root(
 
 
 @requirement("retain.reach", "retain.reviewable")
-def test_without_a_root_a_file_elsewhere_retires_if_it_has_the_same_bytes(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_with_the_same_bytes_retires_without_a_root(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(project))  # else the temporary folder has all files of the test in it
     monkeypatch.setenv("SIGHTLINE_RETENTION", "turns:0")
     same, changed = (project.parent / "elsewhere" / name for name in ("shot.png", "changed.png"))
@@ -115,7 +113,7 @@ def test_without_a_root_a_file_elsewhere_retires_if_it_has_the_same_bytes(
 
 
 @requirement("path.root")
-def test_the_files_of_this_machine_are_not_counted_on_for_who_calls_from_another(tmp_path: Path) -> None:
+def test_local_files_do_not_retire_images_of_remote_clients(tmp_path: Path) -> None:
     settings = load_settings({"SIGHTLINE_HOME": str(tmp_path / "home")})
     rooted = compose.limit_to_folder(settings, tmp_path)
     assert rooted.roots == (tmp_path.resolve(),)
@@ -126,6 +124,6 @@ def test_the_files_of_this_machine_are_not_counted_on_for_who_calls_from_another
 
 
 @requirement("path.root")
-def test_a_root_that_is_no_folder_is_refused(tmp_path: Path, project: Path) -> None:
+def test_a_root_that_is_not_a_folder_is_refused(tmp_path: Path, project: Path) -> None:
     for wrong in (tmp_path / "nowhere", project / "shot.png"):
         assert_refused(command("serve", "--port", "0", "--root", str(wrong)), str(wrong), "--root")

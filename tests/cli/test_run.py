@@ -68,9 +68,7 @@ def ran(*words: str, **more: Any) -> Ended:
 
 
 @requirement("run.listens_first", "run.takes_over", "run.signals")
-def test_claude_reaches_its_upstream_through_a_proxy_that_listens_before_it_starts(
-    bin_folder: Path, tmp_path: Path
-) -> None:
+def test_the_proxy_listens_before_claude_starts(bin_folder: Path, tmp_path: Path) -> None:
     agent(bin_folder, "claude", SAYS)
     with Provider() as provider:
         (tmp_path / ".claude").mkdir()
@@ -86,7 +84,7 @@ def test_claude_reaches_its_upstream_through_a_proxy_that_listens_before_it_star
 
 
 @requirement("run.upstream")
-def test_an_upstream_that_is_named_wins_over_what_claude_uses(bin_folder: Path) -> None:
+def test_a_named_upstream_overrides_the_one_claude_uses(bin_folder: Path) -> None:
     agent(bin_folder, "claude", SAYS)
     with Provider() as provider:
         own = {"SIGHTLINE_UPSTREAMS": json.dumps({"office": {"baseUrl": f"{provider.url}/office"}})}
@@ -98,7 +96,7 @@ def test_an_upstream_that_is_named_wins_over_what_claude_uses(bin_folder: Path) 
 
 
 @requirement("run.unknown")
-def test_an_agent_that_is_not_known_is_pointed_by_variables_and_told_so(bin_folder: Path) -> None:
+def test_an_unknown_agent_is_pointed_by_variables_with_a_note(bin_folder: Path) -> None:
     agent(bin_folder, "aider", SAYS)
     with Provider() as a, Provider() as b:
         theirs = {"ANTHROPIC_BASE_URL": f"{a.url}/a", "OPENAI_BASE_URL": f"{b.url}/b/v1"}
@@ -118,7 +116,7 @@ with urllib.request.urlopen(f"{os.environ['GOOGLE_GEMINI_BASE_URL']}/v1beta/mode
 
 
 @requirement("run.variables")
-def test_a_request_of_another_api_does_not_go_to_the_upstream_that_is_named(bin_folder: Path) -> None:
+def test_a_request_of_another_api_does_not_go_to_the_named_upstream(bin_folder: Path) -> None:
     agent(bin_folder, "somebody", ASKS_GEMINI)
     with Provider() as named, Provider() as google:
         usual = {"SIGHTLINE_UPSTREAMS": json.dumps({"gemini": {"baseUrl": f"{google.url}/usual"}})}
@@ -131,7 +129,7 @@ def test_a_request_of_another_api_does_not_go_to_the_upstream_that_is_named(bin_
 
 
 @requirement("run.refused")
-def test_what_cannot_be_run_is_refused(bin_folder: Path) -> None:
+def test_a_command_that_cannot_be_run_is_refused(bin_folder: Path) -> None:
     assert_refused(ran("--", "no-such-agent"), "no-such-agent")
     agent(bin_folder, "copilot", SAYS)
     assert_refused(ran("--", "copilot"), "COPILOT_PROVIDER_BASE_URL")
@@ -146,7 +144,7 @@ def test_what_cannot_be_run_is_refused(bin_folder: Path) -> None:
     assert "broken " in ended.err.splitlines()[-1]
 
 
-def test_an_agent_that_was_killed_ends_with_its_signal(bin_folder: Path) -> None:
+def test_a_killed_agent_exits_with_its_signal(bin_folder: Path) -> None:
     agent(bin_folder, "claude", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert ran("--", "claude").code == 128 + signal.SIGKILL
 
@@ -174,7 +172,7 @@ def waiting(bin_folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @requirement("run.signals")
-def test_an_interrupt_from_the_terminal_reaches_the_agent_once_and_ends_nothing_else(bin_folder: Path) -> None:
+def test_an_interrupt_reaches_the_agent_once_and_ends_nothing_else(bin_folder: Path) -> None:
     with waiting(bin_folder) as process:
         assert process.stdout
         os.killpg(process.pid, signal.SIGINT)
@@ -184,7 +182,7 @@ def test_an_interrupt_from_the_terminal_reaches_the_agent_once_and_ends_nothing_
 
 
 @requirement("run.signals")
-def test_a_request_to_end_is_passed_on_to_the_agent(bin_folder: Path) -> None:
+def test_sigterm_is_passed_on_to_the_agent(bin_folder: Path) -> None:
     with waiting(bin_folder) as process:
         assert process.stdout
         process.send_signal(signal.SIGTERM)

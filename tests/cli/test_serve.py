@@ -68,7 +68,7 @@ def get(address: str, path: str) -> tuple[int, bytes]:
 
 
 @requirement("serve.banner")
-def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_it_stops() -> None:
+def test_the_banner_has_the_address_the_agents_and_how_to_stop() -> None:
     with serving() as (process, address):
         assert process.stdout
         lines = [process.stdout.readline() for _ in range(len(AGENTS) + 4)]
@@ -84,7 +84,7 @@ def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_
 @requirement("serve.stops")
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_it_stops_when_it_is_told_to(told: signal.Signals, code: int, workers: str) -> None:
+def test_serve_stops_on_a_signal(told: signal.Signals, code: int, workers: str) -> None:
     with serving("--workers", workers) as (process, address):
         assert get(address, "/sightline/health")[0] == 200
         process.send_signal(told)
@@ -107,7 +107,7 @@ sys.exit(main(["serve", "--port", "0"]))
 
 
 @requirement("serve.stops")
-def test_a_signal_before_the_event_loop_exists_stops_it_silently() -> None:
+def test_a_signal_before_the_event_loop_stops_serve_silently() -> None:
     started = subprocess.run(
         [sys.executable, "-W", "error", "-c", SIGNAL_ON_IMPORT],
         capture_output=True, text=True, timeout=60, check=False, env=environment(**ALONE),
@@ -116,7 +116,7 @@ def test_a_signal_before_the_event_loop_exists_stops_it_silently() -> None:
 
 
 @requirement("serve.background")
-def test_in_the_background_of_a_script_an_interrupt_is_meant_for_others() -> None:
+def test_an_interrupt_is_ignored_in_a_background_job() -> None:
     with serving(command=BEHIND) as (process, address):
         process.send_signal(signal.SIGINT)
         for _ in range(10):  # nothing would be answered any more once it had begun to leave
@@ -128,7 +128,7 @@ def test_in_the_background_of_a_script_an_interrupt_is_meant_for_others() -> Non
 
 
 @requirement("upstream.configured", "serve.config")
-def test_requests_go_on_to_the_upstream_that_was_named(tmp_path: Path) -> None:
+def test_requests_are_forwarded_to_the_named_upstream(tmp_path: Path) -> None:
     with Provider() as provider:
         with serving("--upstream", provider.url) as (_, address):
             assert json.loads(get(address, "/v1/anything?x=1")[1])["path"] == "/v1/anything"
@@ -149,7 +149,7 @@ def test_a_busy_port_is_refused() -> None:
 
 @requirement("serve.loopback")
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.com", ""])
-def test_only_this_machine_is_listened_on(host: str) -> None:
+def test_serve_listens_only_on_loopback(host: str) -> None:
     assert_refused(sightline("serve", "--port", "0", "--host", host), "--host 127.0.0.1")
 
 
@@ -160,22 +160,22 @@ def test_a_port_that_does_not_exist_is_wrong_usage(port: str) -> None:
 
 
 @pytest.mark.parametrize("upstream", ["nobody", "http://", "ftp://example.com", "work=nowhere", "http://[::1", "="])
-def test_an_upstream_that_makes_no_sense_is_refused(upstream: str) -> None:
+def test_an_invalid_upstream_is_refused(upstream: str) -> None:
     assert_refused(sightline("serve", "--port", "0", "--upstream", upstream), repr(upstream))
 
 
-def test_a_settings_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_settings_file_is_refused(tmp_path: Path) -> None:
     assert_refused(sightline("serve", "--config", str(tmp_path / "no.json")), "no.json")
 
 
-def test_warnings_about_settings_are_said_on_stderr() -> None:
+def test_warnings_about_settings_go_to_stderr() -> None:
     with serving(SIGHTLINE_MODE="sometimes") as (process, _):
         assert process.stderr
         assert process.stderr.readline().startswith("sightline: warning: mode (environment SIGHTLINE_MODE)")
 
 
 @requirement("receipts.verbose")
-def test_what_is_done_to_a_request_is_said_on_demand() -> None:
+def test_verbose_output_says_what_was_done_to_a_request() -> None:
     picture = paint_quadrants(some_colours(1))
     with Provider() as provider, serving("-v", "--upstream", provider.url) as (process, address):
         ask_chat(address, "gpt-6", pasted_chat(picture))
@@ -202,7 +202,7 @@ def test_mode_off_takes_effect_in_a_running_proxy(workers: str) -> None:
 
 
 @requirement("serve.beyond", "serve.token")
-def test_beyond_this_machine_it_listens_only_with_a_token() -> None:
+def test_serve_needs_a_token_to_listen_beyond_loopback() -> None:
     assert_refused(sightline("serve", "--host", "0.0.0.0", "--port", "0"), "--token")
     listening = bind_socket("0.0.0.0", 0, guarded=True)
     assert not isinstance(listening, Refusal)
@@ -237,7 +237,7 @@ def test_workers_share_a_port_and_one_that_is_killed_is_replaced() -> None:
 
 
 @requirement("serve.counts")
-def test_whichever_worker_is_asked_the_counts_are_those_of_all() -> None:
+def test_every_worker_reports_the_counts_of_all_workers() -> None:
     with Provider() as provider, serving("--workers", "3", "--upstream", provider.url) as (_, address):
         for _ in range(12):
             assert get(address, "/v1/models")[0] == 200
@@ -251,7 +251,7 @@ def counted(address: str) -> int:
     return sum(int(line.split()[-1]) for line in said if line.startswith(b"sightline_requests_total{"))
 
 
-def test_what_no_worker_could_do_is_said_once() -> None:
+def test_a_failure_of_all_workers_is_reported_once() -> None:
     ended = sightline("serve", "--port", "0", "--workers", "2", "--upstream", "nobody")
     assert ended.err.count("'nobody'") == 1
     assert ended.code != 0
@@ -269,5 +269,5 @@ def test_workers_do_not_outlive_a_parent_that_is_killed() -> None:
 
 
 @pytest.mark.parametrize("number", ["0", "65", "two"])
-def test_a_number_of_workers_that_makes_no_sense_is_a_wrong_use(number: str) -> None:
+def test_an_invalid_number_of_workers_is_wrong_usage(number: str) -> None:
     assert sightline("serve", "--workers", number).code == 2

@@ -24,7 +24,7 @@ HERE = "http://127.0.0.1:8790"
 
 @requirement("setup.lines")
 @pytest.mark.parametrize("agent", AGENTS)
-def test_setup_shows_how_an_agent_is_pointed_here(agent: str) -> None:
+def test_setup_shows_how_to_point_an_agent_at_the_proxy(agent: str) -> None:
     ended = sightline("setup", agent)
     assert (ended.code, ended.err) == (0, "")
     assert AGENTS[agent].title in ended.out
@@ -37,7 +37,7 @@ def test_setup_shows_how_an_agent_is_pointed_here(agent: str) -> None:
 
 @requirement("setup.lines")
 @pytest.mark.parametrize("agent", [each for each in AGENTS.values() if each.file], ids=lambda each: each.name)
-def test_the_lines_for_good_are_what_their_file_holds(agent: CodingAgent) -> None:
+def test_permanent_lines_are_valid_in_their_file_format(agent: CodingAgent) -> None:
     lines = agent.render(HERE).file_lines
     if agent.file.endswith(".json"):
         assert isinstance(json.loads(lines), dict)
@@ -48,7 +48,7 @@ def test_the_lines_for_good_are_what_their_file_holds(agent: CodingAgent) -> Non
 
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda each: each.name)
-def test_an_agent_is_pointed_in_one_short_line(agent: CodingAgent) -> None:
+def test_one_short_line_points_an_agent_at_the_proxy(agent: CodingAgent) -> None:
     assert 0 < len(agent.render(HERE).brief) <= 90
     assert "\n" not in agent.brief + agent.one_run
 
@@ -57,7 +57,7 @@ def test_an_agent_is_pointed_in_one_short_line(agent: CodingAgent) -> None:
     ("name", "before", "after"),
     [("claude", "claude --settings '", "'"), ("opencode", "OPENCODE_CONFIG_CONTENT='", "' opencode")],
 )
-def test_json_in_a_command_is_json(name: str, before: str, after: str) -> None:
+def test_json_in_a_command_is_valid(name: str, before: str, after: str) -> None:
     once = AGENTS[name].render(HERE).one_run
     assert json.loads(once.removeprefix(before).removesuffix(after))
 
@@ -126,7 +126,7 @@ WRITTEN: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
 
 @requirement("setup.write", "setup.sees")
 @pytest.mark.parametrize("agent", WRITTEN)
-def test_the_lines_are_merged_into_the_agents_file_and_what_it_was_is_kept(agent: str, tmp_path: Path) -> None:
+def test_lines_are_merged_into_the_agents_file_with_a_backup(agent: str, tmp_path: Path) -> None:
     name, words, before, after = WRITTEN[agent]
     file = tmp_path / name
     file.parent.mkdir(parents=True)
@@ -160,7 +160,7 @@ THEIRS = {"SIGHTLINE_UPSTREAMS": '{"theirs": {"baseUrl": "https://theirs/v1"}}'}
 
 
 @requirement("setup.undo")
-def test_whoever_writes_is_told_what_has_to_run_from_now_on_and_how_to_undo_it(tmp_path: Path) -> None:
+def test_write_says_what_must_run_and_how_to_undo_it(tmp_path: Path) -> None:
     words, env = ("setup", "claude", "--upstream", "deepseek", "--write"), {"HOME": str(tmp_path)}
     file = tmp_path / ".claude" / "settings.json"
     new = sightline(*words, env=env).out.splitlines()
@@ -211,7 +211,7 @@ def test_undo_restores_exactly_what_was_there(before: bytes | None, writes: int,
 
 @requirement("setup.undo.exact")
 @pytest.mark.parametrize("how", ["the file", "its copy", "no file"])
-def test_undo_refuses_what_it_could_not_restore_exactly(how: str, tmp_path: Path) -> None:
+def test_undo_refuses_if_it_cannot_restore_exactly(how: str, tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path)}
     file = tmp_path / ".claude" / "settings.json"
     file.parent.mkdir()
@@ -230,7 +230,7 @@ def test_undo_refuses_what_it_could_not_restore_exactly(how: str, tmp_path: Path
 
 @requirement("setup.undo.exact")
 @pytest.mark.parametrize("agent", AGENTS)
-def test_without_a_write_there_is_nothing_to_undo(agent: str, tmp_path: Path) -> None:
+def test_undo_without_a_write_is_refused(agent: str, tmp_path: Path) -> None:
     assert_refused(sightline("setup", agent, "--undo", env={"HOME": str(tmp_path)}), "undo")
 
 
@@ -250,7 +250,7 @@ def test_without_a_write_there_is_nothing_to_undo(agent: str, tmp_path: Path) ->
         ("codex", ["--upstream", "openai"], []),
     ],
 )
-def test_a_new_provider_is_said_to_need_its_key_and_where(
+def test_a_new_provider_says_where_its_key_belongs(
     agent: str, words: list[str], names: list[str], tmp_path: Path
 ) -> None:
     own = {"SIGHTLINE_UPSTREAMS": '{"mine": {"baseUrl": "https://llm.example.com", "apiKey": "sk-mine"}}'}
@@ -264,7 +264,7 @@ def test_a_new_provider_is_said_to_need_its_key_and_where(
 
 @requirement("setup.write", "setup.keeps")
 @pytest.mark.parametrize("before", ["", CODEX, 'model = "x"\n', "[tui]\n", "\ufeff[tui]\n", 'x = """\n[a]\n"""\n[b]\n'])
-def test_a_table_of_codex_is_written_beside_the_users_own(before: str, tmp_path: Path) -> None:
+def test_a_codex_table_is_added_to_the_users_file(before: str, tmp_path: Path) -> None:
     file = tmp_path / ".codex" / "config.toml"
     file.parent.mkdir()
     file.write_text(before)
@@ -305,7 +305,7 @@ LOGIN = {".gemini/settings.json": {"security": {"auth": {"selectedType": "gemini
 
 
 @requirement("setup.write")
-def test_a_variable_of_gemini_is_written_beside_the_users_own(tmp_path: Path) -> None:
+def test_a_gemini_variable_is_added_to_the_users_file(tmp_path: Path) -> None:
     old = "https://generativelanguage.googleapis.com/"
     held = {**LOGIN, ".gemini/.env": f"GEMINI_API_KEY=k\nGOOGLE_GEMINI_BASE_URL={old}\n"}
     assert set_up(tmp_path, "gemini", held=held).code == 0
@@ -328,7 +328,7 @@ def tables(home: Path) -> dict[str, Any]:
         ("ollama", "/u/ollama/v1", None, None),
     ],
 )
-def test_codex_sends_its_login_to_openai_alone(
+def test_codex_sends_its_login_only_to_openai(
     upstream: str, base: str, login: bool | None, key: str | None, tmp_path: Path
 ) -> None:
     assert set_up(tmp_path, "codex", "--upstream", upstream).code == 0
@@ -346,7 +346,7 @@ def test_codex_with_a_chatgpt_login_is_pointed_at_chatgpt(tmp_path: Path) -> Non
 
 
 @requirement("setup.keeps")
-def test_claude_keeps_the_provider_whose_token_it_has(tmp_path: Path) -> None:
+def test_claude_keeps_the_provider_of_its_token(tmp_path: Path) -> None:
     env = {"ANTHROPIC_BASE_URL": "https://api.deepseek.com/anthropic", "ANTHROPIC_AUTH_TOKEN": "sk-deep"}
     ended = set_up(tmp_path, "claude", held={".claude/settings.json": {"env": env}})
     assert "deepseek" in ended.out
@@ -416,7 +416,7 @@ def test_claude_keeps_the_provider_whose_token_it_has(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_no_key_is_pointed_at_another_provider(
+def test_no_key_is_sent_to_another_provider(
     agent: str, words: list[str], held: Mapping[str, object], why: str, tmp_path: Path
 ) -> None:
     upstreams = THEIRS if "theirs" in words else {}
@@ -441,7 +441,7 @@ POINTED = {
 
 @requirement("setup.write", "setup.keeps")
 @pytest.mark.parametrize("case", POINTED, ids=" ".join)
-def test_a_provider_has_the_name_that_the_agent_gives_it(case: tuple[str, str], tmp_path: Path) -> None:
+def test_a_provider_keeps_the_agents_name_for_it(case: tuple[str, str], tmp_path: Path) -> None:
     (agent, upstream), (provider, base) = case, POINTED[case]
     assert set_up(tmp_path, agent, "--upstream", upstream, "--model", 'a "model"').code == 0
     if agent == "pi":
@@ -455,7 +455,7 @@ def test_a_provider_has_the_name_that_the_agent_gives_it(case: tuple[str, str], 
 
 
 @requirement("setup.write", "setup.keeps")
-def test_a_new_provider_of_copilot_is_written_where_it_needs_no_key(tmp_path: Path) -> None:
+def test_a_new_copilot_provider_is_written_if_it_needs_no_key(tmp_path: Path) -> None:
     ended = set_up(tmp_path, "copilot", "--upstream", "ollama", "--model", "m")
     (line,) = [line for line in ended.out.splitlines() if "--model" in line]
     assert line.endswith(" --model ollama/m")
@@ -493,7 +493,7 @@ def test_qwen_keeps_the_variable_that_holds_the_key(tmp_path: Path) -> None:
         ("copilot", "COPILOT_HOME", "providers.json", ["--model", "m", "--upstream", "ollama"]),
     ],
 )
-def test_an_agents_folder_can_be_elsewhere(
+def test_an_agents_settings_folder_can_be_elsewhere(
     agent: str, variable: str, file: str, words: list[str], tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -504,7 +504,7 @@ def test_an_agents_folder_can_be_elsewhere(
 
 
 @requirement("setup.write")
-def test_what_a_file_was_is_kept_each_time(tmp_path: Path) -> None:
+def test_each_write_keeps_a_backup(tmp_path: Path) -> None:
     file = tmp_path / ".claude" / "settings.json"
     assert set_up(tmp_path, "claude", held={".claude/settings.json": '{"model": "one"}'}).code == 0
     changed = json.dumps({"model": "two", "env": {"ANTHROPIC_BASE_URL": f"{HERE}/u/zai"}})
@@ -517,14 +517,14 @@ def test_what_a_file_was_is_kept_each_time(tmp_path: Path) -> None:
 
 
 @requirement("setup.write")
-def test_a_file_that_wins_over_the_one_we_write_is_left_to_the_user(tmp_path: Path) -> None:
+def test_a_file_with_higher_precedence_is_left_to_the_user(tmp_path: Path) -> None:
     held = {".config/opencode/opencode.jsonc": "{} // mine"}
     ended = set_up(tmp_path, "opencode", "--model", "m", held=held)
     assert_refused(ended, "opencode.jsonc", '{"provider": {"deepseek": {"options": {"baseURL":')
     assert not (tmp_path / ".config/opencode/opencode.json").exists()
 
 
-def test_the_lines_speak_of_the_provider_and_the_model_that_are_named() -> None:
+def test_the_lines_use_the_named_provider_and_model() -> None:
     once = sightline("setup", "copilot", "--upstream", "deepseek", "--model", "m1", "--json").json["once"]
     assert f"{HERE}/u/deepseek/v1 " in once
     assert "COPILOT_MODEL=m1 " in once
@@ -548,7 +548,9 @@ def test_the_lines_speak_of_the_provider_and_the_model_that_are_named() -> None:
         (["codex"], '[model_providers]\nsightline = {name = "x"}\n', "config.toml"),
     ],
 )
-def test_what_cannot_be_merged_is_left_as_it_is(words: list[str], held: str | bytes, why: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_merged_is_left_unchanged(
+    words: list[str], held: str | bytes, why: str, tmp_path: Path
+) -> None:
     file = tmp_path / {"claude": ".claude/settings.json", "codex": ".codex/config.toml"}.get(words[0], "x/y")
     file.parent.mkdir()
     file.write_bytes(held if isinstance(held, bytes) else held.encode())
@@ -559,7 +561,7 @@ def test_what_cannot_be_merged_is_left_as_it_is(words: list[str], held: str | by
 
 
 @given(st.recursive(st.none() | st.booleans() | st.text(), lambda inner: st.dictionaries(st.text(), inner)))
-def test_what_is_written_holds_all_that_was_there(tree: object) -> None:
+def test_merging_json_keeps_existing_content(tree: object) -> None:
     before = {"theirs": tree}
     made = merge_text("settings.json", json.dumps(before), AGENTS["claude"].render(HERE).file_lines)
     assert isinstance(made, str)
@@ -575,7 +577,7 @@ LINE = st.one_of(
 
 
 @given(st.lists(LINE, max_size=6).map("\n".join))
-def test_what_is_written_into_toml_holds_all_that_was_there(text: str) -> None:
+def test_merging_toml_keeps_existing_content(text: str) -> None:
     lines = AGENTS["codex"].render(HERE).file_lines
     made = merge_text("config.toml", text, lines)
     if isinstance(made, Refusal):

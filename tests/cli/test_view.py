@@ -45,7 +45,7 @@ def view(folder: Path, *words: str, command: Sequence[str] = ()) -> Ended:
 
 
 @requirement("view.command", "view.command.json", "cli.json")
-def test_an_image_is_told_of_in_words_or_as_json(folder: Path) -> None:
+def test_view_prints_facts_as_text_or_json(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     size = len(PNG)
     ended = view(folder, "image.png")
@@ -72,7 +72,7 @@ def test_an_image_is_told_of_in_words_or_as_json(folder: Path) -> None:
     ("form", "box"),
     [("r=bottom-right", [20, 15, 20, 15]), ("n=0,0,0.5,1", [0, 0, 20, 30]), ("p=5,6,7,8", [5, 6, 7, 8])],
 )
-def test_a_crop_is_written_with_its_place_in_pixels_of_the_source(folder: Path, form: str, box: list[int]) -> None:
+def test_a_crop_is_reported_in_source_pixels(folder: Path, form: str, box: list[int]) -> None:
     (folder / "image.png").write_bytes(PNG)
     found = view(folder, "image.png", "--crop", form, "--out", "part.png", "--json").json
     assert found["crop"] == box
@@ -84,7 +84,7 @@ def test_a_crop_is_written_with_its_place_in_pixels_of_the_source(folder: Path, 
 
 
 @requirement("view.command.out", "view.command.force")
-def test_the_pixels_are_written_and_no_file_is_written_over_unasked(folder: Path) -> None:
+def test_pixels_are_written_and_no_file_is_overwritten_unasked(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     (folder / "notes.png").write_text("mine")
     (folder / "folder.png").mkdir()
@@ -107,7 +107,7 @@ def test_the_pixels_are_written_and_no_file_is_written_over_unasked(folder: Path
 
 
 @requirement("view.command.force")
-def test_nothing_but_a_regular_file_is_written_over(folder: Path) -> None:
+def test_only_a_regular_file_is_overwritten(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     (folder / "victim").write_text("mine")
     (folder / "link.png").symlink_to("victim")
@@ -124,7 +124,7 @@ def test_nothing_but_a_regular_file_is_written_over(folder: Path) -> None:
 
 
 @requirement("view.command.force")
-def test_a_file_is_replaced_and_not_written_into(folder: Path) -> None:
+def test_a_file_is_replaced_and_not_modified(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     (folder / "notes.png").write_text("mine")
     (folder / "other").hardlink_to(folder / "notes.png")
@@ -135,7 +135,7 @@ def test_a_file_is_replaced_and_not_written_into(folder: Path) -> None:
 @requirement("view.command.out.format")
 @pytest.mark.parametrize("crop", [(), ("--crop", "r=top-left")])
 @pytest.mark.parametrize("mime", ["image/png", "image/jpeg", "image/webp", "image/tiff"])
-def test_the_ending_of_a_file_decides_its_format(folder: Path, mime: str, crop: tuple[str, ...]) -> None:
+def test_the_suffix_decides_the_format(folder: Path, mime: str, crop: tuple[str, ...]) -> None:
     (folder / "source").write_bytes(saved(photo(64, 48), mime))
     size = (32, 24) if crop else (64, 48)
     for name, kind in {"a.png": "PNG", "b.jpg": "JPEG", "c.JPEG": "JPEG", "d.webp": "WEBP"}.items():
@@ -148,7 +148,7 @@ def test_the_ending_of_a_file_decides_its_format(folder: Path, mime: str, crop: 
 
 
 @requirement("view.command.out.format")
-def test_an_ending_that_names_no_format_is_refused_before_anything_is_done(folder: Path) -> None:
+def test_an_unknown_suffix_is_refused_before_anything_is_done(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     before = sorted(folder.iterdir())
     for name in ("copy", "copy.gif", "copy.tiff", "copy.bmp", "copy.png.md", ".png"):
@@ -158,7 +158,7 @@ def test_an_ending_that_names_no_format_is_refused_before_anything_is_done(folde
 
 
 @requirement("view.command.out.format")
-def test_a_file_has_the_pixels_of_its_source_whatever_a_model_would_take(folder: Path) -> None:
+def test_a_written_file_has_the_full_resolution(folder: Path) -> None:
     (folder / "wide.png").write_bytes(saved(Pillow.new("L", (8100, 20), 200), "image/png"))
     heavy = saved(photo(64, 48), "image/png") + bytes(9 * 1024 * 1024)
     (folder / "heavy.png").write_bytes(heavy)
@@ -172,7 +172,7 @@ def test_a_file_has_the_pixels_of_its_source_whatever_a_model_would_take(folder:
 
 
 @requirement("cli.json.refused")
-def test_a_file_that_cannot_be_written_is_an_object_where_one_is_asked_for(folder: Path) -> None:
+def test_an_unwritable_file_is_reported_as_json_with_the_json_option(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     for name in ("image.png", "nowhere/copy.png"):
         ended = view(folder, "image.png", "--out", name, "--json")
@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_written_is_an_object_where_one_is_asked_for(folde
 
 
 @requirement("cli.plain")
-def test_a_name_gives_the_terminal_no_orders(folder: Path) -> None:
+def test_a_file_name_cannot_contain_terminal_escapes(folder: Path) -> None:
     name = "\x1b]0;owned\x07\x9b2J\n\u202esightline: all is well.png"
     (folder / name).write_bytes(PNG)
     ended = view(folder, name)
@@ -198,7 +198,7 @@ def test_a_name_gives_the_terminal_no_orders(folder: Path) -> None:
 
 
 @requirement("view.again")
-def test_what_was_seen_is_seen_again_by_another_process(folder: Path) -> None:
+def test_a_viewed_image_is_available_in_another_process(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     assert view(folder, "image.png").code == 0
     (folder / "image.png").unlink()
@@ -207,7 +207,7 @@ def test_what_was_seen_is_seen_again_by_another_process(folder: Path) -> None:
 
 
 @requirement("record.trouble")
-def test_of_a_record_that_cannot_be_read_it_is_not_said_what_it_holds(folder: Path, home: Path) -> None:
+def test_an_unreadable_record_is_not_reported_as_not_found(folder: Path, home: Path) -> None:
     (home / "record").mkdir()
     (home / "record" / "record.sqlite").write_bytes(b"no database" * 1000)
     ended = view(folder, f"sha256:{SHA[:12]}")
@@ -217,7 +217,7 @@ def test_of_a_record_that_cannot_be_read_it_is_not_said_what_it_holds(folder: Pa
 
 
 @requirement("record.owner")
-def test_an_image_that_the_proxy_has_kept_for_some_credential_is_seen_by_the_user(folder: Path, home: Path) -> None:
+def test_the_user_can_view_images_stored_by_the_proxy(folder: Path, home: Path) -> None:
     record = open_record(home / "record")
     record.images.keep(record.compute_scope("sk-key"), Image(SHA, "image/png", Size(40, 30), PNG))
     record.close()
@@ -228,7 +228,7 @@ def test_an_image_that_the_proxy_has_kept_for_some_credential_is_seen_by_the_use
 @pytest.mark.parametrize(
     "bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if name not in OUTSIDE | RENDERED]
 )
-def test_each_bad_source_is_one_line_that_begins_with_its_name(folder: Path, home: Path, bad: Any) -> None:
+def test_each_bad_source_is_one_line_that_starts_with_its_name(folder: Path, home: Path, bad: Any) -> None:
     record = open_record(home / "record")
     keep_two_that_begin_alike(record, record.compute_scope(""))
     record.close()
@@ -254,7 +254,7 @@ def test_the_remedy_for_a_web_address_is_another_command(folder: Path) -> None:
 
 
 @requirement("cli.person")
-def test_a_person_is_told_what_they_can_do_themselves(folder: Path) -> None:
+def test_remedies_are_commands_a_person_can_run(folder: Path) -> None:
     (folder / "a.html").write_text("<!doctype html><p>words</p>")
     ended = view(folder, "a.html")
     assert_refused(ended, "sightline: a.html: ")
@@ -263,7 +263,7 @@ def test_a_person_is_told_what_they_can_do_themselves(folder: Path) -> None:
 
 
 @requirement("path.folder")
-def test_a_path_that_ends_as_a_folder_does_means_no_file(folder: Path) -> None:
+def test_a_path_with_a_trailing_slash_is_a_folder(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     for name in ("image.png/", "image.png/."):
         assert_refused(view(folder, name), "folder")
@@ -271,12 +271,12 @@ def test_a_path_that_ends_as_a_folder_does_means_no_file(folder: Path) -> None:
 
 @requirement("cli.exit")
 @pytest.mark.parametrize("words", [[], ["a.png", "--page", "one"], ["a.png", "--at", "noon"], ["a.png", "b.png"]])
-def test_wrong_usage_is_exit_two(folder: Path, words: list[str]) -> None:
+def test_wrong_usage_exits_with_2(folder: Path, words: list[str]) -> None:
     ended = view(folder, *words)
     assert (ended.code, ended.out) == (2, "")
 
 
-def test_a_crop_a_page_or_a_moment_that_makes_no_sense_is_a_refusal(folder: Path) -> None:
+def test_an_invalid_crop_page_or_time_is_refused(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     for words in (["--crop", "middle"], ["--page", "2"], ["--at", "1.5"], ["--crop", "p=99,99,1,1"]):
         assert_refused(view(folder, "image.png", *words), "sightline: image.png: ")
@@ -284,7 +284,7 @@ def test_a_crop_a_page_or_a_moment_that_makes_no_sense_is_a_refusal(folder: Path
 
 
 @requirement("path.person")
-def test_a_path_that_a_person_types_is_read_wherever_it_leads(folder: Path, tmp_path: Path) -> None:
+def test_a_path_typed_by_a_person_is_read_anywhere(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "image.png").write_bytes(PNG)
     (folder / "link.png").symlink_to(tmp_path / "elsewhere" / "image.png")
@@ -300,7 +300,7 @@ def test_a_path_that_a_person_types_is_read_wherever_it_leads(folder: Path, tmp_
 
 
 @requirement("settings.fsReach")
-def test_a_folder_that_the_user_allows_is_open_to_tools(
+def test_a_folder_that_the_user_allows_is_readable_by_tools(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -314,7 +314,7 @@ def test_a_folder_that_the_user_allows_is_open_to_tools(
 
 
 @requirement("path.person")
-def test_an_image_is_read_from_standard_input(folder: Path) -> None:
+def test_an_image_is_read_from_stdin(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     command = [*COMMAND, "view", "-", "--json"]
     with (folder / "image.png").open("rb") as image:
@@ -323,7 +323,7 @@ def test_an_image_is_read_from_standard_input(folder: Path) -> None:
 
 
 @requirement("render.command")
-def test_a_drawing_is_rendered_also_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drawing_from_stdin_is_rendered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGHTLINE_RENDER", "off")
     (folder / "red.svg").write_bytes(drawing(square("red")))
     by_path = view(folder, "red.svg", "--out", "red.png", "--json").json
@@ -354,7 +354,7 @@ def test_pages_lines_and_times_are_options(folder: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="rights are others there")
 @requirement("path.closed")
-def test_a_file_that_nobody_may_read_is_refused_in_one_line(folder: Path) -> None:
+def test_a_file_without_read_permission_is_refused_in_one_line(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     for mode, code in ((0o400, 0), (0, 1)):
         (folder / "image.png").chmod(mode)

@@ -32,7 +32,7 @@ from tests.requirements import requirement
         (["model", "local"], "seer", "local"),
     ],
 )
-def test_a_setting_is_set_and_says_so(words: list[str], key: str, value: object) -> None:
+def test_setting_a_value_is_confirmed(words: list[str], key: str, value: object) -> None:
     ended = sightline("vision-proxy", *words)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("[Vision Proxy] ")
@@ -55,13 +55,13 @@ def test_a_setting_is_set_and_says_so(words: list[str], key: str, value: object)
         ["grounding-models", "add", "my/model", "--format", "none_such"],
     ],
 )
-def test_what_is_out_of_range_or_unknown_is_refused_and_nothing_is_written(words: list[str], home: Path) -> None:
+def test_an_invalid_setting_is_refused_and_nothing_is_written(words: list[str], home: Path) -> None:
     assert_refused(sightline("vision-proxy", *words))
     assert not (home / "vision-proxy.json").exists()
 
 
 @requirement("FR-1.7")
-def test_what_the_environment_fixes_is_not_changed(home: Path) -> None:
+def test_a_setting_fixed_by_the_environment_is_not_changed(home: Path) -> None:
     env = {"PI_VISION_PROXY_CACHE_SIZE": "7", "PI_VISION_PROXY_MODEL": "openai/gpt-5.4"}
     ended = sightline("vision-proxy", "cache-size", "9", env=env)
     assert_refused(ended, "unset PI_VISION_PROXY_CACHE_SIZE")
@@ -106,7 +106,7 @@ def test_grounding_models_are_added_removed_listed_and_reset() -> None:
 
 
 @requirement("mode.off.commands", "FR-3.6")
-def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: Path) -> None:
+def test_describe_accepts_several_crops_and_quotes(tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / f"{number}.png").write_bytes(picture(number))
     with eyes("words") as provider:
@@ -134,13 +134,13 @@ def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: P
 
 
 @requirement("FR-1.7")
-def test_status_says_a_switch_as_it_is_typed() -> None:
+def test_status_shows_a_switch_as_it_is_typed() -> None:
     assert "[Vision Proxy] context: on (" in sightline("vision-proxy").out
     sightline("vision-proxy", "context", "off")
     assert "[Vision Proxy] context: off (" in sightline("vision-proxy").out
 
 
-def test_status_says_who_looks_and_whether_the_user_has_agreed() -> None:
+def test_status_names_the_seer_and_the_consent() -> None:
     env = {"SIGHTLINE_MODEL": "openai/gpt-5.4"}
     lines = sightline("vision-proxy", env=env).out.splitlines()
     assert (lines[0].startswith("[Vision Proxy] "), lines[0].endswith(" openai/gpt-5.4")) == (True, True)

@@ -113,9 +113,7 @@ def asked(outcome: Outcome) -> list[str]:
 
 
 @requirement("acp.e2e")
-def test_the_words_for_a_picture_reach_a_model_that_does_not_see(
-    agent: Agent, prompted: Callable[..., Outcome]
-) -> None:
+def test_a_description_reaches_a_blind_model(agent: Agent, prompted: Callable[..., Outcome]) -> None:
     outcome = prompted(agent, "sightline", "acp", "--")
     assert outcome.last.code == 0, outcome.last
     bodies = asked(outcome)
@@ -126,7 +124,7 @@ def test_the_words_for_a_picture_reach_a_model_that_does_not_see(
 
 
 @requirement("acp.e2e")
-def test_without_the_relay_there_are_none(agent: Agent, prompted: Callable[..., Outcome]) -> None:
+def test_a_blind_model_gets_no_description_without_the_relay(agent: Agent, prompted: Callable[..., Outcome]) -> None:
     outcome = prompted(agent)
     assert outcome.last.code == 0, outcome.last
     bodies = asked(outcome)
@@ -135,7 +133,7 @@ def test_without_the_relay_there_are_none(agent: Agent, prompted: Callable[..., 
 
 
 @requirement("acp.readme")
-def test_what_the_readme_tells_an_editor_to_start_is_a_real_agent_that_is_told(
+def test_the_documented_editor_command_starts_a_real_agent(
     prompted: Callable[..., Outcome],
 ) -> None:
     told = zed(ROOT / "README.md")

@@ -64,7 +64,7 @@ def test_the_agents_own_tool_reads_a_picture_for_a_seeing_model(
 
 
 @requirement("e2e.read.blind")
-def test_a_blind_model_is_told_what_the_agents_own_tool_has_read(
+def test_a_blind_model_gets_a_description_of_what_the_agents_tool_read(
     reading: Agent, play: Play, picture: Path, home: Path
 ) -> None:
     outcome = play(
@@ -82,7 +82,7 @@ def test_a_blind_model_is_told_what_the_agents_own_tool_has_read(
 
 @requirement("run.copilot.sees")
 @pytest.mark.parametrize("provider", ["seeing", "blind"])
-def test_the_variables_of_copilot_are_enough_for_what_its_tool_has_read(
+def test_copilots_variables_are_enough_for_images_its_tool_reads(
     play: Play, picture: Path, home: Path, provider: str
 ) -> None:
     """By its variables alone it shows its model no picture of a tool, and calls that model by its bare name."""
@@ -108,7 +108,9 @@ def test_the_variables_of_copilot_are_enough_for_what_its_tool_has_read(
 
 @requirement("e2e.attach.seeing", "e2e.attach.blind")
 @pytest.mark.parametrize("provider", ["seeing", "blind"])
-def test_a_picture_that_the_user_attaches(reading: Agent, play: Play, picture: Path, home: Path, provider: str) -> None:
+def test_an_image_that_the_user_attaches_arrives(
+    reading: Agent, play: Play, picture: Path, home: Path, provider: str
+) -> None:
     model = reading.seeing if provider == "seeing" else reading.blind
     outcome = play(
         through(reading.attach(model, WORDS, str(picture))),
@@ -121,7 +123,7 @@ def test_a_picture_that_the_user_attaches(reading: Agent, play: Play, picture: P
 
 
 @requirement("e2e.prefix")
-def test_over_three_turns_each_request_extends_the_last_one(
+def test_each_request_of_three_turns_extends_the_previous_one(
     agent: Agent, play: Play, picture: Path, home: Path
 ) -> None:
     outcome = play(
@@ -141,9 +143,7 @@ def test_over_three_turns_each_request_extends_the_last_one(
 
 
 @requirement("e2e.gemini")
-def test_a_conversation_of_gemini_about_an_attached_picture_goes_on_with_the_same_words(
-    play: Play, picture: Path, home: Path
-) -> None:
+def test_a_gemini_conversation_keeps_its_description(play: Play, picture: Path, home: Path) -> None:
     outcome = play(
         through(GEMINI.attach(GEMINI.blind, WORDS, str(picture))),
         through(GEMINI.go_on(GEMINI.blind, "And the first one?")),
@@ -163,7 +163,7 @@ def test_a_conversation_of_gemini_about_an_attached_picture_goes_on_with_the_sam
 
 
 @requirement("e2e.command")
-def test_a_command_is_answered_here_and_takes_nothing_out_of_the_conversation_but_itself(
+def test_a_command_is_answered_locally_and_removes_only_itself(
     agent: Agent, play: Play, picture: Path, home: Path
 ) -> None:
     project = {picture.parent / name: "The word is PANGOLIN." for name in ("CLAUDE.md", "AGENTS.md", "QWEN.md")}
@@ -208,9 +208,7 @@ def _plain(value: Any) -> Any:
 
 
 @requirement("e2e.heals")
-def test_a_history_that_the_provider_refuses_heals_behind_sightline(
-    agent: Agent, play: Play, picture: Path, home: Path
-) -> None:
+def test_a_history_that_the_provider_rejects_heals(agent: Agent, play: Play, picture: Path, home: Path) -> None:
     """Without Sightline every turn fails from the picture on; with it the same conversation goes on."""
     environment = {**agent.environment, **agent.direct, "CLAUDE_CODE_MAX_RETRIES": "0"}
     outcome = play(

@@ -66,7 +66,7 @@ def was_told(outcome: Outcome) -> None:
     assert (look.model != MODEL, look.pictures, look.status) == (True, 1, 200)
 
 
-def test_without_sightline_a_blind_provider_ends_the_turn(play: Play, picture: Path) -> None:
+def test_a_blind_provider_ends_the_turn_without_sightline(play: Play, picture: Path) -> None:
     pointed = {"ANTHROPIC_BASE_URL": "{url}"}
     outcome = play(asked_about(picture), provider="blind", script=reads(picture), environment=pointed)
     assert outcome.last.code != 0
@@ -81,7 +81,7 @@ def test_a_seeing_provider_answers_from_the_pixels(play: Play, picture: Path, ho
 
 
 @requirement("e2e.claude.blind")
-def test_a_blind_provider_is_told_and_answers(play: Play, picture: Path, home: Path) -> None:
+def test_a_blind_provider_gets_a_description_and_answers(play: Play, picture: Path, home: Path) -> None:
     command = ["sightline", "run", "--upstream", "scripted", "--", *asked_about(picture)]
     was_told(play(command, provider="blind", script=reads(picture), files=upstream(home, preset="deepseek")))
 

@@ -77,7 +77,7 @@ def find_environment(group: str) -> Path:
 
 @requirement("clients.lines")
 @pytest.mark.parametrize("library", ["OpenAI SDK", "Anthropic SDK", "google-genai", "LiteLLM"])
-def test_a_program_in_the_page_about_clients_is_told_what_is_in_the_picture(library: str, tmp_path: Path) -> None:
+def test_programs_on_the_clients_page_get_a_description(library: str, tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(read_block(library))
     assert SHOWN in run_client(tmp_path, find_environment("peers") / "python", "agent.py")
 

@@ -62,7 +62,7 @@ def peers_python() -> Path:
 @WAYS
 @pytest.mark.parametrize("shape", ["attached", "sibling"])
 @requirement("e2e.google_genai")
-def test_google_s_own_package_sees_and_is_told(tmp_path: Path, picture: Path, shape: str, way: str) -> None:
+def test_googles_own_package_gets_pixels_and_descriptions(tmp_path: Path, picture: Path, shape: str, way: str) -> None:
     command = [peers_python(), CLIENTS / "google_genai.py"]
     rest = [str(picture), shape, way]
     with Provider() as provider, sightline(tmp_path / "a", provider.url) as proxy:
@@ -74,7 +74,7 @@ def test_google_s_own_package_sees_and_is_told(tmp_path: Path, picture: Path, sh
 
 @WAYS
 @requirement("e2e.google_genai.chat")
-def test_a_chat_of_google_s_own_package_keeps_what_its_model_asked(tmp_path: Path, way: str) -> None:
+def test_a_chat_of_googles_package_keeps_tool_calls(tmp_path: Path, way: str) -> None:
     """Its history has a content for each chunk of a stream; our call stands between those where it stood."""
     looks = Leg("I will look.", (LegCall("call_a1b2c3d4e5f6a7b8", "analyze_image", {"images": [], "question": "?"}),))
     script = Script("gemini", [looks, Leg("It is E42."), Leg("Bye."), Leg("And bye.")])

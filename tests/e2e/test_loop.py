@@ -71,7 +71,7 @@ def test_a_blind_model_asks_about_a_crop_and_keeps_what_it_learnt(
 
 
 @requirement("e2e.loop.beside")
-def test_a_call_of_ours_beside_the_agents_own(agent: Agent, play: Play, picture: Path, home: Path) -> None:
+def test_our_call_works_beside_the_agents_own(agent: Agent, play: Play, picture: Path, home: Path) -> None:
     outcome = play(
         through(agent.attach(agent.blind, WORDS, str(picture))),
         provider="blind",
@@ -87,9 +87,7 @@ def test_a_call_of_ours_beside_the_agents_own(agent: Agent, play: Play, picture:
 
 
 @requirement("e2e.loop.third")
-def test_the_third_error_code_of_a_screenshot_is_found_by_a_crop_of_its_own(
-    play: Play, home: Path, tmp_path: Path
-) -> None:
+def test_the_third_error_code_is_found_with_a_crop(play: Play, home: Path, tmp_path: Path) -> None:
     """With no key and no network: Claude Code, a blind model, and what is read on this machine."""
     agent = AGENTS["claude"]
     shot = tmp_path / "project" / "errors.png"
@@ -114,7 +112,7 @@ def test_the_third_error_code_of_a_screenshot_is_found_by_a_crop_of_its_own(
 
 
 @requirement("e2e.loop.compaction")
-def test_after_a_compaction_the_conversation_goes_on(play: Play, picture: Path, home: Path) -> None:
+def test_a_conversation_continues_after_a_compaction(play: Play, picture: Path, home: Path) -> None:
     """Claude Code sums up what was said; where our call stood there is only the summary."""
     agent = AGENTS["claude"]
     outcome = play(

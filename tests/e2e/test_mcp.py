@@ -135,9 +135,7 @@ def test_the_picture_of_view_image_reaches_the_model(name: str, play: Play, home
 
 
 @requirement("mcp.e2e")
-def test_cline_shows_its_model_no_picture_and_what_was_seen_in_it_in_words(
-    play: Play, home: Path, tmp_path: Path
-) -> None:
+def test_cline_gives_its_model_text_instead_of_an_image(play: Play, home: Path, tmp_path: Path) -> None:
     picture = paint_lines([SIGN], scale=4)
     (tmp_path / "project" / "sign.png").write_bytes(picture)
     outcome = told(CLINE, play, home)

@@ -35,7 +35,7 @@ def verdicts(cases: list[dict[str, Any]]) -> dict[str, list[str]]:
 @requirement("wire.peers")
 @pytest.mark.parametrize("hoist", [False, True], ids=["by wire", "hoisted"])
 @pytest.mark.parametrize("sees", [True, False], ids=["seeing", "blind"])
-async def test_every_body_is_read_by_the_provider_s_own_package_and_by_a_peer(*, sees: bool, hoist: bool) -> None:
+async def test_every_body_is_parsed_by_the_providers_package_and_by_a_peer(*, sees: bool, hoist: bool) -> None:
     async def emitted(capture: Capture) -> Any:
         return await Desk(sees=sees, hoist=hoist).sent(capture.body, capture.wire, capture.path)
 
@@ -57,7 +57,7 @@ async def test_every_body_is_read_by_the_provider_s_own_package_and_by_a_peer(*,
 
 
 @requirement("seer.wires")
-def test_what_a_seer_is_asked_is_read_by_the_provider_s_own_package() -> None:
+def test_seer_requests_are_parsed_by_the_providers_own_package() -> None:
     whole = replace(BOTH, attachments=(PDF,), max_tokens=99)
     films = replace(whole, attachments=(PDF, VIDEO))
     cases = [

@@ -101,7 +101,7 @@ async def test_a_lone_surrogate_and_a_payload_in_the_context_do_no_harm() -> Non
 
 @requirement("tell.context")
 @pytest.mark.parametrize("context", [True, False])
-async def test_there_is_no_context_without_the_setting_or_without_text(context: bool) -> None:
+async def test_context_needs_the_setting_and_text(context: bool) -> None:
     seer = ScriptedSeer()
     asked = Talk().say("words", picture()).body
     if context:
@@ -225,7 +225,7 @@ async def test_a_turn_is_named_by_everything_before_it() -> None:
 
 
 @requirement("seer.per_turn")
-async def test_over_the_limit_of_a_turn_an_image_becomes_a_sentence_and_an_entry() -> None:
+async def test_an_image_over_the_turn_limit_becomes_a_sentence_and_an_entry() -> None:
     seer = ScriptedSeer()
     stage = Stage(seer, max_images=2)
     talk = Talk().say("go").read(("0.png", picture(0)))
@@ -263,7 +263,7 @@ async def test_known_descriptions_do_not_count_and_zero_means_no_limit() -> None
 
 
 @requirement("seer.newest", "seer.per_turn")
-async def test_of_too_many_images_the_newest_are_described() -> None:
+async def test_the_newest_of_too_many_images_are_described() -> None:
     seer = ScriptedSeer()
     stage = Stage(seer, max_images=2)
     said = all_words(await stage.prepare(Talk().say("all", *(picture(seed) for seed in range(4))).body))

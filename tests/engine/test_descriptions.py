@@ -229,7 +229,7 @@ async def test_the_image_is_fitted_for_the_seer_and_the_fence_has_the_original_s
 
 
 @requirement("seer.parallel", "engine.at_once")
-async def test_at_most_four_descriptions_at_a_time() -> None:
+async def test_at_most_four_descriptions_run_at_a_time() -> None:
     seer = ScriptedSeer()
     seer.gate.clear()
     stage = Stage(seer)
@@ -246,7 +246,7 @@ async def test_at_most_four_descriptions_at_a_time() -> None:
 
 
 @requirement("seer.newest")
-async def test_over_the_limit_older_images_get_only_known_descriptions() -> None:
+async def test_older_images_over_the_limit_get_only_known_descriptions() -> None:
     seer = ScriptedSeer()
     stage = Stage(seer, max_images=2)
     await stage.prepare(asking(picture(0)))

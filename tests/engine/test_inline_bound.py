@@ -40,7 +40,7 @@ def ask_about(image: bytes) -> dict[str, Any]:
 
 @requirement("bound.as_is.inline")
 @pytest.mark.parametrize("extra", [0, 1])
-async def test_up_to_eight_mebibytes_an_inline_image_is_unchanged_and_beyond_refitted(extra: int) -> None:
+async def test_an_inline_image_over_eight_mebibytes_is_refitted(extra: int) -> None:
     image = grow(picture(1, (64, 48)), MAX_UNCHANGED_BYTES + extra)
     stage = Stage()
     prepared = await stage.prepare(ask_about(image))

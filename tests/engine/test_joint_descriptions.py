@@ -188,7 +188,7 @@ async def test_a_joint_description_cannot_leave_its_fence() -> None:
 
 
 @requirement("FR-2.3")
-async def test_without_context_no_text_of_the_conversation_is_sent() -> None:
+async def test_no_conversation_text_is_sent_without_context() -> None:
     seer = Eye()
     await stage(seer, include_context=False).prepare(Talk().say("my secret", picture(), picture(1)).body)
     (asked,) = seer.together
@@ -234,7 +234,7 @@ async def test_a_joint_description_is_kept_by_its_images_and_turn() -> None:
 
 
 @requirement("FR-2.1.turn")
-async def test_with_joint_turn_it_is_removed_in_the_next_turn() -> None:
+async def test_joint_turn_removes_it_in_the_next_turn() -> None:
     at = stage(Eye(), joint_turns=True)
     talk = Talk().say("both", picture(), picture(1))
     assert joints(all_words(await at.prepare(talk.body))) == ["", "2 of them"]
@@ -245,7 +245,7 @@ async def test_with_joint_turn_it_is_removed_in_the_next_turn() -> None:
 
 
 @requirement("FR-2.1.beside")
-async def test_it_is_removed_with_the_next_retirement_for_good() -> None:
+async def test_a_joint_description_is_removed_for_good_at_the_next_retirement() -> None:
     clock = [1000.0]
     record = open_record(Path("unused"), kind="memory", now=lambda: clock[0])
     at = stage(Eye([("word " * 200).strip()]), record=record)
@@ -267,7 +267,7 @@ async def test_it_is_removed_with_the_next_retirement_for_good() -> None:
 
 @requirement("FR-2.1.beside")
 @pytest.mark.parametrize("off", [False, True])
-async def test_it_stays_until_the_end_of_its_turn(off: bool) -> None:
+async def test_a_joint_description_stays_until_the_end_of_its_turn(off: bool) -> None:
     class Wordy(Eye):
         async def ask(self, question: Any) -> Any:
             answer: Any = await super().ask(question)
@@ -295,7 +295,7 @@ async def test_it_stays_until_the_end_of_its_turn(off: bool) -> None:
         (Retention(kept_turns=2), [True, True, True, False]),
     ],
 )
-async def test_it_is_removed_according_to_retention(retention: Retention, stays: list[bool]) -> None:
+async def test_a_joint_description_is_removed_according_to_retention(retention: Retention, stays: list[bool]) -> None:
     at = stage(Eye(), retention=retention)
     talk = Talk().say("both", picture(), picture(1))
     said = []

@@ -42,7 +42,7 @@ async def test_a_refused_fetch_becomes_a_sentence(url: str) -> None:
 
 
 @requirement("tell.links.off")
-async def test_without_a_grant_nothing_is_fetched_and_the_setting_is_named() -> None:
+async def test_nothing_is_fetched_without_a_grant_and_the_setting_is_named() -> None:
     seer = ScriptedSeer()
     async with listening(showing(picture()), secured=True) as server:
         prepared = await Stage(seer).prepare(asking(at(server), BLIND))

@@ -48,7 +48,7 @@ async def test_the_file_of_a_damaged_image_is_shown(tmp_path: Path) -> None:
 
 
 @requirement("rescue.damaged")
-async def test_a_text_only_model_gets_a_description_of_it(tmp_path: Path) -> None:
+async def test_a_text_only_model_gets_a_description_of_the_file(tmp_path: Path) -> None:
     data = picture()
     (tmp_path / "a.png").write_bytes(data)
     seer = ScriptedSeer(["a red door"])
@@ -115,7 +115,7 @@ async def test_a_sentence_stays_when_the_file_comes_back(tmp_path: Path) -> None
 
 
 @requirement("rescue.damaged", "law.7")
-async def test_what_one_caller_reopened_is_not_another_s(tmp_path: Path) -> None:
+async def test_reopened_images_are_not_shared_between_callers(tmp_path: Path) -> None:
     data, path = picture(), tmp_path / "a.png"
     path.write_bytes(data)
     stage = Stage(**allow(tmp_path))

@@ -80,7 +80,7 @@ async def test_a_rejected_tool_image_is_hoisted_and_the_lesson_is_kept() -> None
     assert sent(await stage.prepare(reading(picture()))) == sent(after)
 
 
-async def test_if_hoisting_did_not_help_images_are_described() -> None:
+async def test_images_are_described_if_hoisting_did_not_help() -> None:
     said = "messages.2.content: Input should be a valid string"
     stage = Stage(ScriptedSeer(["Four colours."]))
     for fate in (Shown, Told):
@@ -144,7 +144,7 @@ def with_target(profile: Profile) -> Profile:
 
 @requirement("recover.unnamed_limit")
 @pytest.mark.parametrize("said", ["Image too large", "image file is too large", "Payload too large"])
-async def test_without_a_number_images_are_reduced_to_the_target(said: str) -> None:
+async def test_images_are_reduced_to_the_target_if_no_limit_is_named(said: str) -> None:
     stage = Stage()
     pictures = [noise(), noise((160, 120)), picture(1, (64, 64))]
     before = await stage.engine.prepare(
@@ -187,7 +187,7 @@ async def test_an_image_of_the_target_size_that_is_still_too_large_is_described(
 
 
 @requirement("recover.limits")
-async def test_with_too_many_images_the_oldest_are_left_out() -> None:
+async def test_the_oldest_of_too_many_images_are_left_out() -> None:
     stage = Stage()
     said = "request contains 3 images, exceeding the maximum of 2 allowed per request"
     after = await rejected(stage, 400, said, *(picture(seed) for seed in range(3)))
@@ -260,7 +260,7 @@ def deep_grey() -> bytes:
     return file.getvalue()
 
 
-async def test_on_chat_the_places_in_a_rejection_are_ignored() -> None:
+async def test_places_in_a_rejection_are_ignored_on_chat() -> None:
     stage = Stage()
     request = asking(picture(), picture(1), model=SEEING, wire=OPENAI_CHAT)
     before = await stage.prepare(request, wire=OPENAI_CHAT)

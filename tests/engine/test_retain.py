@@ -263,7 +263,7 @@ async def test_an_image_stays_if_its_file_has_other_bytes_now(kind: str, tmp_pat
 
 
 @requirement("retain.reviewable", "law.5")
-async def test_of_two_images_of_one_path_only_that_of_the_file_retires(tmp_path: Path) -> None:
+async def test_only_the_image_that_is_still_the_file_retires(tmp_path: Path) -> None:
     stage, talk = Stage(retention=Retention(kept_turns=0)), Talk(tmp_path)
     talk.ask()
     talk.view()

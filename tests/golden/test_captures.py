@@ -40,7 +40,7 @@ def digests(body: Any) -> Counter[str]:
     return Counter(payload.sha256 for payload in payloads(body))
 
 
-def test_there_are_captures_of_every_wire_and_they_hold_images_in_every_position() -> None:
+def test_captures_cover_every_wire_and_image_position() -> None:
     assert len(CAPTURES) == 260  # and one that has no body: a client tried a WebSocket first
     found = {(capture.wire.name, sight.role) for capture in CAPTURES for sight in opened(capture)[1].sights}
     assert found == {(wire.name, role) for wire in WIRES for role in ("user", "tool")}
@@ -48,7 +48,7 @@ def test_there_are_captures_of_every_wire_and_they_hold_images_in_every_position
 
 @requirement("wire.captures", "read.native", "read.stringified")
 @each
-def test_read_finds_exactly_the_images_that_a_search_of_all_strings_finds(capture: Capture) -> None:
+def test_read_finds_the_same_images_as_a_search_of_all_strings(capture: Capture) -> None:
     found = Counter((sight.place, digest_of(sight)) for sight in opened(capture)[1].sights)
     assert found == Counter((p.holder, p.sha256) for p in payloads(capture.body))
 
@@ -75,7 +75,7 @@ def digest_of(sight: Sight) -> str:
 
 
 @each
-def test_a_tool_s_image_knows_its_call_and_its_file(capture: Capture) -> None:
+def test_a_tool_image_has_its_call_and_its_file(capture: Capture) -> None:
     brought = [sight for sight in opened(capture)[1].sights if sight.role == "tool"]
     assert all(sight.call and sight.call.name for sight in brought)
 
@@ -109,7 +109,7 @@ def is_image_part(value: Any) -> bool:
 
 @requirement("wire.captures", "law.4", "lower.no_text")
 @with_images
-async def test_a_seeing_model_gets_every_pixel_as_pixels_and_every_call_its_result(capture: Capture) -> None:
+async def test_a_seeing_model_gets_all_pixels_and_results(capture: Capture) -> None:
     for hoist in (False, True):
         desk = Desk(sees=True, hoist=hoist)
         after = await desk.sent(capture.body, capture.wire, capture.path)

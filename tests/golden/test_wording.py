@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @requirement("project.wording")
 @pytest.mark.parametrize(("surface", "case"), [(name, case) for name, cases in SURFACES.items() for case in cases])
-def test_each_surface_says_what_its_golden_file_holds(surface: str, case: str, folder: Path) -> None:
+def test_each_surface_matches_its_golden_file(surface: str, case: str, folder: Path) -> None:
     said = wording.normalise(SURFACES[surface][case](folder), folder)
     assert said
     held = wording.read(surface)
@@ -47,5 +47,5 @@ def test_each_surface_says_what_its_golden_file_holds(surface: str, case: str, f
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_a_golden_file_holds_no_case_that_is_gone(surface: str) -> None:
+def test_a_golden_file_has_no_removed_cases(surface: str) -> None:
     assert list(wording.read(surface)) == list(SURFACES[surface])

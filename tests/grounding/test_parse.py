@@ -178,7 +178,7 @@ def test_a_prefix_selects_the_image(name: str) -> None:
     ]  # fmt: skip
 
 
-def test_with_several_images_one_must_be_named() -> None:
+def test_an_answer_about_several_images_must_name_one() -> None:
     text = 'the lamp [10, 10, 50, 50] [{"bbox_2d": [1, 2, 30, 40], "label": "Image-2: lamp"}]\nImage-9: [1, 2, 3, 40]'
     assert read(text, "qwen_pixels", SIZE, SIZE) == [
         (None, "the lamp", None, "no_image"),

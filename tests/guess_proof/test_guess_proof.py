@@ -53,7 +53,7 @@ FIRST, SECOND = picture(11), picture(12)
 
 @requirement("lower.perceived", "lower.by_wire", "lower.guess_proof")
 @EVERY_SHAPE
-def test_what_tools_have_brought_is_seen(tmp_path: Path, wire: str, model: str, shape: Shape) -> None:
+def test_images_from_tools_are_seen(tmp_path: Path, wire: str, model: str, shape: Shape) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         for stream in (False, True):
             got = ask(proxy.url, wire, shape([FIRST[0], SECOND[0]]), model=model, stream=stream)
@@ -65,7 +65,7 @@ def test_what_tools_have_brought_is_seen(tmp_path: Path, wire: str, model: str, 
 
 @requirement("lower.guess_proof")
 @BY_HAND
-def test_the_same_without_sightline_is_not_seen(wire: str, model: str, shape: Shape) -> None:
+def test_images_from_tools_are_not_seen_without_sightline(wire: str, model: str, shape: Shape) -> None:
     """The control: were it seen here, the test above would show nothing."""
     with Provider() as provider:
         got = ask(provider.url, wire, shape([FIRST[0], SECOND[0]]), model=model)
@@ -110,7 +110,7 @@ def test_a_turn_with_several_large_pictures_overflows_nothing(
 
 
 @requirement("lower.no_overflow")
-def test_without_sightline_the_context_overflows(large: list[tuple[bytes, str]]) -> None:
+def test_the_context_overflows_without_sightline(large: list[tuple[bytes, str]]) -> None:
     with Provider(context=CONTEXT) as provider:
         got = ask(provider.url, "openai_chat", CHAT["media"]([data for data, _ in large]))
     assert (got.status, b"maximum context length" in got.body) == (400, True)
@@ -141,7 +141,7 @@ def by_another_process(home: Path, folder: Path, program: str, argument: str) ->
 
 @requirement("lower.rebuilt", "lower.guess_proof")
 @SOME_SHAPES
-def test_a_view_that_the_record_keeps_is_lowered_and_answered_the_same_after_a_restart(
+def test_a_stored_view_is_lowered_the_same_after_a_restart(
     tmp_path: Path, kept_view: tuple[Path, list[bytes]], wire: str, model: str, shape: Shape
 ) -> None:
     home, recalled = kept_view

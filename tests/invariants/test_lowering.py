@@ -60,7 +60,7 @@ def runs(messages: list[Any]) -> Iterator[tuple[list[str], list[Any], Any]]:
 
 @requirement("hoist.after_run", "hoist.parallel", "hoist.one_marker", "lower.no_text", "hoist.named")
 @given(chats(), st.data())
-def test_on_chat_images_follow_the_results_in_call_order(talk: Conversation, data: st.DataObject) -> None:
+def test_chat_images_follow_the_results_in_call_order(talk: Conversation, data: st.DataObject) -> None:
     met = drawn(talk, data)
     after: Any = lower_body(OPENAI_CHAT, body(*talk.messages), met)
     before_runs, after_runs = list(runs(talk.messages)), list(runs(after["messages"]))
@@ -87,7 +87,7 @@ def has_pixels(fate: Fate) -> bool:
 
 
 @given(chats(), st.data())
-def test_on_chat_only_image_messages_are_added(talk: Conversation, data: st.DataObject) -> None:
+def test_chat_lowering_adds_only_image_messages(talk: Conversation, data: st.DataObject) -> None:
     after: Any = lower_body(OPENAI_CHAT, body(*talk.messages), drawn(talk, data))
     stayed = [m for m in after["messages"] if "[image from the tool call" not in json.dumps(m)]
     assert [speaker(m) for m in stayed] == [speaker(m) for m in talk.messages]
@@ -101,7 +101,7 @@ def speaker(message: Any) -> tuple[Any, ...]:
 
 
 @given(chats(), st.data())
-def test_on_chat_pixels_are_shown_exactly_once(talk: Conversation, data: st.DataObject) -> None:
+def test_chat_pixels_are_shown_exactly_once(talk: Conversation, data: st.DataObject) -> None:
     met = drawn(talk, data)
     after: Any = lower_body(OPENAI_CHAT, body(*talk.messages), met)
     shown = [payload for m in after["messages"] for payload in pictures(m.get("content"))]
@@ -110,7 +110,7 @@ def test_on_chat_pixels_are_shown_exactly_once(talk: Conversation, data: st.Data
 
 @requirement("hoist.idempotent")
 @given(chats(), st.data())
-def test_on_chat_lowering_twice_changes_nothing(talk: Conversation, data: st.DataObject) -> None:
+def test_chat_lowering_twice_changes_nothing(talk: Conversation, data: st.DataObject) -> None:
     once = lower_body(OPENAI_CHAT, body(*talk.messages), drawn(talk, data))
     again = read(OPENAI_CHAT, once)
     assert not any(sight.is_in_tool_result for sight in again.scene.sights)
@@ -119,7 +119,7 @@ def test_on_chat_lowering_twice_changes_nothing(talk: Conversation, data: st.Dat
 
 @requirement("lower.native")
 @given(talks(), st.data())
-def test_on_messages_every_block_stays_in_its_place(talk: Conversation, data: st.DataObject) -> None:
+def test_messages_lowering_keeps_every_block_in_its_place(talk: Conversation, data: st.DataObject) -> None:
     met = drawn(talk, data)
     after: Any = lower_body(ANTHROPIC, body(*talk.messages), met, SEEING)
     assert [outline(m) for m in after["messages"]] == [outline(m) for m in talk.messages]

@@ -90,7 +90,7 @@ def answer(raw: Pipe, project: Path, number: int, method: str, **params: Any) ->
 
 @requirement("mcp.hosts")
 @pytest.mark.parametrize("title", EDITORS)
-def test_an_editor_starts_what_its_lines_say_and_gets_the_picture(title: str, tmp_path: Path) -> None:
+def test_an_editor_starts_the_documented_server_and_gets_the_image(title: str, tmp_path: Path) -> None:
     editor, block = EDITORS[title], blocks()[title]
     home, project = tmp_path / "home", tmp_path / "project"
     for folder in (home / "tmp", project):

@@ -65,13 +65,13 @@ def _said(block: Block) -> str:
 
 
 @requirement("mcp.hosts")
-def test_there_is_a_block_for_each_host() -> None:
+def test_each_host_has_a_block() -> None:
     assert BLOCKS.keys() == _FILES.keys() | _TYPED.keys()
     assert "(docs/mcp.md#hosts)" in (ROOT / "README.md").read_text("utf-8")
 
 
 @requirement("mcp.e2e")
-def test_the_page_says_which_hosts_are_run_in_which_version() -> None:
+def test_the_page_has_the_tested_version_of_each_host() -> None:
     pinned = _pinned("env")
     versions = {**pinned["dependencies"], **pinned["optionalDependencies"]}
     code = _pinned("vscode")["dependencies"]["code-server"].replace("4.", "1.", 1)  # numbered after VS Code's
@@ -94,7 +94,7 @@ def test_setup_shows_the_same_lines() -> None:
 
 
 @requirement("mcp.hosts")
-async def test_what_a_host_starts_is_the_server(folder: Path) -> None:
+async def test_the_command_of_each_host_starts_the_server(folder: Path) -> None:
     for command, *words in {tuple(started(host, block)) for host, block in BLOCKS.items()}:
         installed = Path(sys.executable).with_name(command)  # as it stands on the user's path
         server = StdioServerParameters(command=str(installed), args=words, env=environment(**ALONE), cwd=folder)

@@ -57,7 +57,7 @@ def test_requests_from_web_pages_are_refused(folder: Path) -> None:
 
 
 @requirement("mcp.bad_bodies")
-def test_a_body_that_is_no_message_is_answered_in_one_line(folder: Path) -> None:
+def test_a_body_that_is_not_a_message_is_answered_in_one_line(folder: Path) -> None:
     eras = ((), (("mcp-protocol-version", "2026-07-28"), ("mcp-method", "ping")))
     with served(folder) as url:
         for body, code in [
@@ -120,7 +120,7 @@ def test_invalid_arguments_are_a_result_in_the_new_era_too(folder: Path) -> None
 @requirement("mcp.http.guarded", "mcp.alone")
 @pytest.mark.parametrize("verb", [("serve",), ("mcp", "--http")], ids=" ".join)
 @pytest.mark.parametrize("way", HTTP, ids="-".join)
-async def test_a_token_is_required_where_one_is_set(way: Way, verb: tuple[str, ...], folder: Path) -> None:
+async def test_a_configured_token_is_required(way: Way, verb: tuple[str, ...], folder: Path) -> None:
     with served(folder, "--token", "open-sesame", verb=verb) as url:
         got = await asyncio.to_thread(post, url)
         assert got.status == 403
@@ -208,7 +208,7 @@ def pasted(picture: bytes) -> dict[str, Any]:
 
 
 @requirement("mcp.http.root")
-async def test_without_a_root_no_file_is_read(folder: Path) -> None:
+async def test_no_file_is_read_without_a_root(folder: Path) -> None:
     with served(folder) as url:
         async with at(f"{url}/mcp", HTTP[0]) as one:
             for path in ("shot.png", str(folder / "shot.png"), "~/shot.png"):

@@ -108,7 +108,7 @@ def pipe(folder: Path, *command: str, env: Mapping[str, str] | None = None) -> I
 
 
 @requirement("mcp.bad_lines")
-def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path) -> None:
+def test_a_line_that_is_not_a_message_is_answered(folder: Path) -> None:
     with pipe(folder) as raw:
         for line, code in [
             (b"{not json", -32700),
@@ -258,7 +258,7 @@ def test_a_line_of_too_many_values_is_refused_by_its_id(folder: Path) -> None:
 
 
 @requirement("mcp.stdout")
-def test_nothing_but_the_protocol_is_on_stdout(folder: Path) -> None:
+def test_only_the_protocol_is_on_stdout(folder: Path) -> None:
     with pipe(folder, sys.executable, "-c", _NOISY) as raw:
         raw.send(b"")
         raw.hello()

@@ -53,7 +53,7 @@ def test_each_region_covers_what_its_name_says(names: list[str], box: Box) -> No
 
 
 @requirement("crop.regions")
-def test_there_are_no_other_regions() -> None:
+def test_only_these_regions_exist() -> None:
     halves = {f"{side}{more}" for side in ("top", "bottom", "left", "right") for more in ("", "-half")}
     corners = {f"{row}-{side}" for row in ("top", "bottom") for side in ("left", "right")}
     assert set(REGIONS) == halves | corners | {"center"}

@@ -77,7 +77,7 @@ def test_almost_fences_are_read_once(text: str) -> None:
         "\U000e003cvision_proxy",
     ],
 )
-def test_of_adjacent_brackets_only_the_last_is_examined(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_last_of_adjacent_brackets_is_examined(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
     def counted(letter: str, *, tags: bool) -> str:

@@ -125,7 +125,7 @@ def test_nothing_is_refused_silently(what: Scene, given_laws: Rules, table: Tabl
 
 
 @given(scenes, laws, tables)
-def test_pixels_or_descriptions_by_whether_the_model_has_vision(what: Scene, given_laws: Rules, table: Table) -> None:
+def test_a_model_with_vision_gets_pixels_and_others_descriptions(what: Scene, given_laws: Rules, table: Table) -> None:
     kinds = {type(sight.fate).__name__ for sight in table.decided(what, given_laws).sights}
     assert not kinds & ({"Shown", "Refitted"} if given_laws.is_blind else {"Told"})
 

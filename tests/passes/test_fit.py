@@ -111,7 +111,7 @@ def test_a_wrong_declared_type_is_corrected(declared: str, fate: Fate) -> None:
 
 
 @requirement("fit.count", "fit.opaque")
-def test_over_the_limit_the_oldest_images_are_dropped_and_kept() -> None:
+def test_the_oldest_images_over_the_limit_are_dropped_and_kept() -> None:
     table = Table()
     one, two, three = inline("1"), inline("2"), LinkSource("https://a/3")
     first, *rest = table.fates(scene(one, two, three, filename="old.png"), rules(ImageLimits(count=2)))
@@ -180,7 +180,7 @@ def test_an_image_that_cannot_be_refitted_is_refused() -> None:
     assert fate.refusal == CORRUPT
 
 
-def test_after_an_unnamed_rejection_every_image_is_decoded() -> None:
+def test_every_image_is_decoded_after_an_unnamed_rejection() -> None:
     good, bad = inline("good"), inline("bad")
     table = Table(lambda source: CORRUPT if source == bad else PNG)
     shown, refused = table.fates(scene(good, bad), rules(ANTHROPIC, check_all_images=True))

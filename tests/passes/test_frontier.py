@@ -101,7 +101,7 @@ def moves(left: dict[int, Removal]) -> list[int]:
 
 
 @requirement("retain.cold", "retain.window", "retain.stale")
-def test_with_a_cold_cache_all_stale_images_are_removed() -> None:
+def test_all_stale_images_are_removed_when_the_cache_is_cold() -> None:
     said, seen = in_a_row(20)
     left = compute_frontier(cold_at(said, len(said) - 1), seen, DEAR, FREE)
     assert STALE_AFTER_STEPS == 8
@@ -201,7 +201,7 @@ def test_stale_images_are_removed_before_large_ones_become_illegal() -> None:
     [(ImageLimits(count=30), 30), (ImageLimits(request_bytes=34_000), 30)],
     ids=["images", "bytes"],
 )
-def test_at_a_hard_limit_images_in_the_window_are_removed_too(limits: ImageLimits, most: int) -> None:
+def test_images_in_the_window_are_removed_at_a_hard_limit(limits: ImageLimits, most: int) -> None:
     said = [HistoryMessage(100, opens_turn=True)]
     seen = []
     for _ in range(20):

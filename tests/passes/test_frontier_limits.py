@@ -38,7 +38,7 @@ def named(left: dict[int, Removal]) -> dict[int, tuple[int, str]]:
     return {number: (left[number].message, limit[0]) for number, limit in found.items() if limit}
 
 
-def test_without_a_limit_images_stay() -> None:
+def test_images_stay_without_a_limit() -> None:
     assert told(90, ImageLimits(), 10**6, 9000) == {}
 
 
@@ -81,7 +81,7 @@ def in_a_row(images: int, limits: ImageLimits, encoded: int = 0, edge: int = 0) 
     [(ImageLimits(count=16), 0), (ImageLimits(request_bytes=20_000), 1125)],
     ids=["images", "bytes"],
 )
-def test_over_a_limit_images_are_removed_down_to_half(limits: ImageLimits, encoded: int) -> None:
+def test_images_over_a_limit_are_removed_down_to_half(limits: ImageLimits, encoded: int) -> None:
     assert in_a_row(16, limits, encoded) == {}, "what is stale would not be enough, and nothing is over the limit yet"
     assert in_a_row(17, limits, encoded) == {34: list(range(9))}
 

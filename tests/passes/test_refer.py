@@ -41,7 +41,7 @@ def test_an_image_that_was_not_kept_gets_no_reference() -> None:
 
 
 @requirement("refer.off")
-def test_without_references_no_image_is_kept() -> None:
+def test_no_image_is_kept_without_references() -> None:
     table = Table()
     assert labels(scene(inline("a")), table, add_references=False) == [""]
     assert not any(isinstance(need, Keep) for need in table.asked)
@@ -74,7 +74,7 @@ def test_the_reference_is_recognised_and_nothing_else_is() -> None:
 
 
 @requirement("mode.route")
-def test_with_pixels_for_one_turn_earlier_images_are_described() -> None:
+def test_earlier_images_are_described_with_pixels_for_one_turn() -> None:
     sights = scene(*map(inline, "abc")).sights
     messages = tuple(Message("user" if n % 2 == 0 else "assistant", opens_turn=n in (0, 4)) for n in range(6))
     placed = tuple(replace(sight, message=number) for sight, number in zip(sights, (0, 2, 4), strict=True))

@@ -51,7 +51,7 @@ def test_an_image_block_is_an_image_whatever_is_in_it() -> None:
     assert resolved(mixed, known).sights == what.sights
 
 
-def test_for_a_model_without_vision_a_link_is_fetched() -> None:
+def test_a_link_is_fetched_for_a_model_without_vision() -> None:
     what = scene(LINK, inline(), filename="b.png")
     assert resolve(what, NOTHING, BLIND) == Needs(frozenset({Fetch(LINK)}))
     opened = resolved(what, NOTHING.with_facts({Fetch(LINK): inline("fetched")}))

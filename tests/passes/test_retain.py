@@ -128,7 +128,7 @@ def test_the_line_names_the_image_and_the_tool_to_see_it_again(
 
 @requirement("retain.turns")
 @pytest.mark.parametrize(("turns", "left"), [(0, 4), (1, 3), (3, 1), (4, 0), (9, 0)])
-def test_by_turns_images_of_the_newest_turns_stay(turns: int, left: int) -> None:
+def test_retention_by_turns_keeps_the_newest_turns(turns: int, left: int) -> None:
     scene = looking(turns=4)
     table = Table()
     assert gone(fates(scene, rules(retention=Retention(kept_turns=turns)), table)) == list(range(left))
@@ -136,14 +136,14 @@ def test_by_turns_images_of_the_newest_turns_stay(turns: int, left: int) -> None
 
 
 @requirement("retain.turns")
-def test_by_turns_the_current_turn_keeps_all_images() -> None:
+def test_retention_by_turns_keeps_the_whole_current_turn() -> None:
     scene = looking(views=40)
     now = replace(scene, messages=scene.messages[:-2])
     assert gone(fates(now, TURNS)) == []
     assert gone(fates(scene, TURNS)) == list(range(40))
 
 
-def test_by_turns_an_image_not_seen_yet_stays() -> None:
+def test_retention_by_turns_keeps_unseen_images() -> None:
     together = Scene(
         "m", (sight(2),), messages=(USER, SPEAKS, Message("tool", opens_turn=True)), tools=frozenset({"Read"})
     )
@@ -167,7 +167,7 @@ def test_a_partial_conversation_retires_nothing() -> None:
     assert table.rounds == []
 
 
-def test_for_a_model_without_vision_descriptions_stay() -> None:
+def test_descriptions_stay_for_a_model_without_vision() -> None:
     scene, table = looking(9, 9), Table()
     assert table.decided(scene, rules(vision=False), by=retain) is scene
     assert table.rounds == []
@@ -219,7 +219,7 @@ def test_pasted_images_retire_if_they_can_be_seen_again() -> None:
         ("mcp__shot__take_shot", ["mcp__sightline__read_file"], False),
     ],
 )
-def test_only_what_can_be_seen_again_retires(name: str, tools: list[str], retires: bool) -> None:
+def test_only_images_that_can_be_seen_again_retire(name: str, tools: list[str], retires: bool) -> None:
     scene = looking(tools=tools)
     scene = replace(scene, sights=(replace(scene.sights[0], call=ToolCall("c", name, "/a/b.png")),))
     table = Table()
@@ -243,7 +243,7 @@ def test_an_image_whose_file_is_gone_stays() -> None:
     assert gone(fates(pathless)) == []
 
 
-def test_with_our_own_tool_no_file_is_needed() -> None:
+def test_no_file_is_needed_with_our_own_tool() -> None:
     scene = looking(4, 3, tools=("Read", OURS))
     table = Table(LARGE, history=cold(scene), present=lambda _: False)
     assert gone(fates(scene, table=table)) == list(range(9))
@@ -370,7 +370,7 @@ def test_a_retired_image_stays_retired(story: tuple[Scene, ConversationHistory],
 
 @requirement("law.5", "retain.pasted", "retain.reviewable")
 @given(stories(), laws, st.sets(st.integers(0, 9)))
-def test_nothing_retires_that_cannot_be_seen_again(
+def test_images_that_cannot_be_seen_again_never_retire(
     story: tuple[Scene, ConversationHistory], law: Rules, missing: set[int]
 ) -> None:
     scene, history = story

@@ -78,7 +78,7 @@ def test_only_the_newest_of_many_images_are_described_anew() -> None:
     assert isinstance(two, Refused)
 
 
-def test_without_a_cap_all_images_are_described() -> None:
+def test_all_images_are_described_without_a_cap() -> None:
     table = Table()
     table.fates(scene(*(inline(str(n)) for n in range(50))), capped(0))
     assert table.rounds == [{DescribeImage(inline(str(n))) for n in range(50)}]

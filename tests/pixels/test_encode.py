@@ -147,7 +147,7 @@ def test_a_heavy_drawing_loses_colours_and_never_becomes_a_jpeg() -> None:
     assert found == weights[-1]
 
 
-def test_without_png_fewer_colours_are_written_as_webp() -> None:
+def test_fewer_colours_are_written_as_webp_if_png_is_not_accepted() -> None:
     image = shrunk(words())
     _, _, weight = written(image, ("image/webp",))
     mime, opened, lighter = written(image, ("image/webp",), weight - 1)

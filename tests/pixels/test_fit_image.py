@@ -156,7 +156,7 @@ def test_a_jpeg_keeps_its_colours_at_full_resolution() -> None:
 
 
 @requirement("fit.transparency")
-def test_transparency_stays_where_it_can_and_is_white_where_it_cannot() -> None:
+def test_transparency_stays_or_becomes_white() -> None:
     clear = Image.new("RGBA", (60, 40), (0, 0, 0, 0))
     clear.paste(RED, (0, 0, 30, 40))
     data = saved(clear, "image/tiff")
@@ -303,14 +303,14 @@ def test_a_complete_file_is_fitted(mime: str) -> None:
 
 
 @requirement("bound.refit")
-def test_a_picture_as_large_as_may_be_is_refitted() -> None:
+def test_an_image_of_the_largest_size_is_refitted() -> None:
     strip = saved(Image.new("RGB", (MAX_EDGE, 20), RED), "image/png")
     assert fitted(strip, ImageTarget(("image/webp",))).size.width == 16_383
     assert fitted(strip, ImageTarget(("image/png",), edge=MAX_EDGE - 1)).size.width == MAX_EDGE - 1
 
 
 @requirement("bound.refit", "render.fold", "fit.legible")
-def test_a_page_that_is_too_tall_to_be_held_is_folded_and_stays_legible() -> None:
+def test_a_page_too_tall_for_memory_is_folded_and_stays_legible() -> None:
     """Blank areas are trimmed although the page was shrunk while it was decoded."""
     tall = Image.new("L", (1300, 60_000), 255)
     for top in (0, 58_000):
@@ -325,7 +325,7 @@ def test_a_page_that_is_too_tall_to_be_held_is_folded_and_stays_legible() -> Non
 
 @requirement("bound.refit", "fit.map")
 @pytest.mark.parametrize("turn", [1, 6])
-def test_a_photo_that_is_too_large_to_be_held_is_refitted_upright(turn: int) -> None:
+def test_a_photo_too_large_for_memory_is_refitted_upright(turn: int) -> None:
     data = large.jpeg(20_000, 15_000, turn=turn)
     found = fit_image(data, ImageTarget(COMMON, edge=1500, keeps_geometry=True))
     assert not isinstance(found, Refusal)
@@ -447,7 +447,7 @@ def test_the_published_sizes_are_met_exactly() -> None:
     )
 
 
-def test_pixels_in_all_are_a_limit_of_their_own() -> None:
+def test_the_number_of_pixels_is_a_limit_of_its_own() -> None:
     made = legibly(saved(photo(900, 600), "image/png"), ImageTarget(COMMON, pixels=100_000))
     assert 99_000 < made.parts[0].image.size.pixels <= 100_000
 

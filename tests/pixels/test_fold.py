@@ -83,7 +83,7 @@ def test_several_images_are_tiles_with_an_overlap() -> None:
     assert {sheet.total for sheet in found} == {sum(len(sheet.pieces) for sheet in found)}
 
 
-def test_no_more_images_are_made_than_it_takes_to_read_them() -> None:
+def test_only_as_many_images_are_made_as_needed_to_read_them() -> None:
     target = ImageTarget(("image/png",), sizing=PaddedSizing(), images=20)
     found = laid(Size(1200, 12000), target)
     assert 4 < len(found) < 10
@@ -119,7 +119,7 @@ def test_pieces_dividers_and_labels_are_drawn() -> None:
     st.integers(1, 5),
 )
 @examples(max_examples=60, deadline=None)
-def test_every_sheet_reaches_the_model_pixel_for_pixel_and_nothing_is_left_out(
+def test_every_sheet_reaches_the_model_unscaled_and_complete(
     width: int, height: int, rule: PaddedSizing | PatchSizing | TileSizing, images: int
 ) -> None:
     target = ImageTarget(("image/png",), sizing=rule, images=images)

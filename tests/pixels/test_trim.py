@@ -46,7 +46,7 @@ def test_a_wide_blank_band_is_narrowed_and_a_small_one_stays() -> None:
     assert trim_borders(found).rows == ((20 - MARGIN, 280 + MARGIN),)
 
 
-def test_nothing_is_cut_from_an_empty_image() -> None:
+def test_an_empty_image_is_not_trimmed() -> None:
     for image in (Image.new("RGB", (300, 200), "white"), Image.new("RGB", (1, 1)), Image.new("RGB", (1, 90))):
         found = measure_ink(bitmap(image))
         assert trim_borders(found) == trim_bands(found) == TrimmedArea.from_size(Size(*image.size))

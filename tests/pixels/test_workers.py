@@ -116,7 +116,7 @@ def test_waiting_for_the_processor_does_not_count() -> None:
 
 
 @requirement("bound.seconds")
-async def test_with_a_wall_clock_limit_queued_tasks_are_refused_in_time() -> None:
+async def test_queued_tasks_are_refused_within_a_wall_clock_limit() -> None:
     """A worker that is busy until its time is over leaves none for the queued task."""
     with WorkerPool(TASKS, count=1, limits=WorkerLimits(seconds=0.5, wall_clock=True)) as workers:
         first, second = await asyncio.gather(workers.run("wait_for_ever", b""), workers.run("echo", b""))
@@ -124,7 +124,7 @@ async def test_with_a_wall_clock_limit_queued_tasks_are_refused_in_time() -> Non
         assert_refusal(second, "unavailable", "time")
 
 
-def test_with_a_wall_clock_limit_the_task_gets_the_seconds_left() -> None:
+def test_a_task_gets_the_seconds_left_of_a_wall_clock_limit() -> None:
     with WorkerPool(TASKS, count=1, limits=WorkerLimits(seconds=60, wall_clock=True)) as workers:
         answer = workers.run_sync("echo", b"")
     assert isinstance(answer, WorkerReply)
@@ -146,7 +146,7 @@ def test_a_reply_that_is_too_long_is_not_read() -> None:
         assert isinstance(workers.run_sync("echo", b"x"), WorkerReply)
 
 
-def test_what_a_library_prints_is_not_a_reply(hostile: WorkerPool) -> None:
+def test_library_output_is_not_a_reply(hostile: WorkerPool) -> None:
     assert hostile.run_sync("babble", b"") == WorkerReply({}, b"")
 
 

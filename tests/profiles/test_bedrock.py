@@ -35,7 +35,7 @@ CLAUDE = "us.anthropic.claude-opus-5-5-v1:0"
         ("somebody.new-model", None),
     ],
 )
-def test_known_models_of_bedrock(model: str, sees: bool | None) -> None:
+def test_known_bedrock_models_have_profiles(model: str, sees: bool | None) -> None:
     known = look_up_profile("bedrock", "anthropic", model)
     assert (known.vision, known.tool_images) == (sees, "native")
     assert (known.limits.encoded_bytes, known.limits.edge, known.limits.get_max_edge(21)) == (
@@ -92,7 +92,7 @@ def gemini(**fields: Any) -> dict[str, Any]:
 
 
 @requirement("lower.gemini.unnamed")
-def test_without_a_model_an_image_goes_where_every_gemini_accepts_it() -> None:
+def test_an_image_goes_where_every_gemini_accepts_it_without_a_model() -> None:
     done = prepare(gemini(), wire="gemini")
     assert isinstance(done, PreparedBody)
     response, _, image = done.body["contents"][0]["parts"]
@@ -115,7 +115,7 @@ def test_without_a_model_an_image_goes_where_every_gemini_accepts_it() -> None:
         (gemini(), "learnlm-9", False),
     ],
 )
-def test_with_a_model_the_image_goes_where_it_accepts_it(body: dict[str, Any], model: str | None, stays: bool) -> None:
+def test_an_image_goes_where_the_named_model_accepts_it(body: dict[str, Any], model: str | None, stays: bool) -> None:
     done = prepare(body, wire="gemini", model=model)
     assert isinstance(done, PreparedBody)
     assert (done.body is body) is stays
@@ -123,7 +123,7 @@ def test_with_a_model_the_image_goes_where_it_accepts_it(body: dict[str, Any], m
 
 
 @requirement("lower.gemini.unnamed")
-def test_without_a_tool_image_there_is_no_note_about_models() -> None:
+def test_a_body_without_a_tool_image_has_no_note_about_models() -> None:
     pasted = {"contents": [{"parts": [{"inlineData": {"mimeType": "image/png", "data": PNG}}]}]}
     done = prepare(pasted, wire="gemini")
     assert isinstance(done, PreparedBody)

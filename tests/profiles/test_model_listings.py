@@ -106,7 +106,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_no_answer_is_too_strange(answer: Any) -> None:
+def test_any_answer_can_be_parsed(answer: Any) -> None:
     for name in ("", "m"):
         assert all(isinstance(flag, bool) for kinds in parse_listing(answer, name).values() for flag in kinds.values())
 
@@ -141,7 +141,7 @@ def test_an_unknown_upstream_is_asked_unless_it_is_on_this_machine() -> None:
 
 
 @requirement("profile.discovered")
-def test_what_is_published_counts_less_than_the_user_and_what_was_learnt() -> None:
+def test_user_settings_and_lessons_override_a_listing() -> None:
     known = Profile("up", "openai_chat", "m", vision=True, why="a table")
     said = Lesson(published={"vision": False})
     assert known.apply_lesson(said).vision is False

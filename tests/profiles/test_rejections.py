@@ -345,7 +345,7 @@ def test_a_validators_location_comes_before_its_message() -> None:
     assert parse_rejection(422, body("body", "model")) is None
 
 
-def test_what_an_error_quotes_from_the_request_teaches_nothing() -> None:
+def test_request_text_quoted_in_an_error_teaches_nothing() -> None:
     quoted = "The model does not support image input"
     body = {"detail": [{"msg": "Field required", "loc": ["body", "model"], "input": {"text": quoted}}]}
     assert parse_rejection(422, json.dumps(body)) is None

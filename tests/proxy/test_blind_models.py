@@ -135,7 +135,7 @@ def test_descriptions_are_not_shared_between_keys(tmp_path: Path) -> None:
 
 
 @requirement("tell.nobody")
-def test_without_a_seer_the_image_becomes_one_sentence(tmp_path: Path) -> None:
+def test_an_image_becomes_one_sentence_without_a_seer(tmp_path: Path) -> None:
     off = {"SIGHTLINE_SEER": "off"}
     with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url, env=off) as proxy:
         assert ask_messages(proxy.url, "text-only", pasted_message(PICTURE)) == "I see no image."
@@ -144,7 +144,7 @@ def test_without_a_seer_the_image_becomes_one_sentence(tmp_path: Path) -> None:
 
 
 @requirement("seer.local", "seer.local.says")
-def test_without_other_seers_the_local_reader_reads_once(tmp_path: Path) -> None:
+def test_the_local_reader_reads_once_if_there_is_no_other_seer(tmp_path: Path) -> None:
     picture = (SAMPLES / "dialog.png").read_bytes()
     with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url, patience=120) as proxy:
         for _ in range(2):
@@ -287,7 +287,7 @@ def test_a_description_is_the_same_in_every_later_request(tmp_path: Path) -> Non
 
 
 @requirement("profile.discovered")
-def test_a_model_that_its_upstream_publishes_as_blind_is_told_from_then_on(tmp_path: Path) -> None:
+def test_a_model_that_its_upstream_lists_as_blind_gets_descriptions(tmp_path: Path) -> None:
     """Its server drops images without a word, so that no rejection teaches it."""
     with Provider((("stone", IGNORES),)) as provider, sightline(tmp_path, f"ollama={provider.url}/v1") as proxy:
         seen = []

@@ -234,7 +234,7 @@ def test_text_beside_a_tool_result_goes_upstream_unchanged(tmp_path: Path, path:
 
 
 @requirement("command.cut")
-def test_without_a_command_the_body_is_unchanged(tmp_path: Path) -> None:
+def test_a_body_without_a_command_is_unchanged(tmp_path: Path) -> None:
     body = b'{"model":"m" ,"max_tokens":9,"messages":[{"role":"user","content":"say /vision-proxy status"}]}'
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         assert exchange(proxy.url, "/v1/messages", body).status == 200

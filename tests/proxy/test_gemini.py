@@ -57,7 +57,7 @@ def asked(base: str, name: str, given: Any, *, stream: bool = False, prefix: str
 
 @STREAMS
 @requirement("route.gemini", "lower.gemini3", "pass.identity")
-def test_from_gemini_3_on_images_stay_in_their_responses(tmp_path: Path, stream: bool) -> None:
+def test_gemini_3_keeps_images_in_their_responses(tmp_path: Path, stream: bool) -> None:
     with Provider() as provider, sightline(tmp_path, f"gemini={provider.url}") as proxy:
         said = asked(proxy.url, "gemini-3-pro", READ, stream=stream)
         assert said.index(describe_quadrants(COLOURS)) < said.index(describe_quadrants(OTHERS))
@@ -67,7 +67,7 @@ def test_from_gemini_3_on_images_stay_in_their_responses(tmp_path: Path, stream:
 @STREAMS
 @pytest.mark.parametrize("given", [READ, READ_SNAKE], ids=["camelCase", "snake_case"])
 @requirement("lower.gemini25")
-def test_up_to_gemini_2_5_images_are_beside_their_responses(tmp_path: Path, stream: bool, given: Any) -> None:
+def test_gemini_2_5_gets_images_beside_their_responses(tmp_path: Path, stream: bool, given: Any) -> None:
     with Provider() as provider, sightline(tmp_path, f"gemini={provider.url}") as proxy:
         assert sent(provider.url, path("gemini-2.5-pro"), given).status == 400, "as they were they are refused"
         said = asked(proxy.url, "gemini-2.5-pro", given, stream=stream)

@@ -54,14 +54,14 @@ def status_of(app: App, path: str = "/v1/messages", method: str = "POST", header
         ([*HERE, (b"sec-fetch-site", b"cross-site")], 403),
     ],
 )
-def test_without_a_token_only_local_programs_are_served(headers: Headers, expected: int) -> None:
+def test_only_local_programs_are_served_without_a_token(headers: Headers, expected: int) -> None:
     assert status_of(guard(answering(200), "", refuse), headers=headers) == expected
 
 
 @pytest.mark.parametrize(
     ("given", "expected"), [(b"secret", 200), (b"Bearer secret", 200), (b"secret2", 403), (b"", 403), (b"\xff", 403)]
 )
-def test_with_a_token_the_host_does_not_matter(given: bytes, expected: int) -> None:
+def test_the_host_does_not_matter_with_a_token(given: bytes, expected: int) -> None:
     headers = [(b"host", b"example.com"), (b"x-sightline-token", given)]
     assert status_of(guard(answering(200), "secret", refuse), headers=headers) == expected
 

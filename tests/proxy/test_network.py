@@ -71,7 +71,7 @@ def sent(home: Path, wire: Any, model: str, **env: str) -> tuple[bytes, bytes]:
 
 @WIRES
 @requirement("tell.links.off", "settings.network")
-def test_with_the_network_off_the_model_reads_about_the_setting(
+def test_the_model_reads_about_the_setting_if_the_network_is_off(
     tmp_path: Path, looked_up: list[str], wire: Any
 ) -> None:
     _, heard = sent(tmp_path, wire, "blind-1")
@@ -83,7 +83,7 @@ def test_with_the_network_off_the_model_reads_about_the_setting(
 
 @WIRES
 @requirement("tell.links", "settings.network")
-def test_with_the_network_on_the_address_is_resolved_and_checked(
+def test_the_address_is_resolved_and_checked_if_the_network_is_on(
     tmp_path: Path, looked_up: list[str], wire: Any
 ) -> None:
     _, heard = sent(tmp_path, wire, "blind-1", SIGHTLINE_NETWORK="on")

@@ -171,7 +171,7 @@ def test_a_moved_image_that_is_rejected_stays_in_its_result(tmp_path: Path) -> N
 
 
 @requirement("recover.tool_order")
-def test_no_user_after_a_tool_means_a_message_of_the_assistant_between_them(tmp_path: Path) -> None:
+def test_an_assistant_message_separates_tool_and_user_messages(tmp_path: Path) -> None:
     def judge(exchange: Exchange) -> str | None:
         roles = [each["role"] for each in json.loads(exchange.body)["messages"]]
         return ORDER if ("tool", "user") in pairwise(roles) else None
@@ -296,7 +296,7 @@ def test_a_rejected_leg_leads_to_the_own_body_if_nothing_was_streamed(tmp_path: 
 
 @EVERY_WIRE
 @requirement("loop.fails", "recover.own_body")
-def test_after_a_rejected_leg_of_a_stream_the_next_attempt_works(tmp_path: Path, wire: str) -> None:
+def test_the_next_attempt_works_after_a_rejected_leg_of_a_stream(tmp_path: Path, wire: str) -> None:
     script = Script(wire, [LOOKS, reject(), DONE])
     own = body(wire, [user(wire, "Which code?")], stream=True)
     with serving(script) as server, sightline(tmp_path, f"x=http://127.0.0.1:{server.port}", env=ON) as proxy:

@@ -59,7 +59,7 @@ def test_tool_images_get_no_reference(tmp_path: Path) -> None:
 
 @FOUR
 @requirement("refer.off", "law.1")
-def test_without_references_the_body_is_unchanged(tmp_path: Path, wire: str) -> None:
+def test_the_body_is_unchanged_without_references(tmp_path: Path, wire: str) -> None:
     said = [asked(wire, "Name the quadrants.", PICTURE)]
     off = {"SIGHTLINE_REFERENCES": "off"}
     with Provider() as provider, sightline(tmp_path, provider.url, env=off) as proxy:

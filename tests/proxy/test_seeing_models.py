@@ -52,7 +52,7 @@ def test_images_of_parallel_tool_calls_are_seen_in_order(tmp_path: Path, wire: s
         assert said.index(describe_quadrants(COLOURS)) < said.index(describe_quadrants(other))
 
 
-def test_without_the_proxy_a_tool_image_is_refused_on_the_chat_wire() -> None:
+def test_a_tool_image_is_refused_on_chat_without_the_proxy() -> None:
     with Provider() as provider, pytest.raises(openai.BadRequestError):
         ask_chat(provider.url, "some-model", read_chat(PICTURE))
 

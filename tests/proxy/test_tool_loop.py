@@ -418,7 +418,7 @@ def test_a_blind_model_finds_a_detail_with_a_crop(tmp_path: Path, wire: str, str
 
 @EVERY_WIRE
 @requirement("loop.consent")
-def test_without_consent_the_model_reads_the_command_to_give_it(tmp_path: Path, wire: str) -> None:
+def test_the_model_reads_the_command_that_gives_consent(tmp_path: Path, wire: str) -> None:
     script = Script(wire, [LOOKS, Leg("I may not.")])
     env = {**ON, "SIGHTLINE_PROVIDER": "openai", "SIGHTLINE_MODEL_ID": "gpt-5", "OPENAI_API_KEY": "sk-none"}
     picture = saved(page(["E17"]))

@@ -24,7 +24,7 @@ def spelt(text: str) -> list[Character]:
 
 
 @requirement("read.unknown")
-def test_of_a_page_in_several_alphabets_only_what_is_latin_is_read() -> None:
+def test_only_latin_text_of_a_mixed_page_is_read() -> None:
     """Seven lines of Russian, four of Greek, one each of Hebrew and Arabic; some look like Latin to the letter."""
     engine = open_engine()
     assert not isinstance(engine, Refusal), engine
@@ -48,13 +48,13 @@ def test_names_formulas_and_figures_are_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "other"), [("TIMH", True), ("Tema", True), ("Windows", False), ("42", False)])
-def test_on_a_page_in_other_scripts_ambiguous_letters_are_not_read(text: str, *, other: bool) -> None:
+def test_ambiguous_letters_on_a_page_in_other_scripts_are_not_read(text: str, *, other: bool) -> None:
     assert is_doubtful_script(spelt(text), 0.999) is other
     assert is_doubtful_script(spelt(text), 0.95)
 
 
 @given(st.text(), st.floats(0, 1))
-def test_any_text_is_one_or_the_other(text: str, sure: float) -> None:
+def test_any_text_can_be_classified_by_script(text: str, sure: float) -> None:
     assert is_foreign_script(spelt(text), sure) in (True, False)
     assert is_doubtful_script(spelt(text), sure) in (True, False)
 

@@ -45,7 +45,7 @@ def test_a_ruled_table_is_read_row_by_row_and_its_cells_are_no_parts() -> None:
     assert table.body == ROWS[1:]
 
 
-def test_boxes_with_a_gap_between_them_are_parts_still() -> None:
+def test_boxes_with_a_gap_between_them_are_separate_parts() -> None:
     assert len(sheet(gap=8).parts) == 17
 
 
@@ -62,7 +62,7 @@ def test_a_head_over_two_columns_is_a_cell_of_its_table() -> None:
     assert table.rows == (((0,), (), ()), ((1,), (2,), ()), ((), (), (3,)))
 
 
-def test_a_row_of_tabs_a_stack_of_fields_and_a_window_in_four_parts_are_no_table() -> None:
+def test_tabs_stacked_fields_and_split_windows_are_not_tables() -> None:
     tabs = [InterfacePart("button", Box(80 * x, 0, 81, 30), WHITE) for x in range(8)]
     stack = [InterfacePart("field", Box(0, 100 + 40 * y, 300, 41), WHITE) for y in range(8)]
     quarters = [
@@ -79,7 +79,7 @@ boxes = st.builds(Box, *(st.integers(0, 40) for _ in range(2)), *(st.integers(1,
         st.builds(InterfacePart, st.sampled_from(("field", "button", "check")), boxes, st.just(WHITE)), max_size=40
     )
 )
-def test_whatever_boxes_there_are_every_table_lies_around_its_cells(parts: list[InterfacePart]) -> None:
+def test_a_table_always_encloses_its_cells(parts: list[InterfacePart]) -> None:
     for lattice in find_cell_grids(parts):
         assert len(lattice.cells) >= 6
         assert enclose_boxes(parts[at].box for at in lattice.cells) == lattice.box

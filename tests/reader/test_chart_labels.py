@@ -8,7 +8,7 @@ from sightline.reader.reading import TextLine
 from tests.reader.sketch import BLUE, Sketch
 
 
-def test_numbers_that_were_read_as_one_line_are_labels_each() -> None:
+def test_numbers_read_as_one_line_are_split_into_labels() -> None:
     sketch = Sketch()
     for place, text in enumerate(("0", "$500", "$1,000")):
         sketch.write(40 + place * 80, 100, text, 14)
@@ -20,14 +20,14 @@ def test_numbers_that_were_read_as_one_line_are_labels_each() -> None:
     assert {text.place for text in found} == {0}
 
 
-def test_a_number_with_a_blank_for_its_thousands_stays_one() -> None:
+def test_a_number_with_spaced_thousands_stays_one_label() -> None:
     sketch = Sketch()
     sketch.write(40, 100, "1 000", 14)
     (only,) = read_labels(sketch.pixels, sketch.lines)
     assert only.number == 1000
 
 
-def test_a_swatch_that_was_read_as_a_letter_is_left_out_of_the_name_and_of_its_box() -> None:
+def test_a_swatch_read_as_a_letter_is_removed_from_its_label() -> None:
     sketch = Sketch()
     sketch.box((40, 94, 52, 106), BLUE)
     sketch.write(62, 100, "Online", 14)
@@ -37,12 +37,12 @@ def test_a_swatch_that_was_read_as_a_letter_is_left_out_of_the_name_and_of_its_b
     assert abs(only.box.x - name.x) <= 2
 
 
-def test_a_mark_of_the_axis_that_was_read_as_a_dash_is_left_out() -> None:
+def test_an_axis_tick_read_as_a_dash_is_removed() -> None:
     (only,) = read_labels(Sketch().pixels, [TextLine("Vienna-", Box(10, 10, 50, 12))])
     assert only.text == "Vienna"
 
 
-def test_a_mark_of_the_axis_behind_a_number_is_no_part_of_it() -> None:
+def test_an_axis_tick_after_a_number_is_removed() -> None:
     sketch = Sketch()
     sketch.write(40, 100, "200k", 14)
     number = sketch.lines[0].box
@@ -55,7 +55,7 @@ def test_a_mark_of_the_axis_behind_a_number_is_no_part_of_it() -> None:
         assert abs(only.box.right - number.right) <= 2
 
 
-def test_numbers_that_were_read_without_the_blanks_between_them_are_labels_each() -> None:
+def test_numbers_read_without_their_spaces_are_split_into_labels() -> None:
     sketch = Sketch()
     for place in range(3):
         sketch.write(60 + place * 56, 100, f"{place + 1}0000%", 14)

@@ -86,7 +86,7 @@ def test_stacked_bars_have_the_values_of_their_pieces() -> None:
     assert "too small to be seen, or not there" in chart.doubts
 
 
-def test_bars_below_nought_are_negative_and_a_printed_number_is_taken_as_it_is() -> None:
+def test_bars_below_zero_are_negative_and_printed_values_win() -> None:
     sketch = Sketch()
     for step, y in ((40, 70), (20, 160), (0, 250), (-20, 340)):
         sketch.box((72, y, 600, y + 1), "#c0c0c0")
@@ -142,7 +142,7 @@ def test_lines_are_read_at_their_labels() -> None:
     assert values(chart) == pytest.approx(expected, abs=1.0)
 
 
-def test_two_charts_beside_each_other_are_two() -> None:
+def test_two_adjacent_charts_are_read_separately() -> None:
     one, other = bar_chart(), bar_chart(dark=True)
     both = Sketch((1280, 480))
     both.image.paste(one.image, (0, 0))
@@ -161,7 +161,7 @@ def test_bars_without_labels_are_reported_with_a_doubt() -> None:
     assert "no label" in chart.doubts
 
 
-def test_a_form_a_table_and_a_blank_page_are_no_charts() -> None:
+def test_a_form_a_table_and_a_blank_page_are_not_charts() -> None:
     sketch = Sketch()
     for row in range(6):
         sketch.write(20, 40 + row * 30, str(row + 1))
@@ -193,7 +193,7 @@ def test_a_form_a_table_and_a_blank_page_are_no_charts() -> None:
         ("", None),
     ],
 )
-def test_a_label_is_a_number_or_it_is_none(text: str, value: float | None) -> None:
+def test_a_label_is_a_number_or_none(text: str, value: float | None) -> None:
     assert parse_number(text) == value
 
 
@@ -208,7 +208,7 @@ def test_a_number_is_read_as_it_was_written(value: float) -> None:
     assert parse_number(f"{value:,.2f}") == pytest.approx(value)
 
 
-def test_a_line_along_the_foot_of_a_plot_is_no_bar() -> None:
+def test_a_line_along_the_bottom_of_a_plot_is_not_a_bar() -> None:
     sketch = Sketch()
     ruled(sketch, 70)
     sketch.box((80, 417, 600, 420), "#c6c6c6")
@@ -280,7 +280,7 @@ def test_bars_of_a_few_pixels_with_soft_edges_are_read() -> None:
     assert {(mark.category, round(mark.value)) for mark in only(sketch).marks} == told
 
 
-def test_a_minus_that_the_reader_lost_is_found_before_its_label() -> None:
+def test_a_minus_sign_that_was_not_read_is_found_before_its_label() -> None:
     sketch = Sketch()
     for label, y in (("1.5k", 100), ("0.5k", 200), ("0.5k", 300)):
         sketch.box((90, y, 98, y + 1), "#202020")

@@ -54,7 +54,7 @@ def test_the_colours_of_a_line_and_its_background_are_found() -> None:
     assert name_colour(second.ink) == "red"
 
 
-def test_a_line_beyond_the_image_keeps_what_it_has() -> None:
+def test_a_line_beyond_the_image_is_unchanged() -> None:
     line = TextLine("gone", Box(900, 900, 40, 12))
     assert add_colours(Sketch().pixels, [line]) == (line,)
 
@@ -66,7 +66,7 @@ def test_the_commonest_colours_come_with_their_shares() -> None:
     assert find_dominant_colours(sketch.pixels) == (((255, 255, 255), 0.6), ((255, 0, 0), 0.3), ((245, 246, 248), 0.1))
 
 
-def test_noise_with_a_spread_of_light_is_a_photograph_and_a_screen_is_none() -> None:
+def test_a_photograph_is_told_from_a_screen() -> None:
     chance = np.random.default_rng(1)
     rough = np.cumsum(chance.integers(-9, 10, (200, 300, 3)), axis=1) + 128
     assert is_photograph(np.clip(rough, 0, 255).astype(np.uint8))

@@ -105,7 +105,7 @@ def test_changed_pixels_are_found_to_the_pixel() -> None:
     assert find_changed_regions(before, after[:, :200]) is None
 
 
-def test_a_screen_that_changed_in_much_is_still_the_same_screen() -> None:
+def test_a_screen_with_many_changes_is_still_the_same_screen() -> None:
     before = screens.dialog()
     after = replace(before, lines=tuple(replace(line, text=f"{line.text} 2") for line in before.lines))
     report = compare_images(before, after, [Box(254, 160, 84, 12)])

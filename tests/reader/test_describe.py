@@ -52,7 +52,7 @@ def test_a_description_gives_every_value_of_a_chart() -> None:
     assert "Its colours: Europe blue, Asia orange." in text
 
 
-def test_what_cannot_be_determined_is_reported() -> None:
+def test_unknown_states_are_reported() -> None:
     parts = (InterfacePart("picture", Box(0, 0, 9, 9), (1, 2, 3)),)
     codes = (Barcode("QRCode", "hello", Box(1, 2, 3, 4)),)
     text = describe_image(ImageReading(Size(640, 480), parts=parts, codes=codes, photograph=True, rotation=90)).text
@@ -179,7 +179,7 @@ def test_a_heading_is_larger_than_the_cells_below_it() -> None:
     assert find_heading(ImageReading(Size(600, 300), (*cells, head), tables=(table,))) == head
 
 
-def test_only_the_largest_text_is_called_so() -> None:
+def test_only_the_largest_text_is_called_largest() -> None:
     lines = (line("42", 40, 40, 60), line("Orders today", 40, 120, 24), *(line(each, 40, 200, 12) for each in "abc"))
     assert 'A heading or title is "Orders today"' in describe_image(ImageReading(Size(800, 600), lines)).text
 

@@ -44,7 +44,7 @@ def joined(mask: Mask) -> set[frozenset[tuple[int, int]]]:
 
 
 @given(MASKS)
-def test_connected_parts_are_those_of_a_flood(mask: Mask) -> None:
+def test_connected_parts_equal_those_of_a_flood_fill(mask: Mask) -> None:
     assert joined(mask) == flooded(mask)
 
 
@@ -118,7 +118,7 @@ def test_a_text_area_is_inside_the_image_and_around_its_core() -> None:
     assert spot.growth == pytest.approx(2 * grown)
 
 
-def test_neighbours_that_grew_into_each_other_are_parted() -> None:
+def test_merged_neighbours_are_split() -> None:
     one = detector.TextArea(100, 50, 120, 20, 0.0, 5, 1.0)
     two = detector.TextArea(205, 52, 120, 20, 0.0, 5, 1.0)
     below = detector.TextArea(205, 90, 120, 20, 0.0, 5, 1.0)
@@ -128,7 +128,7 @@ def test_neighbours_that_grew_into_each_other_are_parted() -> None:
 
 
 @given(st.integers(1, 20_000), st.integers(1, 20_000))
-def test_the_size_that_is_looked_at_is_bounded(width: int, height: int) -> None:
+def test_the_detection_size_is_bounded(width: int, height: int) -> None:
     scale = detector.choose_scale(width, height)
     assert 0 < scale <= 1
     assert width * scale * height * scale <= max(detector.MAX_PIXELS * 1.001, detector.TILE**2)

@@ -48,7 +48,7 @@ def test_every_bar_of_the_chart_has_its_value() -> None:
     assert chart.doubts == ""
 
 
-def test_the_parts_of_the_dialog_are_where_they_were_drawn() -> None:
+def test_the_parts_of_the_dialog_are_found_in_place() -> None:
     dialog = seen("dialog")
     buttons = [part for part in dialog.parts if part.kind == "button"]
     assert [part.box for part in buttons] == [Box(450, 404, 100, 32), Box(560, 404, 104, 32), Box(676, 404, 104, 32)]
@@ -59,7 +59,7 @@ def test_the_parts_of_the_dialog_are_where_they_were_drawn() -> None:
     assert not dialog.photograph
 
 
-def test_the_form_is_read_panel_by_panel_with_its_fields_and_its_tick() -> None:
+def test_the_form_is_read_by_panel_with_its_fields_and_tick() -> None:
     form = seen("form")
     places = [form.text.index(text) for text in ("ParcelDesk", "GB294837106", "Postcode", "terms", "Business")]
     assert places == sorted(places)
@@ -69,7 +69,7 @@ def test_the_form_is_read_panel_by_panel_with_its_fields_and_its_tick() -> None:
     assert fields == [Box(108, y, 504, 40) for y in (189, 262, 335, 408, 499, 572)]
 
 
-def test_parts_and_tables_name_the_lines_by_their_new_places_and_bars_are_no_parts() -> None:
+def test_parts_and_tables_refer_to_reordered_lines() -> None:
     sketch = bar_chart()
     whole = examine_image(sketch.pixels, sketch.lines)
     assert whole.size == Size(640, 480)
@@ -81,13 +81,13 @@ def test_parts_and_tables_name_the_lines_by_their_new_places_and_bars_are_no_par
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 300), (300, 1), (40, 40)])
-def test_the_smallest_images_are_seen(size: tuple[int, int]) -> None:
+def test_the_smallest_images_are_examined(size: tuple[int, int]) -> None:
     blank = examine_image(np.zeros((size[1], size[0], 3), dtype=np.uint8), [])
     assert (blank.lines, blank.text, blank.charts) == ((), "", ())
     assert blank.colours == (((0, 0, 0), 1.0),)
 
 
-def test_noise_is_seen_as_nothing_but_a_picture() -> None:
+def test_noise_is_only_a_picture() -> None:
     noise = np.random.default_rng(5).integers(0, 256, (300, 400, 3)).astype(np.uint8)
     whole = examine_image(noise, [TextLine("7", Box(10, 10, 8, 12))])
     assert whole.photograph

@@ -52,7 +52,7 @@ def test_labels_above_fields_win_over_a_menu_beside_them() -> None:
     assert told(seen) == ["Name", "Street", "City"]
 
 
-def test_a_word_about_one_field_is_no_label_of_the_next() -> None:
+def test_text_about_one_field_is_not_the_label_of_the_next() -> None:
     lines = [line("Email", 200, 40), line("This is no address", 200, 96)]
     seen = screen(lines, field(200, 60), field(200, 114))
     assert told(seen) == ["Email", None]
@@ -69,5 +69,5 @@ def test_only_text_in_the_same_panel_can_be_a_label() -> None:
     assert told(seen) == [None, None, "Nearest shop"]
 
 
-def test_a_sign_before_a_field_is_no_label() -> None:
+def test_a_symbol_before_a_field_is_not_a_label() -> None:
     assert told(screen([line("£", 160, 70), line("Amount", 200, 40)], field(200, 60))) == ["Amount"]

@@ -55,7 +55,7 @@ def test_the_parts_of_a_dialog_are_found_with_their_text(look: dict[str, str]) -
     assert of(found, "field")[0].box == Box(60, 124, 340, 36)
 
 
-def test_a_strip_with_labels_and_their_values_is_no_button() -> None:
+def test_a_strip_of_labels_and_values_is_not_a_button() -> None:
     sketch = Sketch()
     for y, text in ((100, "exit code 3, trace 7f3a-c41e"), (180, "View log")):
         sketch.box((60, y - 18, 560, y + 18), "#e4e7ec", radius=6)
@@ -102,7 +102,7 @@ def circle(sketch: Sketch, x: int, y: int, look: str) -> None:
 
 @pytest.mark.parametrize(("look", "chosen"), [("empty", False), ("dot", True), ("thick", True), ("disc", None)])
 @pytest.mark.parametrize("ground", ["#f3f3f3", "#202020"])
-def test_a_circle_before_a_text_is_a_radio_button_and_no_letter(look: str, *, chosen: bool | None, ground: str) -> None:
+def test_a_circle_before_text_is_a_radio_button(look: str, *, chosen: bool | None, ground: str) -> None:
     sketch = Sketch((300, 80), ground, "#888888")
     circle(sketch, 20, 30, look)
     sketch.write(46, 38, "Manual")
@@ -113,14 +113,14 @@ def test_a_circle_before_a_text_is_a_radio_button_and_no_letter(look: str, *, ch
     assert [part.kind for part in find_parts(sketch.pixels, sketch.lines)] == ["radio"]
 
 
-def test_a_letter_before_a_text_is_no_radio_button() -> None:
+def test_a_letter_before_text_is_not_a_radio_button() -> None:
     sketch = Sketch((300, 80))
     sketch.write(20, 38, "O", 16)
     sketch.write(46, 38, "Automatic", 16)
     assert [part.kind for part in find_toggles(sketch.pixels, sketch.lines)] == []
 
 
-def test_a_strip_over_the_width_is_a_bar_and_so_is_one_on_top_of_a_panel() -> None:
+def test_a_full_width_strip_is_a_bar() -> None:
     sketch = Sketch(ground="#204060")
     sketch.box((0, 0, 640, 40), "#ffffff")
     sketch.write(20, 20, "File   Edit")
@@ -133,7 +133,7 @@ def test_a_strip_over_the_width_is_a_bar_and_so_is_one_on_top_of_a_panel() -> No
     assert [part.box for part in of(found, "panel")] == [Box(100, 150, 400, 250)]
 
 
-def test_the_inside_of_letters_and_swatches_are_no_parts() -> None:
+def test_letter_interiors_and_swatches_are_not_parts() -> None:
     sketch = Sketch()
     sketch.write(40, 100, "OOD 80", 90)
     sketch.box((40, 300, 54, 314), "#1f77b4")
@@ -141,7 +141,7 @@ def test_the_inside_of_letters_and_swatches_are_no_parts() -> None:
     assert find_parts(sketch.pixels, sketch.lines) == ()
 
 
-def test_a_picture_on_a_page_is_one() -> None:
+def test_a_picture_on_a_page_is_found() -> None:
     sketch = Sketch()
     pixels = sketch.pixels.copy()
     pixels[100:260, 200:420] = np.random.default_rng(2).integers(0, 256, (160, 220, 3))
@@ -151,7 +151,7 @@ def test_a_picture_on_a_page_is_one() -> None:
     assert abs(picture.box.bottom - 260) <= 2
 
 
-def test_a_border_separates_regions_and_a_slow_gradient_does_not() -> None:
+def test_a_border_separates_regions_and_a_gradient_does_not() -> None:
     pixels = np.full((60, 200, 3), 255, dtype=np.uint8)
     pixels[:, 100] = 0
     assert sorted((region.box for region in find_regions(pixels)), key=lambda box: box.x) == [

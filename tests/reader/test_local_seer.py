@@ -61,7 +61,7 @@ async def told(seer: LocalSeer, data: bytes, question: str = "") -> SeerAnswer |
 
 @requirement("seer.local.bad")
 @pytest.mark.parametrize("name", [name for name in BAD if name != "10,000 words"])
-async def test_whatever_the_pixels_are_it_is_described_and_nothing_is_made_up(seer: LocalSeer, name: str) -> None:
+async def test_any_pixels_are_described_without_inventing_text(seer: LocalSeer, name: str) -> None:
     answer = await told(seer, BAD[name]())
     assert isinstance(answer, SeerAnswer), answer
     assert answer.text.count(NOTE) == 1
@@ -90,7 +90,7 @@ async def test_the_reader_refuses_a_file_that_is_not_an_image(seer: LocalSeer, d
     assert isinstance(await told(seer, data), Refusal)
 
 
-async def test_a_question_of_nothing_or_of_a_file_is_a_no(seer: LocalSeer) -> None:
+async def test_a_question_without_an_image_is_refused(seer: LocalSeer) -> None:
     for question in (Question("What?"), Question("What?", attachments=(Attachment("application/pdf", b"%PDF"),))):
         assert isinstance(await seer.ask(question), Refusal)
 
@@ -117,7 +117,7 @@ async def test_a_cancelled_question_ends_its_process_and_the_next_is_answered() 
 
 
 @requirement("seer.local.bounds")
-def test_so_many_read_at_once_and_an_idle_one_leaves() -> None:
+def test_reader_processes_are_bounded() -> None:
     with start_readers() as work:
         assert (work._count, work._idle_seconds, work._limits.seconds, work._limits.wall_clock) == (2, 30.0, 60.0, True)
 
@@ -181,7 +181,7 @@ def test_a_missing_reader_is_refused_with_the_command_to_install_it(
     assert "pip install 'sightline[local]'" in no.remedy
 
 
-def test_nothing_heavy_is_loaded_to_find_out_whether_it_is_there() -> None:
+def test_checking_for_the_reader_imports_nothing_heavy() -> None:
     import subprocess
 
     code = (

@@ -76,13 +76,13 @@ def test_boxes_are_tight_around_the_ink() -> None:
     assert by_text["Try again"] == Box(471, 414, 57, 14)
 
 
-def test_a_check_box_is_no_part_of_its_label() -> None:
+def test_a_check_box_is_not_part_of_its_label() -> None:
     (line,) = (line for line in read_lines(pixels(sample("form")), engine()) if "I agree" in line.text)
     assert line.text == "I agree to the terms of service and privacy policy"
     assert line.box.x >= 132
 
 
-def test_a_circle_before_an_option_is_no_letter_of_it_and_does_not_make_it_higher() -> None:
+def test_a_radio_button_is_not_part_of_its_label() -> None:
     image = Image.new("RGB", (420, 120), "white")
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
     for row, text in enumerate(("Automatic", "Off", "O negative")):
@@ -108,7 +108,7 @@ def test_lines_come_from_top_to_bottom() -> None:
 
 @requirement("read.turned")
 @pytest.mark.parametrize(("quarters", "turned"), [(0, 0), (1, 90), (2, 180), (3, 270)])
-def test_a_turned_page_is_read_all_the_same(quarters: int, turned: int) -> None:
+def test_a_rotated_page_is_read(quarters: int, turned: int) -> None:
     """Rotated counterclockwise, so it must be rotated clockwise by as much."""
     upright = pixels(page(TEXTS))
     found = read_page(np.ascontiguousarray(np.rot90(upright, quarters)), engine())
@@ -172,7 +172,7 @@ def test_short_words_far_apart_are_read_with_their_boxes() -> None:
     ],
     ids=["blank", "1x1", "1x900", "noise", "photograph"],
 )
-def test_where_nothing_is_written_nothing_is_read(image: Image.Image) -> None:
+def test_an_image_without_text_has_no_lines(image: Image.Image) -> None:
     assert read_lines(pixels(image), engine()) == ()
 
 
@@ -187,7 +187,7 @@ def test_a_very_long_image_is_read_to_its_end(size: tuple[int, int]) -> None:
     assert [line.text for line in read_lines(pixels(image), engine())] == ["Beginning", "The very end"]
 
 
-def test_a_huge_image_costs_no_copy_of_itself() -> None:
+def test_a_huge_image_is_not_copied() -> None:
     """It is searched in tiles at a bounded size, and large letters are read."""
     image = Image.new("RGB", (9_000, 9_000), "white")
     ImageDraw.Draw(image).text((4_000, 4_500), "In the middle", "black", ImageFont.load_default(120))
@@ -195,7 +195,7 @@ def test_a_huge_image_costs_no_copy_of_itself() -> None:
 
 
 @requirement("read.bounds")
-def test_when_time_runs_out_the_unread_lines_are_reported() -> None:
+def test_unread_lines_are_reported_when_time_runs_out() -> None:
     asked = iter([True, True, True])  # one tile, two lines
     found = read_page(pixels(page(TEXTS)), engine(), lambda: next(asked, False))
     assert [line.text for line in found.lines] == TEXTS[:2]
@@ -206,7 +206,7 @@ def test_when_time_runs_out_the_unread_lines_are_reported() -> None:
 
 
 @requirement("read.bounds")
-def test_without_time_nothing_is_read_and_that_is_reported() -> None:
+def test_nothing_is_read_without_time_and_that_is_reported() -> None:
     assert read_page(pixels(page(TEXTS)), engine(), lambda: False) == OcrPage((), searched=False)
 
 

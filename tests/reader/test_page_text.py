@@ -97,7 +97,7 @@ def cells(lines: list[TextLine]) -> list[list[str]]:
     return [[" ".join(lines[place].text for place in cell) for cell in row] for row in table.rows]
 
 
-def test_a_table_has_its_rows_and_cells_also_where_one_is_empty() -> None:
+def test_a_table_has_its_rows_and_cells_even_empty_ones() -> None:
     rows = [["Name", "State", "Size"], ["alpha", "running", "12"], ["beta", "", "9"], ["gamma", "stopped", "144"]]
     lines = [
         at(20 + column * 150, 40 + row * 24, text)
@@ -118,7 +118,7 @@ def test_a_cell_may_go_on_in_the_next_line() -> None:
     assert cells(sorted(lines, key=lambda line: (line.box.y, line.box.x)))[0] == ["one", "first words and more", "10"]
 
 
-def test_prose_in_two_columns_is_no_table() -> None:
+def test_prose_in_two_columns_is_not_a_table() -> None:
     lines = [at(x, y * 18, "some words of a long line that fills its column") for y in range(6) for x in (10, 400)]
     assert find_tables(lines) == ()
 
@@ -135,7 +135,7 @@ def test_code_keeps_its_indentation_and_its_blank_lines() -> None:
     assert lay_out_text(lines) == "\n".join(code)
 
 
-def test_no_lines_are_no_text() -> None:
+def test_a_page_without_lines_has_no_text() -> None:
     assert order_lines([]) == ()
     assert find_tables([]) == ()
     assert lay_out_text([]) == ""

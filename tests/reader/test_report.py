@@ -49,7 +49,7 @@ def first_related(question: str, reading: ImageReading) -> str:
         (lines_of("Ｃｏｄｅ １７", "Ok"), "code 17?", '"Ｃｏｄｅ １７"'),
     ],
 )
-def test_what_shares_words_with_the_question_comes_first(reading: ImageReading, question: str, first: str) -> None:
+def test_lines_that_share_words_with_the_question_come_first(reading: ImageReading, question: str, first: str) -> None:
     assert first_related(question, reading).startswith(first)
 
 

@@ -58,7 +58,7 @@ def test_a_rotated_page_is_read_as_an_upright_one(turned: int) -> None:
 
 @requirement("read.turned")
 @pytest.mark.parametrize("turned", [90, 180, 270])
-def test_the_dialog_on_its_side_has_its_buttons_and_its_text_in_order(turned: int) -> None:
+def test_a_rotated_dialog_has_its_buttons_and_text_in_order(turned: int) -> None:
     engine = open_engine()
     assert not isinstance(engine, Refusal), engine
 
@@ -79,7 +79,7 @@ def test_the_dialog_on_its_side_has_its_buttons_and_its_text_in_order(turned: in
 
 @requirement("read.turned")
 @pytest.mark.parametrize("turned", [90, 180, 270])
-def test_boxes_beside_the_words_are_in_the_pixels_of_the_image_as_it_came(turned: int) -> None:
+def test_boxes_are_in_pixels_of_the_original_orientation(turned: int) -> None:
     def asked(pixels: Pixels, question: str) -> tuple[str, dict[str, Box]]:
         data = saved(Image.fromarray(pixels))
         told = {"question": question, "schema": None, "folder": "", "seconds": 60.0}

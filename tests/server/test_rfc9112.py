@@ -319,7 +319,7 @@ async def test_a_400_follows_the_responses_that_are_due() -> None:
 
 
 @requirement("http.rfc9112", "http.smuggling")
-def test_nothing_of_a_refused_request_reaches_an_upstream(tmp_path: Path) -> None:
+def test_a_refused_request_does_not_reach_an_upstream(tmp_path: Path) -> None:
     """Through the whole proxy, to a real socket that keeps what it gets."""
     with recording_upstream() as upstream, sightline(tmp_path, upstream.url) as proxy:
         for case, sent in REFUSED.items():

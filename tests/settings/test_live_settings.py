@@ -111,7 +111,7 @@ def test_a_file_that_is_away_for_a_moment_is_being_replaced(home: Path) -> None:
 
 
 @requirement("settings.live.restart")
-def test_what_needs_a_restart_stays_and_is_reported(home: Path) -> None:
+def test_settings_that_need_a_restart_stay_and_are_reported(home: Path) -> None:
     process = Process(home, {"record": "disk"})
     process.live.get()
     process.write({"record": "memory", "mode": "off"})
@@ -132,7 +132,7 @@ def test_the_environment_still_decides_over_the_file(home: Path) -> None:
 
 
 @requirement("settings.live")
-def test_a_process_has_one_and_another_environment_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_settings_are_shared_within_one_environment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = get_process_settings()
     assert get_process_settings() is first
     (home / FILE_NAME).write_text('{"mode": "off"}')

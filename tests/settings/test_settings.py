@@ -45,7 +45,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_with_nothing_set_every_key_has_its_default(home: Path) -> None:
+def test_every_key_has_its_default(home: Path) -> None:
     settings = load_settings(env(home))
     assert dict(settings.json_values) == {key.name: key.default for key in KEYS}
     assert set(settings.sources.values()) == {"default"}

@@ -79,7 +79,7 @@ def test_a_file_over_the_limit_is_not_read(desk: Path) -> None:
 
 
 @requirement("retain.reach", "law.7")
-def test_with_a_policy_no_other_file_is_compared(desk: Path) -> None:
+def test_only_permitted_files_are_compared_with_a_policy(desk: Path) -> None:
     policy = build_path_policy(desk, None, (), None)
     assert matches(desk / "a.png", policy)
     for path in (desk / "link.png", desk.parent / "elsewhere" / "a.png", f"{desk}/../desk/a.png"):

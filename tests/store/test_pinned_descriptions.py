@@ -146,7 +146,7 @@ def test_the_newest_saved_description_is_read_in_its_scope(tmp_path: Path) -> No
 
 
 @requirement("tell.saved")
-def test_what_is_saved_while_another_is_made_is_pinned(record: Store) -> None:
+def test_a_description_saved_meanwhile_is_pinned(record: Store) -> None:
     record.descriptions.save("one", description("saved"))
     for turn, made in (("t1", description("late")), ("t2", NO)):
         pinned = record.descriptions.pin("one", telling(made, turn=turn))

@@ -34,7 +34,7 @@ def _without_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @requirement("seer.others")
-def test_without_litellm_the_refusal_says_what_to_install() -> None:
+def test_a_missing_litellm_is_refused_with_the_command_to_install_it() -> None:
     no = asked(registry("bedrock"), "bedrock", "amazon.nova-lite-v1:0")
     assert isinstance(no, Refusal)
     assert_refusal(no, "unavailable", "bedrock", "LiteLLM", MISSING)

@@ -94,9 +94,7 @@ async def test_a_listing_is_fetched_once_with_the_client_s_credential(
 
 
 @requirement("profile.discovered")
-async def test_servers_of_this_machine_are_asked_in_their_own_way(
-    publisher: Publisher, http: HttpClient, record: Store
-) -> None:
+async def test_local_servers_are_asked_in_their_own_way(publisher: Publisher, http: HttpClient, record: Store) -> None:
     discovery = ModelDiscovery(http, record.policy)
     publisher.answers = {
         "/api/show": {"capabilities": ["completion", "vision"]},
@@ -146,7 +144,7 @@ async def test_a_redirect_is_not_followed(publisher: Publisher, http: HttpClient
 
 
 @requirement("profile.discovered")
-async def test_without_a_credential_only_this_machine_is_asked(http: HttpClient, record: Store) -> None:
+async def test_only_local_servers_are_asked_without_a_credential(http: HttpClient, record: Store) -> None:
     discovery = ModelDiscovery(http, record.policy)
     away = Upstream("openrouter", {"openai_chat": "https://openrouter.invalid/api/v1"}, preset="openrouter")
     for headers in ((), (("user-agent", "an agent"),)):

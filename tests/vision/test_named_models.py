@@ -126,7 +126,7 @@ def test_a_provider_without_schemas_is_sent_none(tmp_path: Path) -> None:
 
 
 @requirement("seer.consent", "seer.registry")
-def test_without_consent_or_key_the_refusal_has_a_remedy(tmp_path: Path) -> None:
+def test_a_missing_consent_or_key_is_refused_with_a_remedy(tmp_path: Path) -> None:
     no = asked(known(tmp_path, "openai"), "anthropic", "eye")
     assert_refusal(no, "no_consent", "anthropic/eye", " sightline consent yes anthropic)")
     no = asked(known(tmp_path, "anthropic", env={}), "anthropic", "eye")
@@ -157,7 +157,7 @@ def test_a_missing_local_reader_is_a_refusal(tmp_path: Path) -> None:
     ],
     ids=["a preset elsewhere", "a known name elsewhere", "a base URL elsewhere"],
 )
-def test_neither_key_nor_consent_goes_to_another_host(tmp_path: Path, held: dict[str, object], provider: str) -> None:
+def test_a_key_and_a_consent_count_only_for_their_host(tmp_path: Path, held: dict[str, object], provider: str) -> None:
     no = asked(known(tmp_path, "openai", held=held), provider, "eye")
     assert isinstance(no, Refusal)
     assert no.remedy.endswith(" sightline consent yes llm.example")
@@ -260,7 +260,7 @@ def test_the_setting_models_counts_for_an_upstream_without_a_preset(
     ],
 )
 @pytest.mark.parametrize("where", ["auxiliary.vision.", ""])
-def test_a_provider_at_another_address_is_asked_by_its_own_wire_and_with_its_own_header(
+def test_a_provider_at_another_address_gets_its_own_wire_and_header(
     tmp_path: Path, provider: str, upstreams: dict[str, object], path: str, header: str, where: str
 ) -> None:
     model = {"auxiliary.vision.model": "eye"} if where else {"modelId": "eye"}

@@ -149,7 +149,7 @@ def test_images_beside_system_messages_are_found() -> None:
         pytest.param(body(user(text("see")), tools=[{"input_schema": block()}]), id="outside the messages"),
     ],
 )
-def test_other_blocks_are_no_sights(odd: Json) -> None:
+def test_other_blocks_are_not_sights(odd: Json) -> None:
     found = read(ANTHROPIC, odd)
     assert found.scene.sights == ()
     assert lower_body(ANTHROPIC, odd, []) == odd

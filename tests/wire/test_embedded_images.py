@@ -260,7 +260,7 @@ def test_an_image_that_a_library_wrote_into_a_user_s_message_is_shown(wire: Wire
         '{"type":"Buffer","data":[137,80]}',
     ],
 )
-def test_what_a_person_pastes_into_a_message_stays(words: str, payload: str) -> None:
+def test_text_that_a_person_pastes_stays(words: str, payload: str) -> None:
     given = build_message(OPENAI_CHAT, words.replace("B64", payload))
     assert read(OPENAI_CHAT, given).scene.sights == ()
     assert lower_body(OPENAI_CHAT, given, []) == given
@@ -285,7 +285,7 @@ FORMS = st.sampled_from([each.replace("B64", SHORT) for each in (*QUOTED.values(
 
 @requirement("rescue.words", "law.4")
 @given(st.lists(st.tuples(WORDS_BETWEEN, FORMS), min_size=1, max_size=3), WORDS_BETWEEN)
-def test_whatever_is_around_the_forms_stays(pairs: list[tuple[str, str]], end: str) -> None:
+def test_text_around_the_forms_stays(pairs: list[tuple[str, str]], end: str) -> None:
     written = "took " + "".join(f"{words} image: {form}" for words, form in pairs) + f" {end}"
     found = [*find_embedded_images(written, PlainTexts())]
     spans = [(start, stop) for start, stop, _ in found]

@@ -73,7 +73,7 @@ def test_the_text_of_a_file_stays_exact(path: str) -> None:
 
 @requirement("rescue.file_text", "law.4")
 @pytest.mark.parametrize("path", ["/a/shot.png", "shot.JPG", "/a/x.webp", "/a/report.pdf", "/a/film.mp4", "a.svg"])
-def test_what_is_read_of_an_image_or_a_document_is_rescued(path: str) -> None:
+def test_images_in_reads_of_images_and_documents_are_rescued(path: str) -> None:
     assert count_sights({"path": path}, PICTURE) == {1}
 
 
@@ -211,7 +211,7 @@ def test_other_commands_read_no_text_file(arguments: Json) -> None:
 
 
 @requirement("rescue.file_text", "lower.foreign")
-def test_image_blocks_are_no_text_of_a_file() -> None:
+def test_image_blocks_are_not_the_text_of_a_file() -> None:
     block: dict[str, Json] = {"type": "image", "data": B64, "mimeType": "image/png"}
     for wire, given in build({"path": "/a/page.html"}, "x"):
         tree: Any = json.loads(json.dumps(given).replace('"x"', json.dumps([block])))
@@ -220,6 +220,6 @@ def test_image_blocks_are_no_text_of_a_file() -> None:
 
 
 @requirement("law.11")
-def test_a_name_without_a_suffix_is_no_text_file() -> None:
+def test_a_name_without_a_suffix_is_not_a_text_file() -> None:
     assert not reads_text_file(ToolCall("c", "open_page", "/dashboard"))
     assert reads_text_file(ToolCall("c", "read", "/a/Makefile"))

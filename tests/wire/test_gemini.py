@@ -228,7 +228,7 @@ def test_a_response_to_an_unknown_call_keeps_its_id_and_name() -> None:
         pytest.param(body(model({"functionCall": {"args": {"image": STRING}}}, {"functionCall": 7})), id="arguments"),
     ],
 )  # fmt: skip
-def test_other_parts_are_no_sights(odd: Json) -> None:
+def test_other_parts_are_not_sights(odd: Json) -> None:
     assert read(WIRE, odd).scene.sights == ()
     assert lower_body(WIRE, odd, []) == odd
 
@@ -271,7 +271,7 @@ def test_words_become_a_part_or_go_into_the_response(fate: Told | Refused | Reti
 
 
 @requirement("wire.gemini")
-def test_nothing_refers_to_an_image_that_is_gone() -> None:
+def test_references_to_removed_images_are_removed() -> None:
     held = body(
         user(answer("c1", picture("MQ==", displayName="a"), snake("Mg==", display_name="b"), seen=[{"$ref": "a"}],
                     other={"$ref": "b"}, third={"$ref": "a", "more": 1}))
@@ -345,7 +345,7 @@ def test_repeated_parts_are_removed_twice() -> None:
 
 
 @requirement("lower.gemini25", "hoist.one_marker", "hoist.named", "hoist.kept")
-def test_up_to_gemini_2_5_an_image_moves_beside_its_response() -> None:
+def test_gemini_2_5_gets_an_image_beside_its_response() -> None:
     first, second = answer("c1", picture(LONG), {"new": 1}, picture("MQ=="), output="a"), answer("c2", output="b")
     conversation = body(model(call("c1"), call("c2")), user(first, second, text("go on")), tools=[])
     once = lower_body(WIRE, conversation, [Shown(), Shown("image/gif")], GEMINI25)

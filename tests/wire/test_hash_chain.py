@@ -131,7 +131,7 @@ def test_an_image_counts_by_its_content(length: int) -> None:
     assert names(*changed, wire=OPENAI_CHAT)[1] not in next(iter(found))
 
 
-def test_lifted_text_that_is_no_image_counts() -> None:
+def test_lifted_text_that_is_not_an_image_counts() -> None:
     one, other = base64_like(12_000), base64_like(12_000, start=3)
     thought: Json = {"type": "thinking", "thinking": "", "signature": one}
     changed: Json = {"type": "thinking", "thinking": "", "signature": other}

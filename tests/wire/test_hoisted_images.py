@@ -190,7 +190,7 @@ def test_our_own_moves_are_recognized_after_a_bridge() -> None:
 
 
 @requirement("hoist.idempotent")
-def test_on_messages_our_own_moves_are_recognized() -> None:
+def test_our_own_moves_are_recognized_on_messages() -> None:
     use: Json = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "/a.png"}}
     conversation = body(
         {"role": "assistant", "content": [use]}, user(result("t1", text("a"), block(LONG)), text("and?"), block("MQ=="))
@@ -238,7 +238,7 @@ def test_a_call_is_recognized_by_its_id(name: str) -> None:
         "see [image from the tool call c1]",
     ],
 )
-def test_other_texts_are_no_labels(words: str) -> None:
+def test_other_texts_are_not_labels(words: str) -> None:
     assert not is_label(words)
     assert find_call_id(words) is None
 

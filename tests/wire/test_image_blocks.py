@@ -182,6 +182,6 @@ def test_a_file_that_a_provider_keeps_is_only_read_on_its_own_wire() -> None:
 
 
 @requirement("lower.foreign")
-def test_on_messages_a_tool_s_message_of_another_api_is_not_read() -> None:
+def test_a_tool_message_of_another_api_is_not_read_on_messages() -> None:
     """It has no such role: the body is one of another wire, and the user should be told so."""
     assert read(ANTHROPIC, build_chat_result(part(LONG))).scene.sights == ()

@@ -107,7 +107,7 @@ def test_words_behind_a_damaged_png_stay() -> None:
         "x" * 5_000 + PNG.decode("latin-1"),
     ],
 )
-def test_other_texts_are_no_image(words: str) -> None:
+def test_other_texts_are_not_images(words: str) -> None:
     assert find_image_bytes(words, None) is None
 
 

@@ -73,7 +73,7 @@ def test_images_that_a_client_has_moved_are_the_tools(peer: str) -> None:
 
 
 @requirement("hoist.peers")
-def test_between_two_results_an_image_belongs_to_the_one_before_it() -> None:
+def test_an_image_between_two_results_belongs_to_the_first() -> None:
     """Goose writes the image of each call directly after its result."""
     messages = [calling("c1", "c2"), tool("c1", text("a")), user(part()), tool("c2", text("b")), user(part())]
     assert [s.call and s.call.id for s in sights(OPENAI_CHAT, body(*messages))] == ["c1", "c2"]
@@ -99,7 +99,7 @@ ANSWERS: list[Json] = [{"functionResponse": {"id": one, "name": "view", "respons
 FIRST, SECOND = (ToolCall(one, "view", f"/{one}.png") for one in ("c1", "c2"))
 
 
-def test_on_gemini_images_in_a_content_with_words_are_the_user_s() -> None:
+def test_gemini_images_beside_text_are_the_user_s() -> None:
     answered: Json = {"role": "user", "parts": [*ANSWERS]}
     (sight,) = sights(GEMINI, contents(CALLS, answered, {"role": "user", "parts": [{"text": "and this?"}, PICTURE]}))
     assert (sight.role, sight.call) == ("user", None)
@@ -116,7 +116,7 @@ def test_only_the_label_just_before_an_image_counts() -> None:
     assert owners(PICTURE, *ANSWERS, lead) == [None], "there is nothing before the first"
 
 
-def test_on_messages_an_unlabelled_image_beside_words_is_the_user_s() -> None:
+def test_an_unlabelled_image_beside_text_is_the_user_s_on_messages() -> None:
     lead = text("[image from the tool call t1]")
     held = result("t1", text("done"))
     assert roles(ANTHROPIC, user(held, text("look"), block())) == ["user"]

@@ -203,7 +203,7 @@ def test_spans_move_with_an_edit_that_carries_their_placeholders() -> None:
             raise AssertionError(other)
 
 
-def test_a_long_number_in_front_of_a_string_is_no_base64() -> None:
+def test_a_long_number_before_a_string_is_not_base64() -> None:
     number = " " * (STRIDE - 100) + "1" * 300  # where the search looks first
     body = f'{{"n": [{number}, "{base64_like(9_000)}"], "m": "é"}}'
     assert splice(lifted(body), [Replace(("m",), "e")]).decode() == body.replace("é", "e")

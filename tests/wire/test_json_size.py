@@ -41,7 +41,7 @@ def count_by_hand(value: object) -> int:
 
 @given(TREES, st.integers(1, 20), st.booleans())
 @requirement("load.counted")
-def test_values_are_counted_outside_of_strings_wherever_the_text_is_cut(tree: object, step: int, plain: bool) -> None:
+def test_values_outside_strings_are_counted_across_any_cut(tree: object, step: int, plain: bool) -> None:
     text = json.dumps(tree, ensure_ascii=plain).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_tree, "_STEP", step)

@@ -346,7 +346,7 @@ def test_an_image_that_was_moved_before_stays() -> None:
     assert lower_body(MODEL_MESSAGE, before, [Shown()]) == before
 
 
-def test_objects_that_are_not_json_are_no_images() -> None:
+def test_objects_that_are_not_json_are_not_images() -> None:
     value: Any = {"at": {1, 2}, "b64": PNG}
     odd = body(tool(answered("c1", {"type": "json", "value": value})))
     assert MODEL_MESSAGE.read(odd, PlainTexts()).sights == ()

@@ -320,7 +320,7 @@ def test_a_repeated_image_is_shown_once_on_every_wire() -> None:
 @requirement("lower.once", "hoist.json")
 @pytest.mark.parametrize("wanted", [Shown("image/png"), TOLD], ids=["shown", "told"])
 @pytest.mark.parametrize("profile", [NATIVE, HOISTING], ids=["native", "hoist"])
-def test_on_gemini_json_with_a_repeated_image_stays_json(wanted: Fate, profile: Profile) -> None:
+def test_json_with_a_repeated_image_stays_json_on_gemini(wanted: Fate, profile: Profile) -> None:
     said: dict[str, Json] = {"output": json.dumps({"a": LONG, "b": LONG})}
     given: Json = {"contents": [{"role": "user", "parts": [{"functionResponse": {"name": "v", "response": said}}]}]}
     after: Any = lower_body(GEMINI, given, [wanted, Repeated()], profile)
@@ -366,7 +366,7 @@ def test_a_single_part_in_a_tool_message_is_hoisted(lone: Json) -> None:
 
 
 @requirement("read.nowhere_else")
-def test_text_and_odd_objects_are_no_image() -> None:
+def test_text_and_odd_objects_are_not_images() -> None:
     odd = body({"role": "user", "content": text("hello")}, {"role": "tool", "content": {}}, {"role": "user", "content":
                {"type": "image_url", "image_url": 7}})  # fmt: skip
     scene = read(OPENAI_CHAT, odd).scene

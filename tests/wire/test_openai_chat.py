@@ -135,7 +135,7 @@ def test_unreadable_arguments_name_no_file(arguments: Json) -> None:
         pytest.param(body(calling("c1"), tool("c1", text("read"), None)), id="a null part in a tool message"),
     ],
 )
-def test_parts_without_an_image_are_no_sights(odd: Json) -> None:
+def test_parts_without_an_image_are_not_sights(odd: Json) -> None:
     assert read(OPENAI_CHAT, odd).scene.sights == ()
     assert lower_body(OPENAI_CHAT, odd, []) == odd
 

@@ -191,7 +191,7 @@ def test_the_screenshot_of_a_computer_may_be_refitted_and_never_moved_or_replace
         pytest.param(body(user(picture(mime="application/pdf"))), id="declared as something else"),
     ],
 )
-def test_other_parts_are_no_sights(odd: Json) -> None:
+def test_other_parts_are_not_sights(odd: Json) -> None:
     assert read(WIRE, odd).scene.sights == ()
     assert lower_body(WIRE, odd, []) == odd
 

@@ -45,7 +45,7 @@ def test_only_the_model_changes(wire: str) -> None:
 
 
 @requirement("mode.route")
-def test_on_gemini_the_model_changes_in_url_and_body() -> None:
+def test_gemini_models_change_in_url_and_body() -> None:
     asked = "https://host/v1beta/models/main-1:streamGenerateContent?alt=sse&x=models/y:z"
     assert rewrite_url("gemini", asked, way(model="eyes-2")) == asked.replace("main-1", "eyes-2")
     assert (

@@ -267,7 +267,7 @@ def test_source_that_an_agent_reads_stays_as_it_is(source: str, payload: str) ->
         pytest.param("A" * 20_000, id="letters"),
     ],
 )
-def test_data_that_is_no_image_is_left_alone(payload: str) -> None:
+def test_data_that_is_not_an_image_is_left_alone(payload: str) -> None:
     for content in (json.dumps([READ, FORMS["media"](payload)]), json.dumps({"png": payload}), payload):
         conversation = answered(content)
         assert read(OPENAI_CHAT, conversation).scene.sights == ()
@@ -368,7 +368,7 @@ def test_a_text_s_cache_mark_stays_with_its_rest() -> None:
 
 
 @requirement("law.4")
-def test_on_messages_a_text_becomes_blocks_inside_the_result() -> None:
+def test_a_text_becomes_blocks_inside_the_result_on_messages() -> None:
     native = Profile("up", "anthropic", "m")
     stringified = json.dumps([READ, FORMS["media"](LIFTED)])
     contents: list[Json] = [stringified, [text(stringified)]]
@@ -383,7 +383,7 @@ def test_on_messages_a_text_becomes_blocks_inside_the_result() -> None:
 
 
 @pytest.mark.parametrize("profile", [NATIVE, HOISTING], ids=["native", "hoist"])
-def test_on_messages_an_error_contains_only_text(profile: Profile) -> None:
+def test_an_error_contains_only_text_on_messages(profile: Profile) -> None:
     native = result("t", text("boom"), block(SHORT))
     stringified = {**result("t"), "content": json.dumps([text("boom"), block(SHORT)])}
     for held in (native, stringified):
@@ -396,7 +396,7 @@ def test_on_messages_an_error_contains_only_text(profile: Profile) -> None:
         assert again.hoisted
 
 
-def test_on_messages_only_the_errors_among_the_results_lose_their_images() -> None:
+def test_only_error_results_lose_their_images_on_messages() -> None:
     fine, failed = result("t1", block(SHORT)), {**result("t2", block(LIFTED)), "is_error": True}
     after = lower_body(ANTHROPIC, body(user(fine, failed)), [Shown(), Shown()], NATIVE)
     told = {**result("t2", text(SHOWN_BELOW)), "is_error": True}

@@ -139,7 +139,7 @@ OUTPUTS: list[Block] = [{"type": "function_call_output", "call_id": f"c{n}", "ou
 @pytest.mark.parametrize(
     "first", [[THOUGHT, ASKS[0], AGAIN, ASKS[1]], [THOUGHT, SEARCH, ASKS[0]], [SEARCH, THOUGHT, ASKS[0]]]
 )
-def test_on_responses_reasoning_stays_before_its_call(first: list[Block]) -> None:
+def test_reasoning_stays_before_its_call_on_responses(first: list[Block]) -> None:
     results = OUTPUTS[: sum(item in ASKS for item in first)]
     pasts = [kept("openai_responses", first, results), kept("openai_responses", [WORDS])]
     sees = [item for item in (*first, WORDS) if item not in ASKS]
@@ -155,7 +155,7 @@ def test_on_responses_reasoning_stays_before_its_call(first: list[Block]) -> Non
         ({"encrypted_content": None, "content": []}, False),
     ],
 )
-def test_on_responses_complete_reasoning_goes_into_the_next_leg(thought: Block, kept: bool) -> None:
+def test_complete_reasoning_goes_into_the_next_leg_on_responses(thought: Block, kept: bool) -> None:
     """Reasoning that no upstream stores is dropped together with the ids of the items after it."""
     item: Block = {"type": "reasoning", "id": "rs_1", "summary": [], **thought}
     looks = leg_of([item, ASKS[0]], LOOPS["openai_responses"].classify_block, NAMES)
@@ -166,7 +166,7 @@ def test_on_responses_complete_reasoning_goes_into_the_next_leg(thought: Block, 
 
 
 @requirement("loop.assistant")
-def test_on_messages_a_server_tool_s_result_stays_before_our_call() -> None:
+def test_a_server_tool_s_result_stays_before_our_call_on_messages() -> None:
     ours: Block = {"type": "tool_use", "id": "t1", "name": "analyze_image", "input": {}}
     found: list[Block] = [
         {"type": "text", "text": "I search."},
@@ -184,7 +184,7 @@ def test_on_messages_a_server_tool_s_result_stays_before_our_call() -> None:
 
 
 @requirement("loop.assistant")
-def test_on_gemini_a_part_with_only_a_signature_stays_in_its_leg() -> None:
+def test_a_part_with_only_a_signature_stays_in_its_leg_on_gemini() -> None:
     signed: Block = {"text": "", "thoughtSignature": "S1"}
     ours: Block = {"functionCall": {"name": "analyze_image", "args": {}}}
     result: Block = {"functionResponse": {"name": "analyze_image", "response": {"output": "It is E42."}}}
@@ -260,7 +260,7 @@ ODD: dict[str, list[Json]] = {
 
 @requirement("stream.own_calls")
 @pytest.mark.parametrize("deltas", ODD.values(), ids=ODD.keys())
-def test_odd_streams_of_chat_completions(deltas: list[Json]) -> None:
+def test_odd_chat_streams_are_read(deltas: list[Json]) -> None:
     deltas[0] = {"role": "assistant", **deltas[0]}
     listener = LOOPS["openai_chat"].build_listener(NAMES)
     out = b"".join(listener.feed(chunk(delta)) for delta in deltas) + listener.feed(
@@ -294,7 +294,7 @@ def test_an_answer_cut_in_our_call_makes_no_call(wire: str) -> None:
 
 
 @requirement("loop.one_message")
-def test_on_gemini_the_last_chunk_is_never_empty() -> None:
+def test_the_last_chunk_is_never_empty_on_gemini() -> None:
     """Programs that keep each chunk as a content take one without parts for a failed answer."""
     listener = LOOPS["gemini"].build_listener(NAMES)
     chunks: list[Json] = [

@@ -144,7 +144,7 @@ def test_no_tool_is_offered_where_it_would_change_the_request(wire: str, more: J
 
 @requirement("loop.injected")
 @pytest.mark.parametrize("mode", ["AUTO", "VALIDATED", "MODE_UNSPECIFIED"])
-def test_on_gemini_the_tools_are_offered_where_the_model_may_also_speak(mode: str) -> None:
+def test_tools_are_offered_on_gemini_if_the_model_may_also_write_text(mode: str) -> None:
     asked = body("gemini", [user("gemini", "Hi.")], stream=False)
     assert is_open(LOOPS["gemini"], {**asked, "toolConfig": {"functionCallingConfig": {"mode": mode}}})
 

@@ -76,7 +76,7 @@ def test_the_first_words_of_the_newest_message_are_a_command(items: list[Any]) -
     ],
 )
 @requirement("command.recognised")
-def test_other_texts_are_no_commands(items: Any) -> None:
+def test_other_texts_are_not_commands(items: Any) -> None:
     assert find_newest_command(items, find_command) is None
 
 
@@ -118,7 +118,7 @@ TOOL: dict[str, Any] = {"role": "tool", "tool_call_id": "t", "content": "x"}
     ],
 )
 @requirement("command.plain")
-def test_text_beside_a_tool_result_is_no_command(item: dict[str, Any]) -> None:
+def test_text_beside_a_tool_result_is_not_a_command(item: dict[str, Any]) -> None:
     assert find_newest_command([user("hi"), CALL, item], find_command) is None
     assert drop_commands([CALL, item, SAID, user("go on")], find_command, is_answer) is None, "a model has heard it"
 
@@ -148,7 +148,7 @@ def test_text_beside_a_tool_result_is_no_command(item: dict[str, Any]) -> None:
     ],
 )
 @requirement("command.plain")
-def test_text_beside_an_unknown_block_is_no_command(beside: Any) -> None:
+def test_text_beside_an_unknown_block_is_not_a_command(beside: Any) -> None:
     for blocks in ([beside, text(ASK)], [text(ASK), beside], [REMINDER, IMAGE, text(ASK), beside]):
         assert find_newest_command([{"role": "user", "content": blocks}], find_command) is None
 
@@ -168,14 +168,14 @@ def test_text_beside_an_unknown_block_is_no_command(beside: Any) -> None:
     ],
 )
 @requirement("command.plain")
-def test_a_gemini_part_beside_an_unknown_part_is_no_command(beside: Any) -> None:
+def test_a_gemini_part_beside_an_unknown_part_is_not_a_command(beside: Any) -> None:
     for parts in ([beside, {"text": ASK}], [{"text": ASK}, beside]):
         assert find_newest_command([{"role": "user", "parts": parts}], find_command) is None
 
 
 @pytest.mark.parametrize("tag", ["bash-stdout", "system-reminder", "file", "local-command-stdout"])
 @requirement("command.plain")
-def test_a_command_after_client_text_in_one_block_is_none(tag: str) -> None:
+def test_text_after_client_text_in_one_block_is_not_a_command(tag: str) -> None:
     """A file could close the tag around its own text and go on with a command."""
     assert find_newest_command([user(f"<{tag}>x</{tag}>\n{ASK}")], find_command) is None
     assert find_newest_command([user(ASK), user("<bash-stdout>x</bash-stdout>")], find_command) is None

@@ -159,7 +159,7 @@ def test_a_table_is_divided_by_its_own_delimiter() -> None:
 
 
 @requirement("input.table")
-def test_a_wide_table_goes_on_below_and_repeats_its_first_column_and_its_header() -> None:
+def test_a_wide_table_is_split_and_repeats_header_and_first_column() -> None:
     rows = [[f"{row}.{column} {'x' * 9}" for column in range(12)] for row in range(90)]
     strips = lay_table(build_table(rows), 720, FontLibrary([]))
     heads = Counter(id(strip.head) for strip in strips if strip.head)

@@ -111,7 +111,7 @@ def test_a_filled_in_form_field_is_drawn() -> None:
     ],
     ids=["encrypted", "no objects", "truncated", "no pages"],
 )
-def test_what_cannot_be_opened_is_refused_with_what_to_do(data: bytes, code: str) -> None:
+def test_an_unreadable_pdf_is_refused_with_a_remedy(data: bytes, code: str) -> None:
     assert refuse(data) == code
     refusal = read_pdf_text(data)
     assert isinstance(refusal, Refusal)
@@ -119,7 +119,7 @@ def test_what_cannot_be_opened_is_refused_with_what_to_do(data: bytes, code: str
 
 
 @requirement("input.pdf.refusals")
-def test_a_damaged_page_is_left_out_and_said() -> None:
+def test_a_damaged_page_is_left_out_with_a_note() -> None:
     broken = COLOURED.replace(b"6 0 obj\n", b"66 obj\n")
     drawn = draw(broken, count=3)
     assert [page.number for page in drawn.pages] == [1, 3]
@@ -128,7 +128,7 @@ def test_a_damaged_page_is_left_out_and_said() -> None:
 
 
 @requirement("render.hostile")
-def test_a_page_of_ten_thousand_is_drawn_and_the_text_is_read_within_the_limits(pool: WorkerPool) -> None:
+def test_a_document_of_ten_thousand_pages_is_read_within_limits(pool: WorkerPool) -> None:
     data = document([text(f"page number {number}") for number in range(1, 10_001)])
     drawn = pool.run_sync("render", data, {"renderer": "pdfium", "options": {"page": 9_999}})
     assert isinstance(drawn, WorkerReply), drawn
@@ -144,7 +144,7 @@ def test_a_page_of_ten_thousand_is_drawn_and_the_text_is_read_within_the_limits(
     [pdf_files.nested_forms, pdf_files.compressed_bomb, pdf_files.huge_image],
     ids=["nested forms", "compressed bomb", "huge image"],
 )
-def test_a_hostile_document_costs_at_most_a_refusal_and_the_next_one_is_drawn(pool: WorkerPool, make: object) -> None:
+def test_a_hostile_document_costs_at_most_a_refusal(pool: WorkerPool, make: object) -> None:
     assert callable(make)
     reply = pool.run_sync("render", make(), {"renderer": "pdfium", "options": {}})
     assert isinstance(reply, WorkerReply) or reply.code in ("too_large", "corrupt")

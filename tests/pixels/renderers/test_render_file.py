@@ -106,7 +106,7 @@ def test_photographs_and_drawings_are_encoded_in_their_formats() -> None:
 
 
 @requirement("render.installed")
-def test_a_renderer_that_is_not_installed_is_unavailable_with_the_command_that_installs_it(
+def test_a_missing_renderer_is_refused_with_the_command_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for need in (PythonPackage("no_such_module", "x", "pip install x"), InstalledProgram(("no-such",), "get no-such")):
@@ -128,9 +128,7 @@ def test_a_file_larger_than_its_renderer_takes_is_refused(monkeypatch: pytest.Mo
 
 
 @requirement("render.program", "render.cached")
-def test_what_a_program_makes_of_a_file_is_rendered_in_turn_and_cached(
-    monkeypatch: pytest.MonkeyPatch, record: Store
-) -> None:
+def test_the_output_of_a_converter_is_rendered_and_cached(monkeypatch: pytest.MonkeyPatch, record: Store) -> None:
     count = []
 
     def convert(data: bytes, options: RenderOptions) -> bytes | Refusal:

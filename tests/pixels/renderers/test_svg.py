@@ -58,7 +58,7 @@ def test_a_drawing_is_drawn_also_when_it_is_compressed(form: object) -> None:
     assert (picture.getpixel((5, 5)), note) == (RED, "")
 
 
-def test_other_compressed_data_is_no_drawing() -> None:
+def test_other_compressed_data_is_not_a_drawing() -> None:
     assert identify_file(gzip.compress(b"# Notes")) is GZIP
     assert identify_file(b"\x1f\x8b broken") is GZIP
 
@@ -84,7 +84,7 @@ def test_a_drawing_is_as_large_as_it_says_within_what_can_be_seen(size: str, sho
 
 
 @requirement("input.svg.size")
-def test_a_drawing_without_a_size_is_as_large_as_what_is_on_it_and_a_width_can_be_given() -> None:
+def test_a_drawing_without_a_size_is_as_large_as_its_content() -> None:
     picture, _ = draw(drawing(square("red"), ""))
     assert picture.size == (1024, 768)
     picture, _ = draw(drawing(square("red")), RenderOptions(width=300))
@@ -101,7 +101,7 @@ def test_a_drawing_without_a_size_is_as_large_as_what_is_on_it_and_a_width_can_b
         ("black", "#ff0000", RED),
     ],
 )
-def test_transparency_is_shown_on_a_ground_on_which_the_drawing_can_be_seen(
+def test_transparency_gets_a_background_with_contrast(
     colour: str, ground: str | None, behind: tuple[int, int, int]
 ) -> None:
     circle = f'<circle cx="20" cy="15" r="8" fill="{colour}"/>'

@@ -102,7 +102,7 @@ def test_a_cut_between_two_dark_scenes_is_found() -> None:
 
 
 @requirement("input.video.scenes")
-def test_without_a_time_the_first_frame_that_shows_something_is_shown() -> None:
+def test_the_first_visible_frame_is_the_default() -> None:
     black = film(("#101010", *COLOURS[:1]), key_every=10)
     (still,) = draw(black).pages
     assert still.label == "0:00.0"  # it has the mark

@@ -79,7 +79,7 @@ def test_a_turn_begins_with_a_user_message() -> None:
         pytest.param(talk(TOOL, A, B), [(1, "AB", True)], id="before anybody spoke"),
     ],
 )
-def test_which_images_are_described_together(scene: Scene, found: list[tuple[int, str, bool]]) -> None:
+def test_images_of_one_turn_are_described_together(scene: Scene, found: list[tuple[int, str, bool]]) -> None:
     assert compared(scene) == found
 
 

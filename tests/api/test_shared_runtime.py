@@ -47,7 +47,7 @@ def at_once(ask: Callable[[], object], threads: int = 12) -> list[object]:
     return found
 
 
-def test_what_is_made_once_is_made_once_for_all_threads() -> None:
+def test_shared_objects_are_built_once_for_all_threads() -> None:
     met = threading.Event()
 
     @once
@@ -59,13 +59,13 @@ def test_what_is_made_once_is_made_once_for_all_threads() -> None:
     assert made("y") is not made("x")
 
 
-def test_all_looks_of_a_process_wait_in_one_event_loop() -> None:
+def test_all_calls_of_a_process_share_one_event_loop() -> None:
     for _ in range(3):
         told = subprocess.run([sys.executable, "-c", _LOOPS], capture_output=True, text=True, check=True, timeout=60)
         assert told.stdout == "1\n"
 
 
-def test_looks_that_begin_at_once_know_the_same_providers(tmp_path: Path) -> None:
+def test_concurrent_calls_share_the_discovered_providers(tmp_path: Path) -> None:
     settings = load_settings({"SIGHTLINE_HOME": str(tmp_path), "SIGHTLINE_SEER": "local"})
     record = open_shared_record(tmp_path, "memory")
 

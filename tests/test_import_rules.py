@@ -1,4 +1,4 @@
-"""The room rules: imports go downward only, rooms on one line never meet, and the pure rooms stay pure.
+"""The package rules: imports go downward only, packages on one line never meet, and the pure packages stay pure.
 
 Every import counts, also inside a function, under TYPE_CHECKING, or by `import_module`.
 """
@@ -19,7 +19,7 @@ from tests.requirements import requirement
 PACKAGE = "sightline"
 SOURCE = Path(__file__).parent.parent / "src" / PACKAGE
 
-# From the top down. A room imports itself and the lines below its own. `surfaces.*` is a room per surface.
+# From the top down. A package imports itself and the lines below its own. `surfaces.*` is a package per surface.
 LINES = (
     ("__main__",),
     ("cli",),
@@ -39,7 +39,7 @@ LINES = (
     ("wire", "passes", "profiles", "grounding"),
     ("model",),
 )
-HEIGHT = {room: -line for line, rooms in enumerate(LINES) for room in rooms}
+HEIGHT = {package: -line for line, packages in enumerate(LINES) for package in packages}
 
 PURE = ("wire", "passes", "profiles", "grounding", "model")
 PURE_LIBRARIES = {"blake3", "orjson", "pybase64", "typing_extensions"}
@@ -91,15 +91,15 @@ def imports_of(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[Imp
                         yield Import("(unreadable)", node.lineno)
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     parts = module.split(".")[1:]
     if not parts:
         return "__init__"
     return ".".join(parts[:2]) if parts[0] == "surfaces" else parts[0]
 
 
-def height_of(room: str) -> int | None:
-    return HEIGHT.get("surfaces.*" if room.split(".")[0] == "surfaces" else room)
+def height_of(package: str) -> int | None:
+    return HEIGHT.get("surfaces.*" if package.split(".")[0] == "surfaces" else package)
 
 
 def is_ours(module: str) -> bool:
@@ -107,12 +107,12 @@ def is_ours(module: str) -> bool:
 
 
 def misplaced(here: str, there: str) -> str | None:
-    """Why a room may not import another, or None."""
+    """Why a package may not import another, or None."""
     if here == there:
         return None
     low, high = height_of(here), height_of(there)
     if low is None or high is None:
-        return f"{here if low is None else there} is not in the table of rooms"
+        return f"{here if low is None else there} is not in the table of packages"
     if low < high:
         return f"{here} imports {there}, which is above it"
     return f"{here} imports {there}, which is on its own line" if low == high else None
@@ -127,26 +127,26 @@ def impure(module: str) -> str | None:
 
 
 def breaches(source: Path) -> list[str]:
-    """Every place where the package at `source` breaks a room rule."""
+    """Every place where the package at `source` breaks a package rule."""
     known = modules_of(source)
     graph: dict[str, set[str]] = {}
     found = []
     for name, path in known.items():
-        room, where = room_of(name), path.relative_to(source).as_posix()
-        if height_of(room) is None:
-            found.append(f"{where}: {room} is not in the table of rooms")
+        package, where = package_of(name), path.relative_to(source).as_posix()
+        if height_of(package) is None:
+            found.append(f"{where}: {package} is not in the table of packages")
         graph[name] = set()
         for each in imports_of(name, path, known):
             if is_ours(each.module):
                 graph[name].add(each.module)
-                reason = misplaced(room, room_of(each.module))
+                reason = misplaced(package, package_of(each.module))
             elif each.module == "(unreadable)":
                 reason = "import_module of a name that is not written out"
             else:
-                reason = impure(each.module) if room in PURE else None
+                reason = impure(each.module) if package in PURE else None
             if reason:
                 found.append(f"{where}:{each.line}: {reason}")
-        if room in PURE:
+        if package in PURE:
             found += [f"{where}:{line}: calls {word}" for word, line in impure_calls(path)]
     return sorted(found) + cycles(graph)
 
@@ -173,7 +173,7 @@ def test_imports_go_downward_and_the_middle_is_pure() -> None:
 
 FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     (
-        "a room may import the lines below it, and itself",
+        "a package may import the lines below it, and itself",
         {
             "__init__.py": "from sightline.api import view",
             "__main__.py": "from sightline.cli.main import main",
@@ -242,7 +242,7 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
         ["settings.py:1: settings imports engine, which is above it"],
     ),
     (
-        "two rooms of the outside world, which never meet",
+        "two packages of the outside world, which never meet",
         {"store/files.py": "", "sources/files.py": "from sightline.store.files import read"},
         ["sources/files.py:1: sources imports store, which is on its own line"],
     ),
@@ -257,12 +257,12 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
         ["dial.py:1: dial imports net, which is above it"],
     ),
     (
-        "two pure rooms, which never meet",
+        "two pure packages, which never meet",
         {"profiles/presets.py": "", "passes/tell.py": "from sightline.profiles import presets"},
         ["passes/tell.py:1: passes imports profiles, which is on its own line"],
     ),
     (
-        "the clock, the disk and the network in pure rooms",
+        "the clock, the disk and the network in pure packages",
         {
             "model/scene.py": "import time",
             "wire/sse.py": "def read():\n    from urllib.request import urlopen",
@@ -277,17 +277,17 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
         ],
     ),
     (
-        "pixels, and any library that is not known to be pure, in a pure room",
+        "pixels, and any library that is not known to be pure, in a pure package",
         {"passes/show.py": "from PIL import Image\nimport numpy"},
         ["passes/show.py:1: imports PIL", "passes/show.py:2: imports numpy"],
     ),
     (
-        "a builtin that reads or writes in a pure room",
+        "a builtin that reads or writes in a pure package",
         {"wire/chat.py": "text = open('x').read()\nshow = print"},
         ["wire/chat.py:1: calls open", "wire/chat.py:2: calls print"],
     ),
     (
-        "a cycle inside one room",
+        "a cycle inside one package",
         {
             "store/a.py": "import sightline.store.b",
             "store/b.py": "def late():\n    from sightline.store import c",
@@ -298,7 +298,7 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "a module that no line of the table names",
         {"helpers.py": ""},
-        ["helpers.py: helpers is not in the table of rooms"],
+        ["helpers.py: helpers is not in the table of packages"],
     ),
 ]
 

@@ -21,7 +21,7 @@ UPSTREAM = "office=https://upstream.test:4321"
 
 @requirement("upstream.https_proxy")
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
-async def test_the_web_proxy_of_the_environment_is_asked_for_an_upstream(variable: str) -> None:
+async def test_an_upstream_is_reached_through_the_web_proxy(variable: str) -> None:
     async with listening(forever, secured=True) as upstream, listening(tunnelling(upstream)) as proxy:
         env = {variable: f"http://localhost:{proxy.port}", "SSL_CERT_FILE": str(AUTHORITY), "NO_PROXY": "example.com"}
 
@@ -36,7 +36,7 @@ async def test_the_web_proxy_of_the_environment_is_asked_for_an_upstream(variabl
 
 @requirement("upstream.https_proxy")
 @pytest.mark.parametrize("excepted", ["upstream.test", "test", ".test,other", "*"])
-async def test_an_upstream_that_the_environment_excepts_is_not_asked_through_it(excepted: str) -> None:
+async def test_an_upstream_in_no_proxy_is_reached_directly(excepted: str) -> None:
     async with listening(forever, secured=True) as upstream, listening(tunnelling(upstream)) as proxy:
         env = {"HTTPS_PROXY": f"http://localhost:{proxy.port}", "NO_PROXY": excepted}
 
@@ -65,14 +65,14 @@ def credentials(name: str, path: str) -> dict[str, list[str]]:
 
 @requirement("preset.bearer")
 @pytest.mark.parametrize("path", PATHS)
-def test_who_takes_its_key_as_a_bearer_token_gets_it_so_on_every_wire(path: str) -> None:
+def test_a_bearer_provider_gets_a_bearer_token_on_every_wire(path: str) -> None:
     assert "openrouter" in BEARERS
     for name in BEARERS:
         assert credentials(name, path) == {"authorization": ["Bearer sk-own"]}, name
 
 
 @requirement("preset.bearer")
-def test_others_get_it_in_the_header_of_the_wire() -> None:
+def test_other_providers_get_the_key_in_the_header_of_the_wire() -> None:
     assert credentials("anthropic", PATHS[0]) == {"x-api-key": ["sk-own"]}
     assert credentials("gemini", PATHS[3]) == {"x-goog-api-key": ["sk-own"]}
     assert credentials("openai", PATHS[1]) == {"authorization": ["Bearer sk-own"]}

@@ -107,7 +107,7 @@ def replace_database(record: Path) -> None:
 
 @requirement("record.replaced", "consent.exact")
 @pytest.mark.parametrize("lose", [delete_folder, delete_database, replace_database])
-def test_a_consent_that_is_withdrawn_in_a_new_record_counts_in_a_running_server(
+def test_a_running_server_follows_a_withdrawal_in_a_new_record(
     home: Path, running: Run, lose: Callable[[Path], None]
 ) -> None:
     with running() as place:
@@ -127,7 +127,7 @@ def test_a_consent_that_is_withdrawn_in_a_new_record_counts_in_a_running_server(
 
 
 @requirement("record.replaced")
-def test_where_the_record_is_gone_and_nobody_has_agreed_to_anything_nothing_is_sent(home: Path, running: Run) -> None:
+def test_a_deleted_record_means_no_consent_and_nothing_is_sent(home: Path, running: Run) -> None:
     with running() as place:
         assert sightline("consent", "yes", "work").code == 0
         assert place.looks() == 1
@@ -137,7 +137,7 @@ def test_where_the_record_is_gone_and_nobody_has_agreed_to_anything_nothing_is_s
 
 
 @requirement("record.replaced", "serve.workers")
-def test_every_worker_notices_it(home: Path, running: Run) -> None:
+def test_every_worker_notices_a_replaced_record(home: Path, running: Run) -> None:
     with running("--workers", "2") as place:
         assert sightline("consent", "yes", "work").code == 0
         assert sum(place.looks() for _ in range(8)) == 8

@@ -41,7 +41,7 @@ def look(folder: Path, name: str) -> Ended:
 
 
 @requirement("upstream.called")
-def test_people_read_the_name_that_the_user_gave_and_the_address(home: Path, tmp_path: Path, address: str) -> None:
+def test_messages_show_the_users_name_and_the_address(home: Path, tmp_path: Path, address: str) -> None:
     shown = f"mine/{EYE} ({address})"
     assert f" {shown}, " in look(tmp_path, "mine").err
     assert f"  {shown}  1 " in sightline("usage").out
@@ -60,7 +60,7 @@ def test_people_read_the_name_that_the_user_gave_and_the_address(home: Path, tmp
 
 
 @requirement("upstream.called")
-def test_a_refusal_names_it_too(home: Path, tmp_path: Path) -> None:
+def test_a_refusal_shows_the_users_name(home: Path, tmp_path: Path) -> None:
     held(home, "http://127.0.0.1:1/v1", "mine")
     assert f"mine/{EYE} (127.0.0.1:1) " in look(tmp_path, "mine").err
     held(home, "https://llm.example.com/v1", "mine", provider="mine", modelId="eye")
@@ -70,7 +70,7 @@ def test_a_refusal_names_it_too(home: Path, tmp_path: Path) -> None:
 
 @requirement("upstream.called")
 @pytest.mark.parametrize("by_address", [False, True], ids=["name", "address"])
-def test_commands_take_either(home: Path, tmp_path: Path, address: str, by_address: bool) -> None:
+def test_commands_accept_the_name_or_the_address(home: Path, tmp_path: Path, address: str, by_address: bool) -> None:
     name = address if by_address else "mine"
     assert f" mine/{EYE} ({address})" in look(tmp_path, name).err
     assert sightline("config", "model", f"{name}/eye").code == 0
@@ -85,7 +85,7 @@ def test_commands_take_either(home: Path, tmp_path: Path, address: str, by_addre
 
 
 @requirement("upstream.called")
-def test_of_two_names_for_one_address_none_is_guessed(home: Path) -> None:
+def test_two_names_for_one_address_are_both_shown(home: Path) -> None:
     held(home, "https://llm.example.com/v1", "mine", "ours")
     assert sightline("consent", "yes", "ours").out.startswith("mine and ours (llm.example.com): ")
     record = open_record(home / "record")

@@ -21,7 +21,7 @@ ALONE = ("mcp", "--http")
 
 @requirement("mcp.alone")
 @pytest.mark.parametrize("way", HTTP, ids="-".join)
-async def test_both_eras_are_served_as_at_the_proxy(way: Way, folder: Path, tmp_path: Path) -> None:
+async def test_both_protocol_eras_are_served_as_by_the_proxy(way: Way, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes((folder / "shot.png").read_bytes())
     with served(folder, "--root", ".", verb=ALONE) as url:
         for path in ("/mcp", "/mcp/"):
@@ -39,7 +39,7 @@ async def test_both_eras_are_served_as_at_the_proxy(way: Way, folder: Path, tmp_
 
 
 @requirement("mcp.alone")
-def test_it_is_guarded_and_passes_nothing_on(folder: Path) -> None:
+def test_the_server_is_guarded_and_forwards_nothing(folder: Path) -> None:
     with served(folder, verb=ALONE) as url:
         for bad in [("origin", "https://evil.example"), ("origin", "null"), ("sec-fetch-site", "cross-site")]:
             got = post(url, bad)

@@ -28,7 +28,7 @@ def base(folder: Path, *words: str) -> Ended:
 
 
 @requirement("seer.local.absent")
-def test_without_the_local_reader_it_is_said_once_and_in_short(tmp_path: Path) -> None:
+def test_a_missing_local_reader_is_reported_once_and_briefly(tmp_path: Path) -> None:
     (tmp_path / "shot.png").write_bytes(PNG)
     (tmp_path / "v.mp4").write_bytes(b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom")
     assert_refused(base(tmp_path, "describe", "shot.png", "--model", "local"), "local", MISSING)
@@ -47,7 +47,7 @@ def test_without_the_local_reader_it_is_said_once_and_in_short(tmp_path: Path) -
 
 
 @requirement("seer.local.absent")
-def test_where_nobody_is_named_it_is_one_of_the_ways_out(tmp_path: Path) -> None:
+def test_the_local_reader_is_suggested_if_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "shot.png").write_bytes(PNG)
     for said in (
         base(tmp_path, "describe", "shot.png").err,
@@ -58,7 +58,7 @@ def test_where_nobody_is_named_it_is_one_of_the_ways_out(tmp_path: Path) -> None
 
 
 @requirement("seer.others.listed")
-def test_the_providers_of_the_extra_are_listed_where_it_is_installed_and_nothing_of_it_is_loaded(
+def test_providers_of_the_extra_are_listed_without_importing_it(
     tmp_path: Path,
 ) -> None:
     assert "LiteLLM" not in base(tmp_path, "doctor").out
@@ -72,7 +72,7 @@ def test_the_providers_of_the_extra_are_listed_where_it_is_installed_and_nothing
 
 
 @requirement("seer.others.listed")
-def test_the_page_of_the_library_has_them_and_the_variables_of_bedrock_and_vertex() -> None:
+def test_the_library_page_lists_litellm_providers_and_their_variables() -> None:
     page = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
     section = page.partition("## Bedrock, Vertex and others")[2]
     assert set(re.findall(r"`([a-z_]+)`", section.split("\n\n")[2])) == LITELLM_PROVIDERS

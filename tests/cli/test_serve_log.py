@@ -46,7 +46,7 @@ def ended(process: subprocess.Popen[str] | Forked) -> list[str]:
 
 
 @requirement("omitted.noticed")
-def test_it_is_said_once_for_a_client_and_a_model_and_doctor_says_it_too() -> None:
+def test_an_omission_is_reported_once_per_client_and_model() -> None:
     other = json.dumps({**CODEX.body, "model": "another"}).encode()
     with Provider() as provider, serving("--upstream", provider.url) as (process, address):
         for body in (CODEX.raw, CODEX.raw, other, CODEX.raw):
@@ -64,7 +64,7 @@ def test_it_is_said_once_for_a_client_and_a_model_and_doctor_says_it_too() -> No
     assert sightline("doctor", "--json", env=ALONE).json["record"]["omissions"][0]["client"] == "codex"
 
 
-def test_what_is_said_names_agents_that_can_be_set_up() -> None:
+def test_an_omission_names_the_agent_by_its_title() -> None:
     for name in ("codex", "qwen", "pi", "opencode"):
         assert AGENTS[name].title in explain_omission(name, "m")
 
@@ -73,7 +73,7 @@ LINE = re.compile(r"\d\d:\d\d:\d\d (\S+): (.+); \d+\.\d s, (.+)")
 
 
 @requirement("serve.lines")
-def test_each_changed_request_is_one_line_for_people() -> None:
+def test_each_changed_request_is_one_line() -> None:
     with deepseek() as blind, serving("--upstream", f"deepseek={blind.url}") as (process, address):
         ask_chat(f"{address}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE, words=WORDS))
         ask_chat(f"{address}/u/deepseek", "deepseek-flash", pasted_chat(PICTURE, words=WORDS))
@@ -87,7 +87,7 @@ def test_each_changed_request_is_one_line_for_people() -> None:
 
 
 @requirement("serve.lines")
-def test_a_request_that_failed_upstream_is_a_line_too() -> None:
+def test_a_request_that_failed_upstream_is_one_line_too() -> None:
     with Provider(faults=[Fail(status=529)]) as provider, serving("--upstream", provider.url) as (process, address):
         body = json.dumps({"model": "m", "messages": pasted_chat(PICTURE)}).encode()
         assert exchange(address, "/v1/chat/completions", body).status == 529
@@ -98,7 +98,7 @@ def test_a_request_that_failed_upstream_is_a_line_too() -> None:
 
 
 @requirement("serve.lines")
-async def test_a_description_that_takes_seconds_shows_that_it_is_going_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_description_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry, "SLOW_SECONDS", 0.01)
     printed, waits = asyncio.Event(), list[LogEntry]()
 
@@ -121,7 +121,7 @@ async def test_a_description_that_takes_seconds_shows_that_it_is_going_on(monkey
     record.close()
 
 
-def test_what_is_printed_about_a_request_is_one_printable_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_about_a_request_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
     activity = SeerActivity(seers=["local", "zai/glm", "zai/glm"], costs=[0.0, 0.002, None])
     lines = tuple(ReceiptLine(f"/{n}", "told", "by zai/glm") for n in range(2))
     entry = LogEntry(
@@ -145,7 +145,7 @@ def lines(said: list[str]) -> list[dict[str, Any]]:
 
 @requirement("serve.log")
 @pytest.mark.parametrize("how", ["flag", "variable"])
-def test_each_request_is_one_json_object_a_line(how: str) -> None:
+def test_each_request_is_one_json_line(how: str) -> None:
     words, env = (("--log", "json", "-v"), {}) if how == "flag" else ((), {"SIGHTLINE_LOG": "json"})
     with deepseek() as blind, serving("--upstream", f"deepseek={blind.url}", *words, **env) as (process, address):
         ask_chat(f"{address}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE, words=WORDS))
@@ -168,7 +168,7 @@ def test_each_request_is_one_json_object_a_line(how: str) -> None:
 
 
 @requirement("serve.log")
-def test_no_image_no_text_and_no_key_is_in_the_log() -> None:
+def test_the_log_has_no_image_text_or_key() -> None:
     talk = pasted_chat(PICTURE, words=WORDS)
     command = {"role": "user", "content": "/vision-proxy describe sha256:0000000000000000 --question armadillo"}
     with Provider((("*", "ollama"),)) as blind, serving("--upstream", blind.url, "--log", "json") as (process, address):
@@ -185,7 +185,7 @@ def test_no_image_no_text_and_no_key_is_in_the_log() -> None:
 
 
 @requirement("serve.log")
-def test_what_else_is_said_is_json_as_well() -> None:
+def test_warnings_in_a_json_log_are_json() -> None:
     odd = {"SIGHTLINE_MODE": "sometimes", "SIGHTLINE_LOG": "json"}
     with Provider() as provider, serving("--upstream", provider.url, **odd) as (process, address):
         exchange(address, CODEX.path, CODEX.raw)
@@ -197,7 +197,7 @@ def test_what_else_is_said_is_json_as_well() -> None:
 
 
 @requirement("serve.log")
-def test_of_a_fault_its_kind_and_place_are_logged_and_none_of_its_words() -> None:
+def test_an_error_is_logged_by_type_and_place_without_its_message() -> None:
     try:
         raise ValueError(f"cannot read {KEY}")
     except ValueError as fault:
@@ -208,11 +208,11 @@ def test_of_a_fault_its_kind_and_place_are_logged_and_none_of_its_words() -> Non
         assert KEY not in text
         said = json.loads(text)
         assert (said["level"], said["fault"]) == ("error", "ValueError")
-        assert said["at"][0].startswith("test_watched.py:")
+        assert said["at"][0].startswith("test_serve_log.py:")
         assert (said["message"] == message) == (logger == "sightline")
 
 
-def test_a_log_of_another_kind_is_wrong_usage() -> None:
+def test_an_unknown_log_format_is_wrong_usage() -> None:
     assert sightline("serve", "--log", "xml").code == 2
 
 
@@ -247,7 +247,7 @@ for _ in range(2):
 
 
 @requirement("omitted.noticed")
-def test_beside_an_agent_it_is_said_once_as_well(tmp_path: Path) -> None:
+def test_run_reports_an_omission_once(tmp_path: Path) -> None:
     (tmp_path / "body.json").write_bytes(CODEX.raw)
     (tmp_path / "agent.py").write_text(_AGENT)
     with Provider() as provider:

@@ -41,23 +41,19 @@ NOES = (
         sightline.prepare,
     ],
 )
-def test_a_wrong_call_is_a_type_error_and_no_fault_of_ours(
-    call: Callable[[], object], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_wrong_call_is_a_type_error(call: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG), pytest.raises(TypeError, match="argument"):
         call()
     assert caplog.text == ""
 
 
 @requirement("library.wrong_call")
-async def test_a_wrong_call_that_is_awaited_is_one_too() -> None:
+async def test_an_awaited_wrong_call_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="'foo'"):
         await sightline.view.aio("shot.png", foo=1)  # type: ignore[call-arg]
 
 
-def test_a_type_error_of_our_own_is_still_a_result(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_internal_type_error_is_a_result(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     def broken(*_: object, **__: object) -> None:
         raise TypeError("argument of ours")
 
@@ -67,13 +63,13 @@ def test_a_type_error_of_our_own_is_still_a_result(
 
 
 @requirement("library.no")
-def test_every_no_is_false_and_says_its_message() -> None:
+def test_every_failure_is_falsy_and_has_its_message() -> None:
     assert [bool(no) for no in NOES] == [False] * len(NOES)
     assert {str(no) for no in NOES} == {"there is none", "FILE_NOT_FOUND: there is none"}
 
 
 @requirement("library.no")
-def test_every_result_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_result_is_truthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("shot.png").write_bytes(PNG)
     Path("notes.md").write_text("")
@@ -89,7 +85,7 @@ def test_every_result_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @requirement("library.no")
-def test_a_type_checker_tells_a_no_by_its_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_type_checker_narrows_a_failure_by_its_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     seen = sightline.view("absent.png")
     if not seen:
@@ -120,7 +116,7 @@ def test_help_shows_how_a_function_is_called_and_a_sentence_for_each_argument(na
 
 
 @requirement("library.help")
-def test_help_of_the_package_has_them_all() -> None:
+def test_help_of_the_package_lists_every_function() -> None:
     assert {"view", "analyze", "prepare", "fit_for", "supports_vision"} <= FUNCTIONS.keys()
     told = helped(sightline)
     assert [name for name in FUNCTIONS if not re.search(rf"^ +(async )?{name}\(", told, re.MULTILINE)] == [

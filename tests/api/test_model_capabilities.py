@@ -34,7 +34,7 @@ def settings(home: Path, **held: object) -> Settings:
 @requirement("profile.six")
 @pytest.mark.parametrize("model", SIX)
 @pytest.mark.parametrize("held", [{}, None], ids=["no table", "the table"])
-def test_six_models_see_and_take_pdf_whatever_the_table_says(model: str, held: dict[str, str] | None) -> None:
+def test_six_models_accept_images_and_pdf_by_definition(model: str, held: dict[str, str] | None) -> None:
     rows = load_capability_table() if held is None else held
     assert accepts_media("vision", model, [], [], rows)
     assert accepts_media("pdf", model, [], [], rows)
@@ -62,7 +62,9 @@ def test_six_models_see_and_take_pdf_whatever_the_table_says(model: str, held: d
         ("", False, False, False),
     ],
 )
-def test_what_is_said_of_models(tmp_path: Path, model: str, *, vision: bool, pdf: bool, video: bool) -> None:
+def test_known_models_have_their_capabilities(
+    tmp_path: Path, model: str, *, vision: bool, pdf: bool, video: bool
+) -> None:
     own = settings(tmp_path)
     assert sightline.supports_vision(model, settings=own) is vision
     assert sightline.supports_pdf(model, settings=own) is pdf
@@ -85,7 +87,7 @@ def test_what_is_said_of_models(tmp_path: Path, model: str, *, vision: bool, pdf
         "gpt-5:latest",
     ],
 )
-def test_an_id_that_is_not_listed_takes_nothing(tmp_path: Path, model: str) -> None:
+def test_an_unlisted_id_has_no_capabilities(tmp_path: Path, model: str) -> None:
     own = settings(tmp_path)
     assert not sightline.supports_vision(model, settings=own)
     assert not sightline.supports_pdf(model, settings=own)
@@ -93,14 +95,14 @@ def test_an_id_that_is_not_listed_takes_nothing(tmp_path: Path, model: str) -> N
 
 
 @requirement("profile.tools_exact", "preset.sibling")
-def test_every_model_that_looks_for_others_is_listed(tmp_path: Path) -> None:
+def test_every_sibling_model_is_listed(tmp_path: Path) -> None:
     own = settings(tmp_path)
     named = [f"{preset.name}/{preset.sibling}" for preset in PRESETS.values() if preset.sibling]
     assert [each for each in named if not sightline.supports_vision(each, settings=own)] == []
 
 
 @requirement("profile.tools_exact")
-def test_the_user_s_word_comes_first(tmp_path: Path) -> None:
+def test_the_users_settings_come_first(tmp_path: Path) -> None:
     own = settings(
         tmp_path,
         models={"gpt-5*": {"vision": False}, "work/*": {"vision": True, "pdf": True}, "eye-?": {"video": True}},
@@ -117,14 +119,14 @@ def test_the_user_s_word_comes_first(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=40), st.text(max_size=10), st.sampled_from(MEDIA_KINDS))
-def test_any_name_has_an_answer_and_the_user_decides_it(model: str, host: str, kind: str) -> None:
+def test_any_name_has_an_answer_that_the_user_can_override(model: str, host: str, kind: str) -> None:
     hosts = [host] if host else []
     asked = next(each for each in MEDIA_KINDS if each == kind)
     assert accepts_media(asked, model, hosts, [], {}) in (True, False)
     assert accepts_media(asked, model, hosts, [MediaOverride("*", {asked: True})], {}) is True
 
 
-def test_the_table_is_dated_and_holds_nothing_but_known_words() -> None:
+def test_the_table_is_dated_and_has_only_known_fields() -> None:
     held = json.loads((files("sightline") / "profiles/capabilities.json").read_bytes())
     assert held.keys() == {"date", "source", "models"}
     assert date.fromisoformat(held["date"]) >= date(2026, 11, 1)
@@ -135,7 +137,7 @@ def test_the_table_is_dated_and_holds_nothing_but_known_words() -> None:
         assert words == [kind for kind in MEDIA_KINDS if kind in words] != []
 
 
-def test_it_is_read_when_somebody_asks_and_not_before() -> None:
+def test_the_table_is_loaded_on_first_use() -> None:
     code = (
         "import sightline, sys; assert 'sightline.vision.capabilities' not in sys.modules; sightline.supports_pdf;"
         "from sightline.vision.capabilities import load_capability_table as table;"
@@ -146,7 +148,7 @@ def test_it_is_read_when_somebody_asks_and_not_before() -> None:
 
 
 @requirement("profile.declared")
-def test_the_refusal_of_an_unknown_model_gives_the_command_that_declares_it(tmp_path: Path) -> None:
+def test_the_refusal_of_an_unknown_model_has_the_command_to_declare_it(tmp_path: Path) -> None:
     before: dict[str, Any] = {"mine/*": {"vision": False}, "mine/eye": {"pdf": True}}
     own = settings(tmp_path, models=before, upstreams={"mine": {"baseUrl": "https://llm.example/v1"}})
     words = shlex.split(write_declaration(own, "mine/eye", "vision"))

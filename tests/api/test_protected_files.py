@@ -25,7 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @requirement("path.own")
-def test_neither_the_settings_nor_the_record_are_read_or_edited(home: Path) -> None:
+def test_settings_and_record_can_be_neither_read_nor_edited(home: Path) -> None:
     through = Session(load_settings()).tool_context
     seen = view("image.png", session=Session.from_context(through))
     assert isinstance(seen, View)
@@ -47,12 +47,12 @@ def test_neither_the_settings_nor_the_record_are_read_or_edited(home: Path) -> N
 
 @requirement("path.own")
 @pytest.mark.parametrize("named", [FILE_NAME, FILE_NAME.upper(), "RECORD/scope.key", "record"])
-def test_they_are_closed_in_small_and_large_letters(home: Path, named: str) -> None:
+def test_protected_paths_ignore_case(home: Path, named: str) -> None:
     assert not Session(load_settings()).tool_context.policy.allows((home / named).resolve())
 
 
 @requirement("path.own")
-def test_a_settings_file_that_is_a_link_is_closed_where_it_leads(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_linked_settings_file_is_protected_at_its_target(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "lead.json").symlink_to("real.json")
     (home / "real.json").write_text('{"mode": "off"}')
     monkeypatch.setenv("SIGHTLINE_CONFIG", str(home / "lead.json"))

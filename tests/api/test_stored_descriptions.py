@@ -32,7 +32,7 @@ def described(**given: Any) -> tuple[str, bool]:
 
 
 @requirement("record.paid_once", "FR-3.2.save")
-def test_what_was_described_once_is_not_paid_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_described_image_is_not_paid_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("first", "a part", "an answer", "saved", "more") as provider:
         for name, value in named(provider, SIGHTLINE_CACHE_SIZE="0").items():
             monkeypatch.setenv(name, value)
@@ -47,7 +47,7 @@ def test_what_was_described_once_is_not_paid_for_again(monkeypatch: pytest.Monke
 
 @requirement("tell.cut", "ask.envelope")
 @pytest.mark.parametrize("cache", ["on", "off"])
-def test_an_answer_that_was_cut_says_so_also_when_it_is_remembered(monkeypatch: pytest.MonkeyPatch, cache: str) -> None:
+def test_a_cached_truncated_answer_says_so(monkeypatch: pytest.MonkeyPatch, cache: str) -> None:
     cut = {"choices": [{"finish_reason": "length", "message": {"content": "A red squ"}}]}
     with saying((200, cut)) as model:
         settle(monkeypatch, model, SIGHTLINE_VISION_CACHE=cache)
@@ -60,7 +60,7 @@ def test_an_answer_that_was_cut_says_so_also_when_it_is_remembered(monkeypatch: 
 
 
 @requirement("record.reference_alive")
-def test_an_answer_that_is_known_names_an_image_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_image_of_a_cached_answer_is_stored_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("first") as provider:
         for name, value in named(provider).items():
             monkeypatch.setenv(name, value)

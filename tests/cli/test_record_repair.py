@@ -50,7 +50,7 @@ def about_damage(said: str) -> list[str]:
 
 @requirement("record.damage.found", "doctor")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_doctor_says_what_is_wrong_with_a_record_and_names_the_repair(record: Path, damage: Damage) -> None:
+def test_doctor_reports_a_damaged_record_and_the_repair_command(record: Path, damage: Damage) -> None:
     damage(record)
     ended = sightline("doctor", env=ALONE)
     assert ended.code == 1
@@ -94,7 +94,7 @@ OBSTACLES: dict[str, Damage] = {
 @requirement("record.trouble.found", "doctor")
 @pytest.mark.skipif(sys.platform != "linux", reason="rights are others there")
 @pytest.mark.parametrize("obstruct", OBSTACLES.values(), ids=OBSTACLES)
-def test_doctor_says_that_a_record_cannot_be_written_and_why(record: Path, obstruct: Damage) -> None:
+def test_doctor_says_why_a_record_cannot_be_written(record: Path, obstruct: Damage) -> None:
     obstruct(record)
     ended = subprocess.run(
         [*POWERLESS, "doctor", "--json"], capture_output=True, text=True, env=environment(**ALONE), check=False
@@ -116,7 +116,7 @@ def test_doctor_says_that_a_record_cannot_be_written_and_why(record: Path, obstr
 
 @requirement("record.trouble.found", "doctor")
 @pytest.mark.skipif(sys.platform != "linux", reason="there are no such namespaces")
-def test_doctor_says_that_a_file_system_is_read_only(record: Path) -> None:
+def test_doctor_reports_a_read_only_file_system(record: Path) -> None:
     mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
     alone = next((way for way in (["unshare", "-m"], ["unshare", "-rm"]) if can_mount(way)), None)
     if alone is None:
@@ -166,7 +166,7 @@ def can_mount(way: list[str]) -> bool:
 
 
 @requirement("record.damage.found", "doctor")
-def test_doctor_says_nothing_of_a_record_that_is_whole(record: Path) -> None:
+def test_doctor_reports_nothing_about_a_sound_record(record: Path) -> None:
     report = sightline("doctor", "--json", env=ALONE).json["record"]
     assert (report["trouble"], report["missing"], report["checked"]) == (None, 0, True)
     next(record.rglob(image_of("cat", 1).sha256)).unlink()
@@ -178,7 +178,7 @@ def test_doctor_says_nothing_of_a_record_that_is_whole(record: Path) -> None:
 
 @requirement("record.damage.found", "record.trouble")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_server_says_it_once_and_requests_flow(record: Path, damage: Damage) -> None:
+def test_a_server_reports_damage_once_and_serves_requests(record: Path, damage: Damage) -> None:
     damage(record)
     with Provider() as provider:
         words = ["serve", "--port", "0", "--upstream", f"up={provider.url}"]
@@ -200,7 +200,7 @@ def test_a_server_says_it_once_and_requests_flow(record: Path, damage: Damage) -
 
 @requirement("record.damage.found")
 @pytest.mark.parametrize("damage", SOME.values(), ids=SOME)
-def test_several_workers_say_it_once(record: Path, damage: Damage) -> None:
+def test_several_workers_report_damage_once(record: Path, damage: Damage) -> None:
     damage(record)
     command = [*COMMAND, "serve", "--port", "0", "--workers", "3"]
     with subprocess.Popen(
@@ -215,7 +215,7 @@ def test_several_workers_say_it_once(record: Path, damage: Damage) -> None:
 
 @requirement("record.damage.found")
 @pytest.mark.parametrize("damage", SOME.values(), ids=SOME)
-def test_the_relay_says_it_once(record: Path, tmp_path: Path, damage: Damage) -> None:
+def test_the_relay_reports_damage_once(record: Path, tmp_path: Path, damage: Damage) -> None:
     damage(record)
     with editor(*acting(initialize=SEES), stderr=subprocess.PIPE) as ours:
         session = ours.open(tmp_path)
@@ -232,7 +232,7 @@ def test_the_relay_says_it_once(record: Path, tmp_path: Path, damage: Damage) ->
 
 @requirement("record.damage.found")
 @pytest.mark.parametrize("damage", SOME.values(), ids=SOME)
-async def test_the_mcp_server_serves_all_the_same(record: Path, tmp_path: Path, damage: Damage) -> None:
+async def test_the_mcp_server_works_despite_damage(record: Path, tmp_path: Path, damage: Damage) -> None:
     damage(record)
     (tmp_path / "shot.png").write_bytes(picture())
     async with client(("stdio", "auto"), tmp_path, env=ALONE) as one:
@@ -243,7 +243,7 @@ async def test_the_mcp_server_serves_all_the_same(record: Path, tmp_path: Path, 
 
 @requirement("record.damage.found")
 @pytest.mark.parametrize("damage", SOME.values(), ids=SOME)
-def test_the_library_says_it_once(record: Path, tmp_path: Path, damage: Damage) -> None:
+def test_the_library_reports_damage_once(record: Path, tmp_path: Path, damage: Damage) -> None:
     damage(record)
     (tmp_path / "shot.png").write_bytes(picture())
     code = "import sightline; print([sightline.view('shot.png').mime for _ in range(3)])"
@@ -255,7 +255,7 @@ def test_the_library_says_it_once(record: Path, tmp_path: Path, damage: Damage) 
 
 
 @requirement("store.repair", "cli.exit")
-def test_a_record_is_repaired_and_what_was_done_is_said(record: Path) -> None:
+def test_a_repair_says_what_it_did(record: Path) -> None:
     damage_root("entries")(record)
     ended = sightline("store", "repair")
     assert (ended.code, ended.err) == (0, "")
@@ -268,7 +268,7 @@ def test_a_record_is_repaired_and_what_was_done_is_said(record: Path) -> None:
 
 
 @requirement("store.repair", "store.repair.consents")
-def test_a_repair_as_json(record: Path) -> None:
+def test_a_repair_is_reported_as_json(record: Path) -> None:
     DAMAGES["root page of consents"](record)
     found = sightline("store", "repair", "--json").json
     assert (found["ok"], found["folder"], found["left_out"], found["adopted"]) == (True, str(record), 0, 0)
@@ -281,13 +281,13 @@ def test_a_repair_as_json(record: Path) -> None:
 
 @requirement("store.repair.consents")
 @pytest.mark.parametrize("name", ["header zeroed", "root page of consents", "database deleted", "a text file"])
-def test_a_repair_says_that_consents_were_lost_and_how_to_give_them_again(record: Path, name: str) -> None:
+def test_a_repair_that_loses_consents_says_how_to_give_them_again(record: Path, name: str) -> None:
     DAMAGES[name](record)
     assert "sightline consent yes" in sightline("store", "repair").out
 
 
 @requirement("store.repair.consents")
-def test_a_repair_that_keeps_the_consents_says_nothing_of_them(record: Path) -> None:
+def test_a_repair_that_keeps_consents_does_not_mention_them(record: Path) -> None:
     damage_root("entries")(record)
     assert "consent yes" not in sightline("store", "repair").out
 
@@ -311,7 +311,7 @@ def test_no_command_removes_the_images_of_a_record_without_its_database(home: Pa
 
 
 @requirement("store.repair.images")
-def test_images_of_which_only_the_bytes_are_left_are_kept_as_the_owners(home: Path) -> None:
+def test_images_with_only_bytes_left_are_assigned_to_the_owner(home: Path) -> None:
     data, folder = picture(), home / "record"
     image = Image(sha256(data).hexdigest(), "image/png", Size(320, 240), data)
     record = open_record(folder)
@@ -325,7 +325,7 @@ def test_images_of_which_only_the_bytes_are_left_are_kept_as_the_owners(home: Pa
 
 
 @requirement("store.repair", "cli.exit", "cli.wrong_usage")
-def test_what_cannot_be_repaired_is_refused(home: Path) -> None:
+def test_an_impossible_repair_is_refused(home: Path) -> None:
     assert_refused(sightline("store", "repair"), "there is no record")
     assert sightline("store", "repair", "--json").json["reason"] == "not_found"
     assert sightline("store").code == 2

@@ -99,7 +99,7 @@ def asked(server: Server, provider: str, model: str) -> dict[str, Any]:
         ("bedrock", "amazon.nova-lite-v1:0", "/model/amazon.nova-lite-v1%3A0/converse"),
     ],
 )
-def test_a_provider_of_another_wire_looks(server: Server, provider: str, model: str, path: str) -> None:
+def test_a_provider_of_another_wire_describes_an_image(server: Server, provider: str, model: str, path: str) -> None:
     found = asked(server, provider, model)
     assert found == {"text": "a red pixel", "seer": f"{provider}/{model}", "usage": [11, 3]}
     ((where, body),) = server.asked
@@ -110,7 +110,7 @@ def test_a_provider_of_another_wire_looks(server: Server, provider: str, model: 
 
 
 @requirement("seer.others")
-def test_its_trouble_is_one_sentence_after_one_more_try(server: Server) -> None:
+def test_a_provider_error_is_one_sentence_after_one_retry(server: Server) -> None:
     server.status = 503
     found = asked(server, "hosted_vllm", "eye")
     assert found["refusal"][0] == "unavailable"

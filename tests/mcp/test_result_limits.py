@@ -94,7 +94,7 @@ def test_the_address_of_an_image_can_be_parsed(sha256: str) -> None:
 
 @requirement("mcp.roots")
 @given(some.one_of(some.text(max_size=60), some.text(max_size=40).map(lambda path: f"file:///{path}")))
-def test_roots_that_are_no_existing_folders_are_ignored(address: str) -> None:
+def test_roots_that_are_not_existing_folders_are_ignored(address: str) -> None:
     assert all(found.is_dir() and found.is_absolute() for found in resolve_roots([address]))
 
 

@@ -99,7 +99,7 @@ def test_a_client_cannot_consent_while_the_owners_consents_are_unreadable(tmp_pa
 @requirement("mcp.consent")
 @requirement("mcp.consent.own")
 @pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
-async def test_over_http_a_client_consents_for_itself(way: Way, folder: Path) -> None:
+async def test_a_client_over_http_consents_for_itself(way: Way, folder: Path) -> None:
     """Any program on this machine may have found the port, so its consent is not the owner's."""
     with served(folder, "--root", str(folder), env=ELSEWHERE) as url:
         for headers, asked in (({}, 1 if way[1] == "legacy" else 3), ({"x-api-key": "one"}, 1)):
@@ -351,7 +351,7 @@ async def test_consent_waits_for_the_folder(way: Way, folder: Path, elsewhere: P
 
 @requirement("mcp.roots")
 @pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
-async def test_over_http_roots_are_ignored(way: Way, folder: Path, elsewhere: Path) -> None:
+async def test_roots_are_ignored_over_http(way: Way, folder: Path, elsewhere: Path) -> None:
     roots = Roots(elsewhere)
     async with client(way, folder, list_roots_callback=roots) as one:
         no = await one.call_tool("view_image", {"path": str(elsewhere / "there.png")})

@@ -72,7 +72,7 @@ def said(process: subprocess.Popen[str]) -> tuple[str, bool]:
 
 
 @requirement("record.flights", "engine.single_flight")
-def test_two_processes_that_ask_the_same_at_once_pay_for_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_with_the_same_question_pay_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with holding() as held:
         use(monkeypatch, held)
         with asking() as one, asking() as two, asking("And what else?") as other:
@@ -95,7 +95,7 @@ def test_two_processes_that_ask_the_same_at_once_pay_for_one_call(monkeypatch: p
 
 
 @requirement("record.flights")
-def test_a_process_that_dies_meanwhile_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_process_does_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
     with holding() as held:
         use(monkeypatch, held)
         with asking() as one, asking() as two:
@@ -109,7 +109,7 @@ def test_a_process_that_dies_meanwhile_holds_up_nobody(monkeypatch: pytest.Monke
 
 
 @requirement("record.flights")
-def test_where_nothing_is_to_be_remembered_everybody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_process_asks_if_nothing_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     with holding() as held:
         use(monkeypatch, held, SIGHTLINE_CACHE_SIZE="0")
         with asking() as one, asking() as two:
@@ -122,7 +122,7 @@ def test_where_nothing_is_to_be_remembered_everybody_asks(monkeypatch: pytest.Mo
 
 
 @requirement("record.flights")
-def test_answers_about_a_file_are_shared_where_they_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_answers_about_a_file_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(path: str) -> tuple[str, bool]:
         found = sightline.vision_analyze(prompt="What is it?", file_path=path)
         assert isinstance(found, FileAnswer), found

@@ -17,9 +17,7 @@ from tests.scripted.pictures import paint_quadrants, some_colours
 
 @requirement("library.cancel")
 @pytest.mark.parametrize("how", ["analyze", "vision_analyze"])
-async def test_what_is_no_longer_awaited_is_no_longer_asked(
-    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cancelled_call_cancels_its_request(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "shot.png"
     path.write_bytes(paint_quadrants(some_colours(1)))

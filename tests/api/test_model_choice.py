@@ -52,7 +52,7 @@ def looked(provider: Provider, **call: Any) -> list[str]:
 
 
 @requirement("seer.call_model", "seer.auxiliary", "seer.settings", "seer.main")
-def test_the_chain_from_the_call_to_the_main_model(provider: Provider) -> None:
+def test_the_model_is_chosen_from_call_settings_and_main_model(provider: Provider) -> None:
     chain: dict[str, str] = {"provider": "mine", "model": "main"}
     settle(provider, **chain)
     assert looked(provider) == ["main", "main"]
@@ -66,7 +66,7 @@ def test_the_chain_from_the_call_to_the_main_model(provider: Provider) -> None:
 
 
 @requirement("seer.main")
-def test_a_main_model_that_sees_nothing_is_not_asked(provider: Provider) -> None:
+def test_a_blind_main_model_is_not_called(provider: Provider) -> None:
     settle(provider, provider="mine", model="main", models={"main": {"vision": False}})
     read = sightline.analyze("shot.png", "Is the cat sad?")
     assert isinstance(read, Analysis)
@@ -75,9 +75,7 @@ def test_a_main_model_that_sees_nothing_is_not_asked(provider: Provider) -> None
 
 
 @requirement("seer.auxiliary", "settings.key_variables", "settings.key_never")
-def test_the_auxiliary_model_has_the_top_level_s_key_and_its_address(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_auxiliary_model_inherits_key_and_address(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     base = f"{provider.url}/v1"
     settle(provider, baseUrl=base, apiKey="sk-of-the-file", **{"auxiliary.vision.model": "auxiliary"})
     assert looked(provider) == ["auxiliary", "auxiliary"]
@@ -96,7 +94,7 @@ def test_the_auxiliary_model_has_the_top_level_s_key_and_its_address(
 
 
 @requirement("seer.address", "settings.keys")
-def test_anthropic_at_another_address_is_asked_by_its_own_wire_with_the_auxiliary_key(
+def test_anthropic_at_another_address_gets_its_own_wire_and_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PI_VISION_PROXY_MODEL", "openai/gpt-6")
@@ -113,7 +111,7 @@ def test_anthropic_at_another_address_is_asked_by_its_own_wire_with_the_auxiliar
 
 @requirement("seer.no_silent_local")
 @pytest.mark.parametrize("model", ["main", "gpt-5", "/main", "mine/", "nobody/eye", "locals/ocr"])
-def test_a_model_that_names_no_provider_is_never_another_one(provider: Provider, model: str) -> None:
+def test_a_model_without_a_provider_is_refused(provider: Provider, model: str) -> None:
     settle(provider, provider="mine", modelId="named")
     no = sightline.analyze("shot.png", "What is it?", model=model)
     assert isinstance(no, Failure), no
@@ -135,7 +133,7 @@ def test_a_model_that_names_no_provider_is_never_another_one(provider: Provider,
     ],
     ids=["an address", "another name", "the same name elsewhere", "another provider", "through a library"],
 )
-def test_consent_is_for_one_provider_whatever_is_set(
+def test_consent_is_for_one_provider_whatever_the_settings(
     provider: Provider, held: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settle(provider, **{"apiKey": "sk", **held, "upstreams": {**ABSENT, **held.get("upstreams", {})}})
@@ -150,7 +148,7 @@ def test_consent_is_for_one_provider_whatever_is_set(
 
 
 @requirement("profile.models.more")
-def test_the_user_says_by_pattern_what_else_a_model_can_do(provider: Provider) -> None:
+def test_the_user_declares_capabilities_by_pattern(provider: Provider) -> None:
     said = {"re*": {"pdf": True, "video": True}, "main*": {"vision": True, "grounding": True}}
     settle(provider, provider="mine", modelId="main", models=said)
     assert sightline.supports_pdf("reader")
@@ -174,7 +172,7 @@ def test_the_user_says_by_pattern_what_else_a_model_can_do(provider: Provider) -
 
 
 @requirement("library.tools")
-def test_every_tool_is_a_function_of_the_package(provider: Provider, tmp_path: Path) -> None:
+def test_every_tool_is_also_a_function(provider: Provider, tmp_path: Path) -> None:
     settle(provider, provider="mine", modelId="main")
     assert isinstance(sightline.view("shot.png"), View)
     assert isinstance(sightline.analyze("shot.png", "What?"), Analysis)
@@ -185,7 +183,7 @@ def test_every_tool_is_a_function_of_the_package(provider: Provider, tmp_path: P
 
 
 @requirement("library.tools")
-async def test_and_can_be_awaited(provider: Provider, tmp_path: Path) -> None:
+async def test_every_tool_function_can_be_awaited(provider: Provider, tmp_path: Path) -> None:
     settle(provider, provider="mine", modelId="main")
     assert isinstance(await sightline.view.aio("shot.png"), View)
     assert isinstance(await sightline.analyze.aio("shot.png", "What?"), Analysis)

@@ -20,7 +20,7 @@ OWN = {
 
 @requirement("e2e.own_upstream")
 @pytest.mark.parametrize("name", OWN)
-def test_the_upstream_in_an_agents_own_file_is_the_one_that_is_asked(name: str, play: Play, home: Path) -> None:
+def test_the_upstream_in_an_agents_own_file_is_used(name: str, play: Play, home: Path) -> None:
     agent = AGENTS[name]
     outcome = play(
         ["sightline", "run", "--", *agent.ask(agent.seeing, "say something")],
@@ -50,7 +50,7 @@ HOSTILE = {
 
 @requirement("e2e.untrusted")
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_file_of_a_project_leads_an_agent_past_the_proxy(name: str, play: Play, home: Path, tmp_path: Path) -> None:
+def test_no_project_file_makes_an_agent_bypass_the_proxy(name: str, play: Play, home: Path, tmp_path: Path) -> None:
     agent = READING[name]
     ask = agent.ask(agent.seeing, "say something")
     outcome = play(
@@ -98,7 +98,7 @@ KEYS = {"ANTHROPIC_API_KEY": "sk-anthropic", "LAB_KEY": "sk-lab", "CODEX_API_KEY
 
 @requirement("e2e.set_up")
 @pytest.mark.parametrize("name", SET_UP)
-def test_an_agent_that_was_set_up_asks_its_provider_with_that_providers_key(name: str, play: Play, home: Path) -> None:
+def test_an_agent_after_setup_uses_its_providers_key(name: str, play: Play, home: Path) -> None:
     words, files, model, key = SET_UP[name]
     agent = AGENTS[name]
     ours = {"upstreams": {each: {"baseUrl": "{url}"} for each in ("anthropic", "lab")}}

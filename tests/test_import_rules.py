@@ -1,4 +1,4 @@
-"""The package rules: imports go downward only, packages on one line never meet, and the pure packages stay pure.
+"""The import rules: imports go downward, packages on one line never import each other, pure packages stay pure.
 
 Every import counts, also inside a function, under TYPE_CHECKING, or by `import_module`.
 """
@@ -127,7 +127,7 @@ def impure(module: str) -> str | None:
 
 
 def breaches(source: Path) -> list[str]:
-    """Every place where the package at `source` breaks a package rule."""
+    """Every place where the package at `source` breaks an import rule."""
     known = modules_of(source)
     graph: dict[str, set[str]] = {}
     found = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sightline
-from sightline.cli.main import VERBS
+from sightline.cli.main import VERBS, main
 from tests.requirements import requirement
 
 ROOT = Path(__file__).parent.parent
@@ -65,6 +65,15 @@ def test_every_command_in_the_readme_exists() -> None:
     named = re.findall(r"^sightline (\w+)", README, re.MULTILINE)
     assert named
     assert set(named) <= VERBS.keys()
+
+
+@requirement("docs.commands", "render.command")
+def test_the_rendering_command_in_the_readme_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (command,) = re.findall(r"`sightline (view README.md [^`]*)`", README)
+    (tmp_path / "README.md").write_text(README, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(command.split()) == 0
+    assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
 
 
 @requirement("docs.rooms")

@@ -21,7 +21,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
     "run": ("start an agent with its own proxy", lambda: import_module("sightline.cli.verbs.run")),
     "setup": ("show or write an agent's settings for the proxy", lambda: import_module("sightline.cli.verbs.setup")),
     "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.verbs.doctor")),
-    "view": ("show what an agent sees of an image", lambda: import_module("sightline.cli.verbs.view")),
+    "view": ("show an image or a rendered file as an agent sees it", lambda: import_module("sightline.cli.verbs.view")),
     "describe": ("describe images, or ask about them", lambda: import_module("sightline.cli.verbs.describe")),
     "redescribe": ("describe an image again", lambda: import_module("sightline.cli.verbs.describe").RedescribeVerb),
     "vision-proxy": ("run a /vision-proxy command", lambda: import_module("sightline.cli.verbs.vision_proxy")),

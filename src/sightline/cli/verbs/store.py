@@ -1,4 +1,4 @@
-"""`sightline store repair`: rescue what can be read of a damaged record."""
+"""`sightline store repair`: rescue what can be read from a damaged record."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="repair", required=True)
     repair = actions.add_parser(
         "repair",
-        help="rescue what can be read of a damaged record",
-        description="Copy everything that can be read of a damaged record into a new one, and keep the damaged one"
+        help="rescue what can be read from a damaged record",
+        description="Copy everything that can be read from a damaged record into a new one, and keep the damaged one"
         " beside it. Programs that use the record continue with the new one; they need not be stopped.",
     )
     add_json(repair)

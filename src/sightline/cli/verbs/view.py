@@ -1,4 +1,4 @@
-"""`sightline view`: what an agent would see of a file, or of an image of the record."""
+"""`sightline view`: show a file, or an image of the record, as an agent would see it."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import sightline
 from sightline.api import Failure, FileAnswer
+from sightline.api.failure import CODES
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import CODES
 from sightline.model.seer import Usage
 from sightline.settings import load_settings
 from sightline.sources.web import WebGrant

@@ -13,8 +13,9 @@ from PIL import ImageDraw, ImageFont
 
 import sightline
 from sightline.api.document_pages import DocumentPages
+from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import Analysis, Failure, FileAnswer
+from sightline.api.tool_results import Analysis, FileAnswer
 from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
 from sightline.runtime import get_shared_renderers
 from sightline.settings import load_settings

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import sightline
+from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import Failure, View
+from sightline.api.tool_results import View
 from sightline.sources.web import WebGrant
 from tests.api.bad import HTML, PNG
 from tests.dial.upstream import Peer, Script, Upstream, listening

@@ -15,8 +15,9 @@ import pytest
 from PIL import Image as Pillow
 
 import sightline
+from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import Analysis, Failure, FileAnswer, FileText, View
+from sightline.api.tool_results import Analysis, FileAnswer, FileText, View
 from sightline.model.geometry import Box, Size
 from sightline.model.image import PageOrigin
 from sightline.pixels.renderers import RENDERERS

@@ -14,8 +14,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import sightline
+from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import Failure, FileEdit, FileText, View
+from sightline.api.tool_results import FileEdit, FileText, View
 from sightline.store import open_record
 from tests.api.bad import PNG
 from tests.pixels.bitmaps import FORMATS, RED, flag, icon_of, psd_of, saved

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 import sightline
+from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
 from sightline.api.tool_registry import TOOLS
-from sightline.api.tool_results import Failure, FileEdit, FileText, View
+from sightline.api.tool_results import FileEdit, FileText, View
 from sightline.model.scene import TOOL_NAMES
 from tests.api.bad import HTML, PNG, SVG
 from tests.requirements import requirement

@@ -12,8 +12,9 @@ import pytest
 from PIL import Image as Pillow
 
 import sightline
+from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import Failure, FileAnswer
+from sightline.api.tool_results import FileAnswer
 from sightline.pixels.renderers.renderer import PythonPackage
 from sightline.pixels.renderers.video import VIDEO_RENDERER
 from sightline.runtime import get_shared_renderers

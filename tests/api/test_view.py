@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 import sightline
+from sightline.api.failure import REASONS, Failure
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import REASONS, Failure, View
+from sightline.api.tool_results import View
 from sightline.model.geometry import Box, PixelCrop, Size
 from sightline.model.image import MAX_UNCHANGED_BYTES, ImageTarget, PaddedSizing
 from sightline.model.image import compute_seen_size as by_provider

@@ -13,8 +13,8 @@ from hypothesis import strategies as some
 
 from sightline import api
 from sightline.api import tool_registry
+from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import Failure
 from sightline.settings import load_settings
 from tests.api.eyes import ABSENT
 from tests.mcp.serving import Way, client, images, texts

@@ -13,8 +13,8 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 import sightline
+from sightline.api.failure import Failure
 from sightline.api.tool_registry import TOOLS
-from sightline.api.tool_results import Failure
 from tests.api.eyes import ABSENT
 from tests.golden.wording import fill
 from tests.mcp.serving import WAYS, client, texts

@@ -13,50 +13,34 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, cast
+from typing import cast
 
 from sightline.api.call_ledger import describe_file_question, refuse_file_question
-from sightline.api.document_pages import DocumentPages, render_pages
-from sightline.api.file_fitter import MAX_SENT_BYTES, FileFitter, Fit
-from sightline.api.input_file import ONE_FILE, InputFile, check_size, read_input_file, refuse_kind
-from sightline.api.session import NATIVE_FORMATS, ToolContext
-from sightline.api.tool_results import IMAGE_ANSWER_CHARACTERS, VIDEO_ANSWER_CHARACTERS, Failure, FileAnswer
-from sightline.api.video_stills import draw_stills, find_missing_rendering
-from sightline.api.views import SourceImage, find_source, render_page
+from sightline.api.failure import Failure
+from sightline.api.file_fitter import FileFitter, Fit
+from sightline.api.input_file import ONE_FILE, InputFile, read_input_file
+from sightline.api.question_subject import Method, QuestionSubject, open_image_or_pdf, open_video
+from sightline.api.session import ToolContext
+from sightline.api.tool_results import IMAGE_ANSWER_CHARACTERS, VIDEO_ANSWER_CHARACTERS, FileAnswer
+from sightline.api.views import SourceImage, find_source
 from sightline.model.fence import neutralize, replace_surrogates
 from sightline.model.image import Image
 from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.seer import Attachment, Usage
+from sightline.model.seer import Usage
 from sightline.passes.wording import explain_fallback
-from sightline.pixels.image_headers import is_animated
-from sightline.pixels.probe import PDF, probe_within_limits
 from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
 from sightline.vision import json_answers as json_schema
 from sightline.vision.background_loop import run_blocking
-from sightline.vision.capabilities import (
-    get_provider_name,
-    supports_pdf,
-    supports_video,
-    supports_vision,
-    write_declaration,
-)
-from sightline.vision.chooser import Candidate
 from sightline.vision.prompts import FILE_INSTRUCTIONS, SCHEMA_INSTRUCTIONS, STILLS_QUESTION, Prompt
 from sightline.vision.providers import LOCAL_READER
 from sightline.vision.service import VisionService, advise_user
 from sightline.vision.vision_request import Attempt, CacheRule, VisionImage, VisionRequest, VisionResult
 
-Method = Literal["auto", "native", "frames"]
-Ability = Literal["vision", "pdf", "video"]
 DESCRIBE_VIDEO = "Describe this video in detail."
 _SHAPE = 'use {"type": "json_schema", "schema": {"type": "object", …}}'
-_IMAGE_KINDS = "give a PNG, JPEG, GIF, WEBP or PDF"
-_VIDEO_KINDS = "give an MP4, MOV or WebM"
-_RENDER_PAGES = "rendering is off here: set render to on to send its pages, or name a model that takes PDFs"
-_NAME_VIDEO_MODEL = "name a model that takes videos"
 _NO_CROP = Refusal("invalid_input", "the file can't be a part of an image", "use analyze to ask about a part")
 _NOBODY = Refusal(
     "unavailable",
@@ -64,23 +48,6 @@ _NOBODY = Refusal(
     "name one as PROVIDER/MODEL, or set seer to auto",
     stage="model",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionSubject:
-    """The image, PDF or video of a question, and a check of which models take it."""
-
-    sha256: str
-    name: str
-    admit: Callable[[Candidate], Refusal | None]
-    image: Image | None = None
-    document: Attachment | None = None
-    pages: DocumentPages | None = None  # sent instead of a document that the model doesn't take
-    render: Callable[[Candidate], DocumentPages | Refusal | None] = lambda candidate: None  # the pages that it needs
-
-    @property
-    def images(self) -> tuple[Image, ...]:
-        return self.pages.images if self.pages else (self.image,) if self.image else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +91,7 @@ def check_image_call(
 
     def read() -> QuestionSubject | Refusal:
         given = _read_file(context, file, file_path, file_url, file_base64)
-        return given if isinstance(given, Refusal) else _open_subject(context, settings, given, cast("Fit", how))
+        return given if isinstance(given, Refusal) else open_image_or_pdf(context, settings, given, cast("Fit", how))
 
     ask = _check(context, settings, "vision_analyze", prompt, model, read)
     if isinstance(ask, Refusal) or isinstance(schema, Refusal):
@@ -160,17 +127,8 @@ def check_video_call(
 
     def read() -> QuestionSubject | Refusal:
         given = _read_file(context, file, file_path, file_url)
-        film = given if isinstance(given, Refusal) else _check_video(given)
-        if isinstance(film, Refusal):
-            return film
         how = cast("Method", method or "auto")
-        return QuestionSubject(
-            film.sha256,
-            film.name,
-            partial(_admit_video, context, settings, film, how),
-            document=Attachment(film.kind.mime, film.data, name=film.name),
-            render=partial(_render_stills, context, settings, film, how),
-        )
+        return given if isinstance(given, Refusal) else open_video(context, settings, given, how)
 
     question = DESCRIBE_VIDEO if prompt is None else prompt
     ask = _check(context, settings, "video_analyze", question, model, read)
@@ -359,144 +317,3 @@ def _write_entries(ask: FileQuestion, subject: QuestionSubject, attempt: Attempt
     if isinstance(attempt.outcome, Refusal):
         return (replace(entry, error=Failure(attempt.outcome, "ask").prefix, cost_usd=attempt.cost_usd),)
     return (replace(entry, cost_usd=0.0) if attempt.cached else entry,)
-
-
-def _open_subject(context: ToolContext, settings: Settings, file: InputFile, fit: Fit) -> QuestionSubject | Refusal:
-    """Return an image that decodes completely, or a PDF. The first page of another document is an image."""
-    if file.kind is PDF:
-        paper = check_size(file)
-        if isinstance(paper, Refusal):
-            return paper
-        document = Attachment(file.kind.mime, file.data, name=file.name)
-        admit = partial(_admit_pdf, context, settings, fit)
-        render = partial(_render_pages, context, settings, fit, file)
-        return QuestionSubject(file.sha256, file.name, admit, document=document, render=render)
-    if file.kind.family != "bitmap":
-        page = _render_page(context, file, fit)
-        return page if isinstance(page, Refusal) else _open_subject(context, settings, page, fit)
-    picture = probe_within_limits(file.data)
-    refusal = picture if isinstance(picture, Refusal) else _check_sendable(file) if fit == "never" else None
-    checked = refusal or context.workers.run_sync("check", file.data)
-    if isinstance(picture, Refusal) or isinstance(checked, Refusal):
-        return replace(cast("Refusal", checked), stage="file")
-    image = Image(file.sha256, picture.mime, picture.size, file.data, picture.is_rotated)
-    return QuestionSubject(file.sha256, file.name, partial(_admit_image, settings), image=image)
-
-
-def _render_page(context: ToolContext, file: InputFile, fit: Fit) -> InputFile | Refusal:
-    """Return the first page of a document as an image. What cannot be rendered here is of an unsupported type.
-
-    So is text without a file name: where an image was meant, it is more likely an error message than a document.
-    """
-    is_wanted = fit == "auto" and (file.kind.family != "text" or file.name)
-    page = render_page(context, SourceImage(file.data, "", file.name)) if is_wanted else None
-    if page is None or (isinstance(page, Refusal) and page.code in ("render_unavailable", "unsupported_type")):
-        return refuse_kind(f"this is {file.kind.name}", _IMAGE_KINDS)
-    return replace(page, stage="file") if isinstance(page, Refusal) else InputFile(page.data, file.name)
-
-
-def _check_sendable(file: InputFile) -> Refusal | None:
-    """Return why an image cannot be sent unchanged."""
-    if file.kind.mime not in NATIVE_FORMATS:
-        return refuse_kind(f"this is {file.kind.name}", "use fit=auto to convert it")
-    if len(file.data) > MAX_SENT_BYTES:
-        return Refusal("too_large", "the image is larger than 5 MiB", "use fit=auto to shrink it")
-    return None
-
-
-def _check_video(file: InputFile) -> InputFile | Refusal:
-    if file.kind.family == "video" or is_animated(file.data):
-        return file
-    return refuse_kind(f"this is {file.kind.name}, not a video", _VIDEO_KINDS)
-
-
-_SUPPORTS: Mapping[Ability, Callable[[str, str, Settings], bool]] = {
-    "vision": supports_vision,
-    "pdf": supports_pdf,
-    "video": supports_video,
-}
-
-
-def _supports(ability: Ability, candidate: Candidate, settings: Settings) -> bool:
-    """Return whether a candidate takes such files. The local reader and models found on this machine take images."""
-    named = candidate.vision_model
-    if named is None or named is LOCAL_READER or candidate.on_loopback:
-        return ability == "vision"
-    return _SUPPORTS[ability](named.model, get_provider_name(named.upstream, settings), settings)
-
-
-def _declare(ability: Ability, candidate: Candidate, settings: Settings) -> str:
-    """Return the remedy for a model that is not known to have an ability."""
-    named = candidate.vision_model
-    if named is None or named is LOCAL_READER or candidate.on_loopback:
-        return "name another model"
-    name = f"{get_provider_name(named.upstream, settings)}/{named.model}"
-    return f"name another model; if this one does, run: {write_declaration(settings, name, ability)}"
-
-
-def _refuse_ability(ability: Ability, what: str, remedy: str) -> Refusal:
-    return Refusal("unsupported_type", what, remedy, stage=ability)
-
-
-def _admit_image(settings: Settings, candidate: Candidate) -> Refusal | None:
-    if candidate.vision_model is None or _supports("vision", candidate, settings):
-        return None
-    what = f"{candidate.display_name} is not known to see images"
-    return _refuse_ability("vision", what, _declare("vision", candidate, settings))
-
-
-def _admit_pdf(context: ToolContext, settings: Settings, fit: Fit, candidate: Candidate) -> Refusal | None:
-    """Return why a model gets neither the PDF nor its pages."""
-    if candidate.vision_model is None or _supports("pdf", candidate, settings):
-        return None
-    sees = fit == "auto" and _supports("vision", candidate, settings)
-    if sees and context.renderers is not None:
-        return None
-    remedy = _RENDER_PAGES if sees else _declare("pdf", candidate, settings)
-    return _refuse_ability("pdf", f"{candidate.display_name} is not known to take PDFs", remedy)
-
-
-def _render_pages(
-    context: ToolContext, settings: Settings, fit: Fit, file: InputFile, candidate: Candidate
-) -> DocumentPages | Refusal | None:
-    """Return the pages of a PDF for a model that doesn't take it; None: it does, or it gets nothing at all."""
-    if candidate.refusal or fit == "never" or _supports("pdf", candidate, settings):
-        return None
-    if _admit_pdf(context, settings, fit, candidate):
-        return None
-    return render_pages(context, file, candidate.available_seer)
-
-
-def _admit_video(
-    context: ToolContext, settings: Settings, film: InputFile, method: Method, candidate: Candidate
-) -> Refusal | None:
-    if candidate.vision_model is None:
-        return None
-    if candidate.vision_model is LOCAL_READER and candidate.refusal:
-        return _refuse_ability("video", f"{candidate.refusal}, and takes no videos: {_NAME_VIDEO_MODEL}", "")
-    if _wants_stills(settings, method, candidate):
-        if not _supports("vision", candidate, settings):
-            what = f"{candidate.display_name} is not known to see images"
-            return _refuse_ability("video", what, _declare("vision", candidate, settings))
-        return find_missing_rendering(context, film)
-    if not _supports("video", candidate, settings) or film.kind.family != "video":
-        kind = "videos" if film.kind.family == "video" else "animated images"
-        what = f"{candidate.display_name} is not known to take {kind}"
-        return _refuse_ability("video", what, _declare("video", candidate, settings))
-    size = check_size(film)
-    return size if isinstance(size, Refusal) else None
-
-
-def _wants_stills(settings: Settings, method: Method, candidate: Candidate) -> bool:
-    """Return whether a model gets stills: it sees, but takes no videos, or stills were asked for."""
-    sees_only = not _supports("video", candidate, settings) and _supports("vision", candidate, settings)
-    return method == "frames" or (method == "auto" and sees_only)
-
-
-def _render_stills(
-    context: ToolContext, settings: Settings, film: InputFile, method: Method, candidate: Candidate
-) -> DocumentPages | Refusal | None:
-    """Return the stills for a model, or None if it gets the video, or nothing: the vision service says why then."""
-    if candidate.refusal or _admit_video(context, settings, film, method, candidate):
-        return None
-    return draw_stills(context, film) if _wants_stills(settings, method, candidate) else None

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast, final
 
+from sightline.api.failure import Failure
 from sightline.api.session import Session
-from sightline.api.tool_results import Failure
 from sightline.engine import Engine, Reading
 from sightline.engine import PreparedRequest as Done
 from sightline.engine.inline_images import probe_inline

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sightline.api.crop_arguments import name_crop_form, read_crops
+from sightline.api.failure import Failure
 from sightline.api.input_file import GivenImage
 from sightline.api.session import ToolContext
-from sightline.api.tool_results import Failure
 from sightline.model.facts import NO_COORDINATES
 from sightline.model.fence import replace_surrogates
 from sightline.model.records import EntryKind, LedgerEntry

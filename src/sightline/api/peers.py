@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from sightline.api.failure import Failure
 from sightline.api.input_file import GivenImage, read_image_input
 from sightline.api.session import Session
-from sightline.api.tool_results import Failure
 from sightline.api.views import find_source
 from sightline.model.image import Image, ImageInfo, ImageTarget
 from sightline.model.media_capability import (

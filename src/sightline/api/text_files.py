@@ -13,8 +13,9 @@ import re
 from pathlib import Path
 from typing import TypeGuard
 
+from sightline.api.failure import Failure
 from sightline.api.session import ToolContext
-from sightline.api.tool_results import Failure, FileEdit, FileText
+from sightline.api.tool_results import FileEdit, FileText
 from sightline.api.views import read_reference, write_path
 from sightline.model.fence import dump_json_line
 from sightline.model.image import MAX_FILE_BYTES

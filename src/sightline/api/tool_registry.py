@@ -8,22 +8,19 @@ from dataclasses import dataclass, field, replace
 from sightline.api import analysis
 from sightline.api import ask as ask_file
 from sightline.api.call_ledger import CallDetails, refuse_file_question, refuse_question
+from sightline.api.failure import INTERNAL_ERROR, Failure, never_raise
+from sightline.api.result_content import Wire, check_wire
 from sightline.api.session import UNNAMED_TURN, ToolContext
 from sightline.api.text_files import edit_file, read_file
 from sightline.api.tool_results import (
     IMAGE_ANSWER_CHARACTERS,
-    INTERNAL_ERROR,
     VIDEO_ANSWER_CHARACTERS,
     Analysis,
-    Failure,
     FileAnswer,
     FileEdit,
     FileText,
     ImageList,
     View,
-    Wire,
-    check_wire,
-    never_raise,
 )
 from sightline.api.views import list_images, view
 from sightline.model.geometry import CROP_SIDES, REGIONS

@@ -1,4 +1,4 @@
-"""What the functions and tools of the library return: a result, or a falsy `Failure`.
+"""What the functions and tools of the library return if they succeed; `failure.py` has the other case.
 
 Every result has `as_dict()`, its JSON; `content(wire)`, the blocks that carry it to a model on that wire; and `str()`,
 the answer that a person wants.
@@ -6,27 +6,18 @@ the answer that a person wants.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, ParamSpec, TypeVar, cast, final, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, cast, final
 
+from sightline.api.result_content import Wire, write_content, write_json
 from sightline.grounding.parse import OriginalPlace
 from sightline.model.facts import DescribedImage
 from sightline.model.fence import dump_json_line, to_one_line
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, PageOrigin
-from sightline.model.refusal import Refusal, RefusalCode, RefusalStage
 from sightline.model.scene import Json
 from sightline.model.seer import Usage, is_truncated
-
-_log = logging.getLogger(__name__)
-P = ParamSpec("P")
-T = TypeVar("T")
-F = TypeVar("F")
 
 IMAGE_ANSWER_CHARACTERS = 8_000  # of the JSON of a whole answer
 VIDEO_ANSWER_CHARACTERS = 30_000
@@ -34,174 +25,9 @@ _MAX_ERRORS = 10
 _MARK = "[truncated — {} chars total]"
 _REPR_CHARACTERS = 40  # of a text in a repr
 
-Block = dict[str, Json]
-Wire = Literal["anthropic", "gemini", "mcp", "openai", "openai_chat", "openai_responses"]
-"""The APIs for which tools and results are written. `openai` is short for `openai_chat`, Chat Completions."""
-
-# How each wire writes a text, and an image from its media type and base64.
-_TEXT_BLOCKS: Mapping[Wire, Callable[[str], Block]] = {
-    **dict.fromkeys(("anthropic", "mcp", "openai", "openai_chat"), lambda text: {"type": "text", "text": text}),
-    "gemini": lambda text: {"text": text},
-    "openai_responses": lambda text: {"type": "input_text", "text": text},
-}
-_IMAGE_BLOCKS: Mapping[Wire, Callable[[str, str], Block]] = {
-    "anthropic": lambda mime, data: {
-        "type": "image",
-        "source": {"type": "base64", "media_type": mime, "data": data},
-    },
-    "gemini": lambda mime, data: {"inlineData": {"mimeType": mime, "data": data}},
-    "mcp": lambda mime, data: {"type": "image", "data": data, "mimeType": mime},
-    **dict.fromkeys(
-        ("openai", "openai_chat"),
-        lambda mime, data: {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}},
-    ),
-    "openai_responses": lambda mime, data: {"type": "input_image", "image_url": f"data:{mime};base64,{data}"},
-}
-
-
-def check_wire(wire: str) -> Wire:
-    """Return the wire of this name. Raise a ValueError for any other name: that is a mistake in the calling code."""
-    if wire not in get_args(Wire):
-        raise ValueError(f"there is no wire {wire!r}; use one of {', '.join(get_args(Wire))}")
-    return cast("Wire", wire)
-
-
-def write_content(wire: Wire, texts: Sequence[str], image: Image | None = None) -> list[Any]:
-    """Return the blocks of a tool result: the texts first, then the image."""
-    known = check_wire(wire)
-    blocks = [_TEXT_BLOCKS[known](text) for text in texts]
-    return [*blocks, _IMAGE_BLOCKS[known](image.mime, image.base64)] if image else blocks
-
 
 def _shorten(text: str) -> str:
     return repr(text if len(text) <= _REPR_CHARACTERS else f"{text[:_REPR_CHARACTERS]}…")
-
-
-Reason = Literal[
-    "invalid_input", "not_found", "unsupported_type", "too_large", "not_permitted", "corrupt", "render_unavailable"
-]
-REASONS: tuple[Reason, ...] = get_args(Reason)
-Prefix = Literal[
-    "INVALID_INPUT",
-    "FILE_NOT_FOUND",
-    "URL_BLOCKED",
-    "FILE_TOO_LARGE",
-    "UNSUPPORTED_FILE_TYPE",
-    "VISION_NOT_SUPPORTED",
-    "PDF_NOT_SUPPORTED",
-    "VIDEO_NOT_SUPPORTED",
-    "PDF_TOO_MANY_PAGES",
-    "LLM_ERROR",
-    "RESPONSE_NOT_JSON",
-]
-FailureCode = Literal["input_invalid", "not_available", "execution_failed"]
-Tool = Literal["view", "analyze", "ask"]
-"""How a failure is reported: by tools for files and images, by `analyze`, or by questions about one file."""
-
-# view_image, read_file and the like report fewer codes, and blame the file only for its own faults.
-_REASONS: Mapping[RefusalCode, Reason] = {
-    **{reason: reason for reason in REASONS},
-    "no_consent": "not_permitted",
-    "unavailable": "render_unavailable",
-    "pending": "render_unavailable",
-}
-
-# vision_analyze and video_analyze begin an error with a word that depends on the stage at which the call failed, and
-# for a file also on the reason.
-_PREFIXES: Mapping[RefusalStage, Prefix] = {
-    "model": "VISION_NOT_SUPPORTED",
-    "vision": "VISION_NOT_SUPPORTED",
-    "pdf": "PDF_NOT_SUPPORTED",
-    "video": "VIDEO_NOT_SUPPORTED",
-    "pages": "PDF_TOO_MANY_PAGES",
-    "answer": "RESPONSE_NOT_JSON",
-}
-_FILE_PREFIXES: Mapping[RefusalCode, Prefix] = {
-    "invalid_input": "INVALID_INPUT",
-    "not_found": "FILE_NOT_FOUND",
-    "not_permitted": "FILE_NOT_FOUND",
-    "too_large": "FILE_TOO_LARGE",
-    "unsupported_type": "UNSUPPORTED_FILE_TYPE",
-    "corrupt": "UNSUPPORTED_FILE_TYPE",
-    "render_unavailable": "UNSUPPORTED_FILE_TYPE",
-}
-CODES: Mapping[Prefix, FailureCode] = {
-    "INVALID_INPUT": "input_invalid",
-    "FILE_NOT_FOUND": "input_invalid",
-    "URL_BLOCKED": "input_invalid",
-    "FILE_TOO_LARGE": "input_invalid",
-    "UNSUPPORTED_FILE_TYPE": "input_invalid",
-    "VISION_NOT_SUPPORTED": "not_available",
-    "PDF_NOT_SUPPORTED": "not_available",
-    "VIDEO_NOT_SUPPORTED": "not_available",
-    "PDF_TOO_MANY_PAGES": "execution_failed",
-    "LLM_ERROR": "execution_failed",
-    "RESPONSE_NOT_JSON": "execution_failed",
-}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a call failed, in the error format of its tool. It is falsy."""
-
-    refusal: Refusal
-    tool: Tool = "view"
-
-    def __bool__(self) -> Literal[False]:
-        return False
-
-    def __str__(self) -> str:
-        return self.error if self.tool == "ask" else self.message
-
-    def __repr__(self) -> str:
-        return f"<Failure {self.prefix if self.tool == 'ask' else self.reason}: {self.message}>"
-
-    @property
-    def message(self) -> str:
-        """What is wrong, and what to do about it."""
-        return str(self.refusal)
-
-    @property
-    def reason(self) -> RefusalCode:
-        """The reason code of `view` and `analyze`; `view` uses fewer of them."""
-        return _REASONS[self.refusal.code] if self.tool == "view" else self.refusal.code
-
-    @property
-    def prefix(self) -> Prefix:
-        """The prefix of an error of `vision_analyze` and `video_analyze`."""
-        code, stage = self.refusal.code, self.refusal.stage
-        if stage in _PREFIXES:
-            return _PREFIXES[stage]
-        if stage == "address":
-            return "FILE_TOO_LARGE" if code == "too_large" else "URL_BLOCKED"
-        if stage == "file" or (stage == "" and code == "invalid_input"):
-            return _FILE_PREFIXES.get(code, "LLM_ERROR")
-        return "LLM_ERROR"
-
-    @property
-    def code(self) -> FailureCode:
-        """The kind of failure that `vision_analyze` and `video_analyze` report."""
-        return CODES[self.prefix]
-
-    @property
-    def error(self) -> str:
-        """The message of `vision_analyze` and `video_analyze`, with its prefix."""
-        return f"{self.prefix}: {self.message}"
-
-    def as_dict(self) -> dict[str, Json]:
-        if self.tool == "ask":
-            return {"ok": False, "error": self.error, "code": self.code}
-        return {"ok": False, "reason": self.reason, "message": self.message}
-
-    def content(self, wire: Wire = "mcp") -> list[Any]:
-        """Return the blocks that carry this failure to a model on `wire`, with a remedy that a model can follow."""
-        told = replace(self, refusal=self.refusal.for_model())
-        if self.tool == "analyze":
-            return write_content(wire, [f"Error ({told.reason}): {told.message}"])
-        if self.tool == "ask":
-            return write_content(wire, [_write_json(told.as_dict())])
-        return write_content(wire, [dump_json_line(told.as_dict())])
 
 
 @final
@@ -383,16 +209,16 @@ class FileAnswer:
 
     def as_dict(self) -> dict[str, Json]:
         whole = self._build_dict(self.text, self.parsed, truncated=is_truncated(self.text))
-        if len(_write_json(whole)) <= self.max_characters:
+        if len(write_json(whole)) <= self.max_characters:
             return whole
         parsed = self.parsed
-        if len(_write_json(self._build_dict(_build_mark(self.text), parsed, truncated=True))) > self.max_characters:
+        if len(write_json(self._build_dict(_build_mark(self.text), parsed, truncated=True))) > self.max_characters:
             parsed = None  # it is too long even without the text, and a part of it would not be JSON
         return self._build_dict(self._clip_text(parsed), parsed, truncated=True)
 
     def content(self, wire: Wire = "mcp") -> list[Any]:
         """Return the blocks that carry this answer to a model on `wire`."""
-        return write_content(wire, [_write_json(self.as_dict())])
+        return write_content(wire, [write_json(self.as_dict())])
 
     def _clip_text(self, parsed: dict[str, Json] | None) -> str:
         """Return as much of the text as there is room for. JSON escapes make some characters longer."""
@@ -400,7 +226,7 @@ class FileAnswer:
         while low < high:
             middle = (low + high + 1) // 2
             tried = self._build_dict(self.text[:middle] + mark, parsed, truncated=True)
-            low, high = (middle, high) if len(_write_json(tried)) <= self.max_characters else (low, middle - 1)
+            low, high = (middle, high) if len(write_json(tried)) <= self.max_characters else (low, middle - 1)
         return self.text[:low] + mark
 
     def _build_dict(self, text: str, parsed: dict[str, Json] | None, *, truncated: bool) -> dict[str, Json]:
@@ -467,10 +293,6 @@ def _build_mark(text: str) -> str:
     return _MARK.format(len(text))
 
 
-def _write_json(found: dict[str, Json]) -> str:
-    return json.dumps(found, ensure_ascii=False)
-
-
 def _write_box(one: OriginalPlace) -> Json:
     assert one.coordinates is not None
     box: list[Json] = [*one.coordinates] if len(one.coordinates) == 4 else [*one.coordinates, *one.coordinates]
@@ -485,37 +307,3 @@ def _write_size(size: Size) -> dict[str, Json]:
 def write_result(result: dict[str, Json]) -> str:
     """Write a result as the record keeps it: the same text for the same object, whatever the order of its keys."""
     return json.dumps(result, sort_keys=True)
-
-
-INTERNAL_ERROR = Refusal("unavailable", "Sightline failed because of a bug in itself", "give it in another format")
-
-
-def never_raise(instead: F) -> Callable[[Callable[P, T]], Callable[P, T | F]]:
-    """Make a function return `instead` of raising, even if a source, a setting or a library raises.
-
-    A call with arguments that the function doesn't have still raises its TypeError.
-    """
-
-    def decorate(core: Callable[P, T]) -> Callable[P, T | F]:
-        @functools.wraps(core)
-        def guard(*args: P.args, **kwargs: P.kwargs) -> T | F:
-            try:
-                return core(*args, **kwargs)
-            except Exception:  # the outermost edge of the library
-                if not _accepts(core, *args, **kwargs):
-                    raise
-                _log.warning("a bug in Sightline", exc_info=True)
-                return instead
-
-        return guard
-
-    return decorate
-
-
-def _accepts(core: Callable[..., object], *args: object, **kwargs: object) -> bool:
-    """Return whether a function can be called with these arguments at all."""
-    try:
-        inspect.signature(core).bind(*args, **kwargs)
-    except TypeError:
-        return False
-    return True

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import cast
 
+from sightline.api.failure import Failure
 from sightline.api.input_file import GivenImage
 from sightline.api.session import ANY_PROVIDER, SAFE_EDGE, ToolContext
-from sightline.api.tool_results import Failure, ImageList, ListedImage, View, write_result
+from sightline.api.tool_results import ImageList, ListedImage, View, write_result
 from sightline.model.base64_text import compute_base64_length
 from sightline.model.fence import dump_json_line, replace_surrogates
 from sightline.model.geometry import Box, Crop, PixelCrop, Size, format_crop, parse_crop, resolve_crop

@@ -8,9 +8,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
+from sightline.api.failure import Failure
 from sightline.api.session import ToolContext, TurnQuota
 from sightline.api.tool_registry import call_tool, list_tools
-from sightline.api.tool_results import Failure
 from sightline.commands.execution import answer_text
 from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
 from sightline.model.records import Receipt

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sightline.api.analysis import describe
+from sightline.api.failure import Failure
 from sightline.api.session import ToolContext
-from sightline.api.tool_results import Failure
 from sightline.commands.command_values import (
     ChangeSetting,
     Command,

@@ -12,8 +12,8 @@ from mcp.shared.exceptions import MCPError
 
 from sightline import api
 from sightline.api import analysis
+from sightline.api.failure import Failure
 from sightline.api.session import NATIVE_FORMATS, ToolContext
-from sightline.api.tool_results import Failure
 from sightline.api.views import find_images
 from sightline.commands import ANSWER_PREFIX, NAME, VERBS, format_usage, parse_arguments, split_words
 from sightline.commands.command_values import Command, Describe, Redescribe

@@ -16,8 +16,8 @@ from urllib.request import url2pathname
 import mcp_types as types
 
 from sightline.api import tool_registry
+from sightline.api.failure import Failure
 from sightline.api.session import NATIVE_FORMATS, ToolContext
-from sightline.api.tool_results import Failure
 from sightline.model.image import ImageTarget
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json

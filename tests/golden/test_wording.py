@@ -14,10 +14,17 @@ import pytest
 
 from tests.cli.command import ALONE
 from tests.golden import wording
-from tests.golden.wording import acp, cli, library, mcp, proxy
+from tests.golden.wording import acp, cli, library, mcp, proxy, reader
 from tests.requirements import requirement
 
-SURFACES = {"cli": cli.CASES, "proxy": proxy.CASES, "mcp": mcp.CASES, "acp": acp.CASES, "library": library.CASES}
+SURFACES = {
+    "cli": cli.CASES,
+    "proxy": proxy.CASES,
+    "mcp": mcp.CASES,
+    "acp": acp.CASES,
+    "library": library.CASES,
+    "reader": reader.CASES,
+}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from sightline.reader.compare import compare_images, find_changed_regions, find_
 from sightline.reader.reading import Colour, ImageReading, InterfacePart, PartKind
 from tests.reader import screens
 from tests.reader.screens import BLACK, BLUE, WHITE, line
+from tests.reader.statements import find_statement
 from tests.requirements import requirement
 
 
@@ -29,9 +31,9 @@ def test_two_screens_are_compared_line_by_line() -> None:
     assert [(old.box.x, new.box.x) for old, new in found.moved] == [(707, 300)]
     assert len(found.same) == 4
     report = compare_images(before, after, [Box(1, 2, 3, 4)])
-    assert "4 of 7 lines of text are unchanged" in report.text
-    assert 'Appeared: "Retrying" at [260, 560, 308, 572].' in report.text
-    assert "Regions whose pixels differ: [1, 2, 4, 6]." in report.text
+    assert re.findall(r"\d+", report.text.splitlines()[0]) == ["1", "2", "4", "7"], "4 of 7 lines are the same"
+    assert find_statement(report.text, '"Retrying"', "[260, 560, 308, 572]")
+    assert find_statement(report.text, "[1, 2, 4, 6]")
     assert {(spot.image, spot.label.partition(":")[0]) for spot in report.spots} == {
         (1, "appeared"), (0, "vanished"), (1, "changed"), (1, "moved"), (1, "changed region"),
     }  # fmt: skip
@@ -109,16 +111,15 @@ def test_a_screen_with_many_changes_is_still_the_same_screen() -> None:
     before = screens.dialog()
     after = replace(before, lines=tuple(replace(line, text=f"{line.text} 2") for line in before.lines))
     report = compare_images(before, after, [Box(254, 160, 84, 12)])
-    assert report.text.startswith("From Image 1 to Image 2: 0 of 7 lines of text are unchanged")
-    assert "Changed: " in report.text
+    assert re.findall(r"\d+", report.text.splitlines()[0]) == ["1", "2", "0", "7"], "none of 7 lines is the same"
+    assert any(spot.label.startswith("changed: ") for spot in report.spots)
     assert compare_images(before, screens.form(), None).text.count("\n") == 2
 
 
 def test_different_screens_are_reported_as_different() -> None:
     report = compare_images(screens.dialog(), screens.form(), None)
-    assert report.text == (
-        "Image 1 and Image 2 are different screens: they have 7 and 15 lines of text, and none in common.\n"
-        'Image 1 is titled "Backup Manager". Image 2 has the heading "Create your account".\n'
-        "The sizes differ: 1040x600 and 1280x900."
-    )
+    counts, titles, sizes = report.text.splitlines()
+    assert re.findall(r"\d+", counts) == ["1", "2", "7", "15"]
+    assert re.findall(r'"[^"]*"', titles) == ['"Backup Manager"', '"Create your account"']
+    assert re.findall(r"\d+x\d+", sizes) == ["1040x600", "1280x900"]
     assert report.spots == ()

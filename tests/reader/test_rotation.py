@@ -12,6 +12,7 @@ from PIL import Image
 
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
+from sightline.reader.describe import describe_rotation
 from sightline.reader.examine import examine_image, rotate_pixels
 from sightline.reader.ocr.page import read_page
 from sightline.reader.ocr.weights import open_engine
@@ -21,6 +22,7 @@ from sightline.reader.rectangles import rotate_box
 from sightline.vision.seers.local import run_local_task
 from tests.reader.pictures import sample, saved
 from tests.reader.sketch import Sketch
+from tests.reader.statements import find_statement
 from tests.requirements import requirement
 
 QUARTERS = st.sampled_from([0, 90, 180, 270])
@@ -92,7 +94,8 @@ def test_boxes_are_in_pixels_of_the_original_orientation(turned: int) -> None:
     _, straight = asked(pixels, "")
     words, spots = asked(rotate_pixels(pixels, 360 - turned), "")
     assert spots == {label: rotate_box(box, size, 360 - turned) for label, box in straight.items()}
-    assert f"after a clockwise rotation of {turned} degrees" in words
-    assert 'The title bar at [255, 162, 352, 174] says "Backup Manager".' in words
+    note = describe_rotation(ImageReading(size, rotation=turned))
+    assert note in words
+    assert find_statement(words, '"Backup Manager"', "[255, 162, 352, 174]")
     said, _ = asked(rotate_pixels(pixels, 360 - turned), "Where is the Cancel button?")
-    assert f"after a clockwise rotation of {turned} degrees" in said
+    assert note in said

@@ -81,7 +81,7 @@ def test_a_file_with_another_checksum_is_not_run(tmp_path: Path, monkeypatch: py
     refused = weights.load_pair("tiny", found)
     assert isinstance(refused, Refusal)
     assert "checksum" in refused.what
-    assert refused.remedy == "run: sightline models get tiny"
+    assert "sightline models get tiny" in refused.remedy
     opened = open_engine(tmp_path)
     assert not isinstance(opened, Refusal)
     assert opened.get_model("tiny") is None
@@ -92,7 +92,7 @@ def test_a_missing_runtime_is_refused_with_the_command_to_install_it(monkeypatch
     monkeypatch.setattr(weights, "find_spec", lambda name: None)
     refused = open_engine()
     assert isinstance(refused, Refusal)
-    assert refused.remedy == 'run: pip install "sightline[local]"'
+    assert 'pip install "sightline[local]"' in refused.remedy
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""How much of a page is still read after the provider's own downscale: our fit beside what others send."""
+"""How much of a page is still read after the provider's own downscale: our fit compared with what others send."""
 
 import hashlib
 import io

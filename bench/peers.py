@@ -1,4 +1,4 @@
-"""The processes of the benchmark, all on loopback: the sinks, and nginx, Sightline and LiteLLM in front of them."""
+"""The processes of the benchmark, all on loopback: scripted upstreams behind nginx, Sightline and LiteLLM."""
 
 import json
 import os
@@ -126,9 +126,9 @@ def _find_in_log(pattern: str) -> Callable[[str], int | None]:
     return port
 
 
-def start_sink(stack: ExitStack, folder: Path, authority: Authority | None = None) -> Peer:
+def start_scripted_upstream(stack: ExitStack, folder: Path, authority: Authority | None = None) -> Peer:
     shown = ["--tls", str(authority.certificate), str(authority.key)] if authority else []
-    command = [sys.executable, str(HERE / "sink.py"), *shown]
+    command = [sys.executable, str(HERE / "scripted_upstream.py"), *shown]
     return Peer("sink", "", *_start(stack, "sink", command, folder, {}, _find_in_log(r"^(\d+)\n")))
 
 

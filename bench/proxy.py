@@ -1,4 +1,4 @@
-"""CPU per request of the proxy beside nginx pass-through and the LiteLLM proxy, in interleaved rounds."""
+"""CPU time per request of the proxy, compared with nginx and the LiteLLM proxy in interleaved rounds."""
 
 import json
 import os
@@ -20,7 +20,7 @@ import peers
 import report
 
 HERE = Path(__file__).resolve().parent
-STREAM_CHUNKS = 202  # what the sink sends: 200 words, the finish, and [DONE]
+STREAM_CHUNKS = 202  # what the upstream sends: 200 words, the finish, and [DONE]
 STREAMS = 6  # of each round
 FRESH = 6  # bodies with images never seen before, for each round
 WORKERS = (1, 2)
@@ -166,7 +166,10 @@ def _start_peers(stack: ExitStack, folder: Path, names: list[str], quick: bool) 
         return folder / name
 
     trusted = certificates.create_authority(own("authority"))
-    sink, guarded = peers.start_sink(stack, own("sink")), peers.start_sink(stack, own("sink, TLS"), trusted)
+    sink, guarded = (
+        peers.start_scripted_upstream(stack, own("sink")),
+        peers.start_scripted_upstream(stack, own("sink, TLS"), trusted),
+    )
     plain, secured = peers.Upstream(sink.port), peers.Upstream(guarded.port, trusted)
     crowded = WORKERS if "sightline" in names else ()
     return Field(

@@ -1,4 +1,4 @@
-"""CPU of rendering a page, beside the library alone, and what becomes of documents from other projects."""
+"""CPU time of rendering a page, compared with the library alone, and the results for documents of other projects."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""What images in simulated sessions cost at real cache prices: our retention beside fixed rules and the best choice."""
+"""What images in simulated sessions cost at real cache prices: our retention, fixed rules and the best choice."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Runs the benchmarks.
+"""Run the benchmarks.
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 

@@ -31,7 +31,7 @@ def build_body(turns: int, *, stream: bool) -> bytes:
 def run(rounds: int, file: Path) -> None:
     figures: dict[str, dict[str, float]] = {}
     with ExitStack() as stack, TemporaryDirectory() as folder:
-        sink = peers.start_sink(stack, Path(folder))
+        sink = peers.start_scripted_upstream(stack, Path(folder))
         upstream = peers.Upstream(sink.port)
         proxies = {}
         for tool in ("off", "auto"):

@@ -1,4 +1,4 @@
-"""Work on untrusted pixels in child processes: a bomb, a hang or a crash of a decoder costs one refusal.
+"""A pool of child processes for untrusted images: a decoder that crashes, hangs or needs too much costs one refusal.
 
 A `WorkerPool` starts Python processes that run `worker_process.run_worker`, which imports and runs the functions in
 `TASKS`. A task takes bytes and a JSON object, and returns a JSON object and bytes, or a refusal. A new decoder or

@@ -1,4 +1,4 @@
-"""The ports for conversations and the ledger in SQLite.
+"""The history in SQLite: the ports for conversations and the ledger.
 
 Conversations: visits to prompt caches, answers of the tool loop, and clients that omit images. The ledger: calls of
 seers with their cost, and receipts of what was done to requests, of which the newest are kept. Entries of the ledger

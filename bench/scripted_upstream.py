@@ -1,4 +1,4 @@
-"""The scripted upstream: reads a whole request, then answers one fixed Chat Completions reply or stream."""
+"""The scripted upstream: reads a whole request, then sends one fixed Chat Completions response or stream."""
 
 import argparse
 import asyncio
@@ -37,7 +37,7 @@ STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-E
 STREAM_TAIL = _build_event("", "stop") + b"e\r\ndata: [DONE]\n\n\r\n" + LAST_CHUNK
 
 
-class Sink(asyncio.BufferedProtocol):
+class ScriptedUpstream(asyncio.BufferedProtocol):
     """One connection. All share one receive buffer: bytes of a large body are counted, never kept."""
 
     scratch = memoryview(bytearray(1024 * 1024))
@@ -107,7 +107,7 @@ def _build_tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 async def serve(chunks: int, gap: float, secured: ssl.SSLContext | None) -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Sink(chunks, gap), "127.0.0.1", 0, backlog=1024, ssl=secured)
+    server = await loop.create_server(lambda: ScriptedUpstream(chunks, gap), "127.0.0.1", 0, backlog=1024, ssl=secured)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

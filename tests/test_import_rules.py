@@ -314,5 +314,5 @@ def test_a_broken_rule_is_found(tree: dict[str, str], expected: list[str], tmp_p
     assert breaches(tmp_path) == expected
 
 
-def test_the_package_is_where_the_rules_look_for_it() -> None:
+def test_the_rules_find_the_package() -> None:
     assert {"sightline", "sightline.model"} <= modules_of(SOURCE).keys()

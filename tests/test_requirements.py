@@ -95,14 +95,14 @@ ONE = Requirement("a", "A holds.", "law 1")
         pytest.param([Requirement("a", "", "")], {"a"}, "", ["a: lacks a sentence or a source"], id="says nothing"),
     ],
 )
-def test_a_disagreement_is_found(
+def test_a_mismatch_is_found(
     manifest: list[Requirement], still_open: set[str], test: str, expected: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "test_x.py").write_text(test, "utf-8")
     assert disagreements(manifest, still_open, shown_by(tmp_path)) == expected
 
 
-def test_an_id_that_is_not_written_out_is_refused(tmp_path: Path) -> None:
+def test_an_id_that_is_not_a_literal_is_refused(tmp_path: Path) -> None:
     (tmp_path / "test_x.py").write_text("@requirement(NAME)\ndef test_x(): ...", "utf-8")
     with pytest.raises(AssertionError, match=r"test_x\.py:1: requirement ids are written out"):
         shown_by(tmp_path)

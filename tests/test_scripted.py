@@ -368,7 +368,7 @@ def test_each_limit_is_refused_in_its_wording() -> None:
             assert (name, status, message_of(answer)) == (name, 400, expected)
 
 
-def test_twenty_large_images_pass_where_twenty_one_do_not(provider: Provider) -> None:
+def test_twenty_large_images_pass_and_twenty_one_do_not(provider: Provider) -> None:
     large = block(pictures.paint_quadrants(COLOURS, (2001, 90)))
     assert ask(provider, "messages", user(*[large] * 20))[0] == 200
     assert ask(provider, "messages", user(*[large] * 21))[0] == 400
@@ -486,7 +486,7 @@ def test_a_whole_answer_can_be_cut() -> None:
             response.read()
 
 
-def test_a_hanging_answer_goes_on_when_it_is_released() -> None:
+def test_a_hanging_answer_continues_when_it_is_released() -> None:
     before, amid = Hang(), Hang(2)
     with Provider(faults=[before, None, amid]) as provider:
         with begun(provider, STREAM) as connection:

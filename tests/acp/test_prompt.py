@@ -254,7 +254,7 @@ def test_the_settings_say_which_agents_and_models_are_blind(tmp_path: Path, monk
 
 
 @requirement("acp.blind")
-def test_a_blind_model_is_recognized_however_its_agent_names_it(
+def test_a_blind_model_is_recognized_by_every_name_its_agent_uses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (
@@ -435,7 +435,7 @@ def test_words_of_an_agent_do_not_make_a_model_blind_that_sees(tmp_path: Path, m
 
 
 @requirement("acp.words")
-def test_a_look_gets_the_last_messages_of_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_description_gets_the_last_messages_of_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with watched(monkeypatch, initialize=BLIND, says="Show me the dialog.") as (ours, model):
         session, other = ours.open(tmp_path), ours.session(tmp_path)
         ours.prompt(other, text("words of another session"))

@@ -151,7 +151,7 @@ def test_an_image_that_comes_with_the_command_is_listed_and_described(model: Mod
 
 
 @requirement("command.serialised")
-def test_a_describe_command_waits_for_an_automatic_look_at_its_image(model: Model) -> None:
+def test_a_describe_command_waits_for_a_description_of_its_image(model: Model) -> None:
     runtime = find_runtime()
     assert isinstance(runtime, Runtime)
     descriptions, scope = runtime.record.descriptions, runtime.record.compute_scope("")

@@ -51,7 +51,7 @@ ODD = (
 
 
 @requirement("acp.relay")
-def test_lines_pass_byte_for_byte_whatever_they_are() -> None:
+def test_any_lines_are_relayed_byte_for_byte() -> None:
     with editor(*MIRROR, stderr=subprocess.PIPE) as ours:
         for line in ODD:
             ours.write(line)

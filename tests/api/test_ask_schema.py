@@ -54,7 +54,7 @@ def test_text_without_an_object_gives_none(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['[1] {"a": 1}', '[see below] {"a": 1}', '[] {"a": 1} [{"b": 2}]', '{not} {"a": 1}'])
-def test_an_object_is_found_behind_brackets(text: str) -> None:
+def test_an_object_is_found_after_brackets(text: str) -> None:
     assert find_object(text) == {"a": 1}
 
 

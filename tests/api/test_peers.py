@@ -65,7 +65,7 @@ def test_every_field_is_optional_and_invalid_ones_are_ignored() -> None:
 
 
 @requirement("capability.numbers")
-def test_whole_numbers_are_read_however_json_writes_them() -> None:
+def test_whole_numbers_are_read_in_every_json_form() -> None:
     said = json.loads('{"maxBytes": 5242880.0, "maxDimension": 8e3, "downsampleTargetBytes": 5.24288E5}')
     found = sightline.read_image_capability({"_meta": {"imageCapability": said}})
     assert found == ImageCapability(5_242_880, 8000, 524_288)
@@ -216,7 +216,7 @@ def test_the_setting_decides_how_far_a_peer_is_trusted(
 
 
 @requirement("capability.may_send", "capability.may_send.blind")
-def test_a_client_is_told_whether_to_warn() -> None:
+def test_may_send_says_whether_to_warn() -> None:
     assert sightline.may_send(None, PHOTO)
     assert sightline.may_send(None, sees=True)
     assert sightline.may_send(None, sees=None)

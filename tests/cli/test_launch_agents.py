@@ -489,7 +489,7 @@ def test_the_users_own_providers_file_is_kept() -> None:
         ([], {"COPILOT_PROVIDERS_CONFIG": "named.json"}, "/srv/project/named.json"),
     ],
 )
-def test_copilots_providers_file_is_found_where_copilot_finds_it(
+def test_copilots_providers_file_is_found_as_copilot_finds_it(
     words: list[str], env: dict[str, str], where: str
 ) -> None:
     found = launched("copilot", *words, "--model", "lab/m", env=env, files={where: HELD})

@@ -49,7 +49,7 @@ def shown(outcome: Outcome, model: str) -> list[Request]:
 
 
 @requirement("e2e.read.seeing")
-def test_the_agents_own_tool_reads_a_picture_for_a_seeing_model(
+def test_the_agents_own_tool_reads_an_image_for_a_seeing_model(
     reading: Agent, play: Play, picture: Path, home: Path
 ) -> None:
     outcome = play(

@@ -87,7 +87,7 @@ def test_a_blind_provider_gets_a_description_and_answers(play: Play, picture: Pa
 
 
 @requirement("e2e.claude.settings")
-def test_the_seeing_upstream_of_the_agents_own_settings_is_taken_over(
+def test_the_seeing_upstream_in_the_agents_settings_is_used(
     play: Play, picture: Path, settings_of_claude: dict[Path, str]
 ) -> None:
     command = ["sightline", "run", "--", *asked_about(picture)]
@@ -95,7 +95,7 @@ def test_the_seeing_upstream_of_the_agents_own_settings_is_taken_over(
 
 
 @requirement("e2e.claude.settings")
-def test_the_blind_upstream_of_the_agents_own_settings_is_taken_over(
+def test_the_blind_upstream_in_the_agents_settings_is_used(
     play: Play, picture: Path, home: Path, settings_of_claude: dict[Path, str]
 ) -> None:
     command = ["sightline", "run", "--", *asked_about(picture)]

@@ -110,7 +110,7 @@ def test_aider_adds_an_image_once_its_model_is_declared_as_seeing(tmp_path: Path
 
 
 @requirement("clients.lines")
-def test_kimi_code_reads_a_picture_for_a_text_only_model(play: Play, tmp_path: Path) -> None:
+def test_kimi_code_reads_an_image_for_a_text_only_model(play: Play, tmp_path: Path) -> None:
     picture = paint_screenshot(tmp_path)
     outcome = play(
         ["sightline", "run", "--upstream", "deepseek={url}", "--", "kimi", "-p", f"What is in {picture}?"],

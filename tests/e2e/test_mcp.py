@@ -127,7 +127,7 @@ def told(host: Host, play: Play, home: Path) -> Outcome:
 
 @requirement("mcp.e2e")
 @pytest.mark.parametrize("name", HOSTS)
-def test_the_picture_of_view_image_reaches_the_model(name: str, play: Play, home: Path, tmp_path: Path) -> None:
+def test_the_image_of_view_image_reaches_the_model(name: str, play: Play, home: Path, tmp_path: Path) -> None:
     (tmp_path / "project" / "shapes.png").write_bytes(paint_quadrants(COLOURS))
     outcome = told(HOSTS[name], play, home)
     assert describe_quadrants(COLOURS) in outcome.last.stdout, (outcome.last, outcome.requests)

@@ -51,7 +51,7 @@ def asked(vscode: str, play: Play, tmp_path: Path) -> Callable[..., Outcome]:
 
 
 @requirement("mcp.vscode")
-def test_the_picture_of_view_image_reaches_the_model_of_vs_code(asked: Callable[..., Outcome]) -> None:
+def test_the_image_of_view_image_reaches_the_model_of_vs_code(asked: Callable[..., Outcome]) -> None:
     outcome = asked("messages")
     assert describe_quadrants(COLOURS) in outcome.last.stdout, outcome.last
     first, second = outcome.requests
@@ -61,7 +61,7 @@ def test_the_picture_of_view_image_reaches_the_model_of_vs_code(asked: Callable[
 
 
 @requirement("mcp.vscode.proxy")
-def test_the_picture_goes_through_the_proxy_where_it_would_be_refused(asked: Callable[..., Outcome]) -> None:
+def test_an_image_that_would_be_rejected_passes_through_the_proxy(asked: Callable[..., Outcome]) -> None:
     outcome = asked("chat-completions", "--proxied")
     assert describe_quadrants(COLOURS) in outcome.last.stdout, outcome.last
     first, second = outcome.requests

@@ -160,7 +160,7 @@ async def test_a_description_that_all_clients_cancelled_starts_again() -> None:
 
 
 @requirement("tell.patience")
-async def test_a_slow_description_goes_on_and_serves_the_next_request() -> None:
+async def test_a_slow_description_continues_and_serves_the_next_request() -> None:
     seer = ScriptedSeer(["late", "again"])
     seer.gate.clear()
     assert EngineOptions("look", "what?").patience == 45

@@ -78,7 +78,7 @@ async def test_a_small_body_is_read_and_written_without_a_thread() -> None:
 
 
 @requirement("load.beside")
-async def test_the_event_loop_goes_on_while_many_images_are_prepared() -> None:
+async def test_the_event_loop_continues_while_many_images_are_prepared() -> None:
     stage = Stage(references=True)
     images = [block(encoded(picture(seed, size=(2, 2)))) for seed in range(400)]
     body = json.dumps({"model": SEEING, "messages": [user(*images, text("what is it"))]}).encode()

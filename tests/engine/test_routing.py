@@ -119,7 +119,7 @@ async def test_an_image_model_that_turns_out_blind_is_not_chosen_again() -> None
 
 
 @requirement("refer.kept", "recover.named_image")
-async def test_an_image_that_a_rejection_names_is_found_behind_references() -> None:
+async def test_an_image_that_a_rejection_names_is_found_despite_references() -> None:
     here, wire = stage(mode="fallback", references=True), WIRES[0]
     before = await prepared(here, wire, asked(wire.name, "Look.", OLD, NEW))
     assert (before.receipt.unchanged_count, before.receipt.changes, before.receipt.notes) == (2, (), ())

@@ -100,7 +100,7 @@ CONTEXT = 200_000  # tokens
     ],
     ids=["openai_chat", "anthropic", "openai_responses", "gemini"],
 )
-def test_a_turn_with_several_large_pictures_overflows_nothing(
+def test_a_turn_with_several_large_images_does_not_overflow(
     tmp_path: Path, large: list[tuple[bytes, str]], wire: str, model: str, shape: Shape, upstream: str
 ) -> None:
     with Provider(context=CONTEXT) as provider, sightline(tmp_path, upstream.format(provider.url)) as proxy:

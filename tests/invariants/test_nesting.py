@@ -43,7 +43,7 @@ def nested(given: Any, depth: int) -> bytes:
 
 @requirement("law.9", "body.unreadable")
 @pytest.mark.parametrize("made", [beside, inside])
-def test_the_proxy_forwards_a_body_however_deep_it_is(made: Made, tmp_path: Path) -> None:
+def test_the_proxy_forwards_a_body_of_any_depth(made: Made, tmp_path: Path) -> None:
     came: list[bytes] = []
 
     def answer(asked: Exchange) -> Reply:
@@ -58,7 +58,7 @@ def test_the_proxy_forwards_a_body_however_deep_it_is(made: Made, tmp_path: Path
 
 @requirement("law.9", "library.prepare")
 @pytest.mark.parametrize("made", [beside, inside])
-def test_the_library_gives_back_a_body_however_deep_it_is(made: Made) -> None:
+def test_the_library_returns_a_body_of_any_depth(made: Made) -> None:
     for depth in DEPTHS:
         sent = made(depth)
         done = sightline.prepare(sent, wire="openai_chat", model="gpt-6")

@@ -10,7 +10,7 @@ from tests.requirements import requirement
 
 @requirement("rooms.kit")
 @pytest.mark.parametrize("case", find_cases(), ids=str)
-def test_a_part_does_what_its_case_says(case: Case) -> None:
+def test_each_part_matches_its_case(case: Case) -> None:
     made = case.make()
     if UPDATE:
         case.write(made)

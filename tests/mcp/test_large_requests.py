@@ -158,7 +158,7 @@ async def test_a_large_request_without_memory_for_it_is_asked_to_retry() -> None
 
 
 @requirement("mcp.http.large")
-def test_base64_is_put_back_where_it_was() -> None:
+def test_base64_is_restored_in_its_place() -> None:
     runs = [b64encode(Random(seed).randbytes(300_000)).decode() for seed in (1, 2)]
     inner = {"b": f"data:x;base64,{runs[1]}"}
     given = {"a": [runs[0], 1, None, "words"], "more": inner, "text": json.dumps(inner)}

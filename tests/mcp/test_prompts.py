@@ -102,7 +102,7 @@ def test_any_prompt_arguments_give_a_command_or_a_refusal(verb: str, filled: dic
 
 
 @given(some.text(min_size=1, max_size=60))
-def test_a_question_and_a_path_arrive_as_they_are(words: str) -> None:
+def test_a_question_and_a_path_arrive_unchanged(words: str) -> None:
     asked = read_prompt("redescribe", {"image": words})
     if isinstance(asked, Redescribe):
         assert asked.image == words.strip()

@@ -205,7 +205,7 @@ async def post_from(address: str, port: int, body: bytes, session: str = "") -> 
 @requirement("mcp.http.sessions")
 @pytest.mark.usefixtures("few")
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, the loopback interface has one address")
-async def test_callers_without_a_credential_are_told_apart_by_their_address() -> None:
+async def test_callers_without_a_credential_are_distinguished_by_address() -> None:
     async with mounted() as mount, served(mount) as port:
         status, own = await post_from("127.0.0.2", port, HELLO)
         assert status == 200

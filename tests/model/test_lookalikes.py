@@ -285,7 +285,7 @@ STYLES += ["\x9b0m", "\x1b[m\x1b[m"]
 @requirement("fence.neutral")
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("before", ["", "\u00e9 "])
-def test_a_fence_is_found_behind_terminal_escapes(style: str, before: str) -> None:
+def test_a_fence_is_found_after_terminal_escapes(style: str, before: str) -> None:
     for at in range(1, len("</vision_proxy_")):
         tag = f"{before}{TAG[:at]}{style}{TAG[at:]}"
         assert neutralize(tag) == tag.replace("<", "&lt;", 1)

@@ -43,7 +43,7 @@ def test_the_first_reason_is_given(seen: ImageInfo, length: int, facts: list[str
     assert not any(other in fate.why for other in others)
 
 
-def test_an_accepted_animation_is_no_reason() -> None:
+def test_an_accepted_animation_is_not_a_reason() -> None:
     moving = replace(AT_EVERY_LIMIT, is_animated=True)
     laws = rules(replace(LIMITS, still=False), check_all_images=True, reencode=True)
     (fate,) = Table(moving).fates(scene(inline()), laws)

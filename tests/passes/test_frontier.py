@@ -218,7 +218,7 @@ def _gone(left: dict[int, Removal], number: int, index: int) -> bool:
     return number in left and left[number].message <= index
 
 
-def test_a_soft_limit_that_stale_images_cannot_avert_removes_none() -> None:
+def test_a_soft_limit_that_cannot_be_met_removes_no_image() -> None:
     said = [HistoryMessage(100, opens_turn=True)]
     seen = []
     for _ in range(30):

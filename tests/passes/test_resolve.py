@@ -43,7 +43,7 @@ def test_a_text_counts_as_an_image_only_if_it_is_one(laws: Rules) -> None:
     assert resolved(what, known, laws).sights == (other,), "what is no picture stays a text, and no sight"
 
 
-def test_an_image_block_is_an_image_whatever_is_in_it() -> None:
+def test_an_image_block_counts_as_an_image_with_any_content() -> None:
     what = scene(inline(), OpaqueSource("file_1"))
     assert resolve(what, NOTHING, BLIND) is what
     mixed = replace(what, sights=(*what.sights, rescued(inline("text"))))

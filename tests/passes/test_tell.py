@@ -66,7 +66,7 @@ def capped(most: int, paid: bool = True) -> Rules:
 
 
 @requirement("seer.newest")
-def test_only_the_newest_of_many_images_are_described_anew() -> None:
+def test_only_the_newest_of_many_images_get_new_descriptions() -> None:
     table = remembered("1", "3", "4")
     fates = table.fates(scene(*(inline(str(n)) for n in range(1, 5))), capped(2))
     assert table.rounds == [

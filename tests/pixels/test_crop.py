@@ -75,7 +75,7 @@ def test_the_image_is_turned_before_it_is_cropped() -> None:
 @pytest.mark.parametrize("turn", range(1, 9))
 @pytest.mark.parametrize("mime", ["image/png", "image/tiff"])
 @pytest.mark.parametrize("most", [MAX_BITMAP_BYTES, 2 * 9 * 7 * 3], ids=["held whole", "read row by row"])
-def test_a_crop_of_a_turned_image_is_where_a_person_sees_it(mime: str, turn: int, most: int) -> None:
+def test_a_crop_of_a_rotated_image_refers_to_the_upright_image(mime: str, turn: int, most: int) -> None:
     data = saved(SOURCE, mime, exif=exif(turn))
     upright = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     part = cut(data, Box(3, 11, 9, 7), most)

@@ -56,7 +56,7 @@ def apart(one: Image.Image, other: Image.Image) -> int:
 
 
 @requirement("fit.sharp")
-def test_a_few_colours_become_a_palette_without_loss() -> None:
+def test_a_few_colours_become_a_lossless_palette() -> None:
     image = words(colours=("black",))
     image.paste("red", (0, 0, 90, 90))
     mime, opened, _ = written(image)
@@ -65,7 +65,7 @@ def test_a_few_colours_become_a_palette_without_loss() -> None:
 
 
 @pytest.mark.parametrize("mode", ["1", "L"])
-def test_greys_stay_grey_without_loss(mode: str) -> None:
+def test_greys_stay_grey_and_lossless(mode: str) -> None:
     image = words(colours=("black",)).convert(mode).convert("L")
     mime, opened, _ = written(image)
     assert mime == "image/png"
@@ -78,7 +78,7 @@ def inked() -> Image.Image:
 
 
 @requirement("fit.sharp")
-def test_many_colours_of_a_page_as_it_was_drawn_stay_without_loss() -> None:
+def test_the_many_colours_of_an_unscaled_page_stay_lossless() -> None:
     line = inked().crop((0, 0, 600, 28))
     for x in range(300):
         line.putpixel((x, 0), (x % 256, 40 + x // 2, 200 - x // 2))
@@ -93,7 +93,7 @@ def test_many_colours_of_a_page_as_it_was_drawn_stay_without_loss() -> None:
 
 
 @requirement("fit.sharp")
-def test_a_picture_among_the_words_stays_without_loss() -> None:
+def test_a_picture_in_a_text_page_stays_lossless() -> None:
     image = inked()
     image.paste(photo(150, 100), (300, 100))
     for formats, mime in ((ALL, "image/webp"), (("image/png", "image/jpeg"), "image/png")):
@@ -105,7 +105,7 @@ def test_a_picture_among_the_words_stays_without_loss() -> None:
 
 @requirement("fit.sharp")
 @pytest.mark.parametrize("formats", [ALL, ("image/png",), ("image/webp",)], ids=str)
-def test_a_page_that_was_made_smaller_gets_colours_that_look_the_same(formats: tuple[str, ...]) -> None:
+def test_a_reduced_page_gets_indistinguishable_colours(formats: tuple[str, ...]) -> None:
     image = shrunk(words(1200, 900, ("black", "navy", "maroon", "teal", "orange", "purple")))
     assert image.getcolors(2048) is None
     mime, opened, _ = written(image, formats)

@@ -92,7 +92,7 @@ def gemini(**fields: Any) -> dict[str, Any]:
 
 
 @requirement("lower.gemini.unnamed")
-def test_an_image_goes_where_every_gemini_accepts_it_without_a_model() -> None:
+def test_an_unnamed_gemini_model_gets_images_where_every_gemini_does() -> None:
     done = prepare(gemini(), wire="gemini")
     assert isinstance(done, PreparedBody)
     response, _, image = done.body["contents"][0]["parts"]
@@ -115,7 +115,9 @@ def test_an_image_goes_where_every_gemini_accepts_it_without_a_model() -> None:
         (gemini(), "learnlm-9", False),
     ],
 )
-def test_an_image_goes_where_the_named_model_accepts_it(body: dict[str, Any], model: str | None, stays: bool) -> None:
+def test_a_named_gemini_model_gets_images_where_it_accepts_them(
+    body: dict[str, Any], model: str | None, stays: bool
+) -> None:
     done = prepare(body, wire="gemini", model=model)
     assert isinstance(done, PreparedBody)
     assert (done.body is body) is stays

@@ -125,7 +125,7 @@ def test_any_answer_can_be_parsed(answer: Any) -> None:
         ("bedrock", []),
     ],
 )
-def test_each_upstream_is_asked_where_it_answers(preset: str, urls: list[str]) -> None:
+def test_each_upstream_is_queried_at_its_own_address(preset: str, urls: list[str]) -> None:
     known = PRESETS[preset]
     upstream = Upstream(preset, known.bases, preset=preset)
     assert [each.url for each in list_requests(upstream, "openai_chat", "m")] == urls

@@ -117,9 +117,7 @@ def test_a_text_only_model_gets_what_the_reader_reads_on_a_scan(tmp_path: Path) 
 
 @requirement("document.unchanged", "law.1")
 @pytest.mark.parametrize(("model", "render"), [("both", "on"), ("unheard-of", "on"), ("eye", "off")])
-def test_a_pdf_is_left_alone_unless_it_is_known_that_the_model_takes_none(
-    tmp_path: Path, model: str, render: str
-) -> None:
+def test_a_pdf_is_left_alone_unless_its_model_is_known_to_reject_pdfs(tmp_path: Path, model: str, render: str) -> None:
     env = {**ENV, "SIGHTLINE_RENDER": render}
     with Provider() as provider, sightline(tmp_path, provider.url, env=env) as proxy:
         for wire in WIRES:

@@ -91,7 +91,7 @@ FOUND = Leg("It is E42.", (), "aha")
 
 @EVERY_WAY
 @requirement("loop.served", "loop.one_message", "loop.usage")
-def test_own_call_is_answered_in_the_loop_and_restored_later(tmp_path: Path, wire: str, stream: bool) -> None:
+def test_our_call_is_answered_in_the_loop_and_restored_later(tmp_path: Path, wire: str, stream: bool) -> None:
     script = Script(wire, [LOOKS, FOUND, Leg("You are welcome.")])
     with serving(script) as server, sightline(tmp_path, f"x=http://127.0.0.1:{server.port}", env=ON) as proxy:
         first = [user(wire, "Which code?")]

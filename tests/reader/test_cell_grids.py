@@ -36,7 +36,7 @@ def sheet(gap: int = 0) -> ImageReading:
     return examine_image(sketch.pixels, sketch.lines)
 
 
-def test_a_ruled_table_is_read_row_by_row_and_its_cells_are_no_parts() -> None:
+def test_a_ruled_table_is_read_by_row_and_its_cells_are_not_parts() -> None:
     seen = sheet()
     assert [part.kind for part in seen.parts] == ["button"]
     assert seen.text.splitlines()[:4] == [" | ".join(row).rstrip() for row in ROWS]

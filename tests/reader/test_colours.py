@@ -66,7 +66,7 @@ def test_the_commonest_colours_come_with_their_shares() -> None:
     assert find_dominant_colours(sketch.pixels) == (((255, 255, 255), 0.6), ((255, 0, 0), 0.3), ((245, 246, 248), 0.1))
 
 
-def test_a_photograph_is_told_from_a_screen() -> None:
+def test_a_photograph_is_distinguished_from_a_screen() -> None:
     chance = np.random.default_rng(1)
     rough = np.cumsum(chance.integers(-9, 10, (200, 300, 3)), axis=1) + 128
     assert is_photograph(np.clip(rough, 0, 255).astype(np.uint8))

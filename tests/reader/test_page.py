@@ -60,7 +60,7 @@ def _says(line: TextLine, text: str, ink: Box) -> bool:
 @requirement("read.screens")
 @pytest.mark.parametrize("names", [(), ("tiny",), ("small",)])
 @pytest.mark.parametrize(("name", "share"), [("dialog", 0.03), ("form", 0.03), ("chart", 0.0), ("small9", 0.06)])
-def test_kept_screens_are_read_with_both_pairs_and_with_each_alone(
+def test_stored_screens_are_read_with_both_pairs_and_with_each_alone(
     name: str, share: float, names: tuple[weights.PairName, ...]
 ) -> None:
     lost = missing(name, read_lines(pixels(sample(name)), engine(*names)))

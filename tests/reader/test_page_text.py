@@ -109,7 +109,7 @@ def test_a_table_has_its_rows_and_cells_even_empty_ones() -> None:
     assert lay_out_text(lines, find_tables(lines)).splitlines()[2] == "beta |  | 9"
 
 
-def test_a_cell_may_go_on_in_the_next_line() -> None:
+def test_a_cell_may_continue_in_the_next_line() -> None:
     lines = [
         *(at(20, y, text) for y, text in ((40, "one"), (90, "two"), (140, "three"))),
         *(at(200, y, text) for y, text in ((40, "first words"), (55, "and more"), (90, "second"), (140, "third"))),

@@ -391,7 +391,7 @@ GOOD_AND_BAD = [
 @requirement("settings.entries")
 @pytest.mark.parametrize(("name", "good", "bad"), GOOD_AND_BAD)
 @pytest.mark.parametrize("by_variable", [False, True])
-def test_a_bad_entry_is_ignored_alone(
+def test_only_the_bad_entry_is_ignored(
     home: Path, name: str, good: dict[str, object], bad: dict[str, object], by_variable: bool
 ) -> None:
     (variable,) = (key.variables[0] for key in KEYS if key.name == name)
@@ -716,7 +716,7 @@ AUXILIARY_KEYS = {
         ({"provider": "openai", "apiKey": KEY}, {"SIGHTLINE_SEER": "zai/v", "SIGHTLINE_API_KEY": "x"}, "apiKey"),
     ],
 )
-def test_a_key_goes_only_to_the_provider_and_the_address_that_it_is_meant_for(
+def test_a_key_goes_only_to_its_own_provider_and_address(
     home: Path, held: dict[str, str], variables: dict[str, str], key_name: str
 ) -> None:
     write(home, held)

@@ -274,7 +274,7 @@ def test_a_damaged_file_does_not_stop_the_program(tmp_path: Path, name: str, cap
 
 
 @requirement("record.trouble")
-def test_a_folder_that_cannot_be_created_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_that_cannot_be_created_is_not_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
     assert_in_memory_with_one_warning(open_record(tmp_path / "file" / "record"), caplog)
 

@@ -242,7 +242,7 @@ def test_images_without_rows_are_assigned_to_the_owner(tmp_path: Path, damage: D
 
 
 @requirement("store.repair.images", "record.forget.traces")
-def test_blobs_that_are_no_images_are_moved_aside_until_a_forget(tmp_path: Path) -> None:
+def test_blobs_that_are_not_images_are_moved_aside_until_a_forget(tmp_path: Path) -> None:
     folder = tmp_path / "record"
     fill(folder, 2)
     images = {path.name: path.read_bytes() for path in (folder / "blobs").glob("??/??/*")}

@@ -118,7 +118,7 @@ async def test_a_request_that_joins_another_still_saves_the_answer(record: Store
 
 
 @requirement("command.serialised")
-async def test_a_command_waits_for_automatic_looks_at_its_images_and_for_no_other(record: Store) -> None:
+async def test_a_command_waits_only_for_descriptions_of_its_own_images(record: Store) -> None:
     slow, quick = ScriptedSeer(["automatic"]), ScriptedSeer(["command"])
     slow.gate.clear()
     automatic = asyncio.ensure_future(service(record, slow).look(request(identity=["auto"], take_turns=True)))
@@ -164,7 +164,7 @@ async def test_a_request_can_ask_only_the_first_candidate(record: Store) -> None
     assert (read.seer, read.fallback_reason) == ("up/two", UNAGREED)
 
 
-async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(record: Store) -> None:
+async def test_an_unusable_answer_is_requested_once_more(record: Store) -> None:
     seer = ScriptedSeer(["no", "yes"], usage=Usage(10, 1))
     made = await service(record, seer).look(request(find_fault=lambda text: "" if text == "yes" else "it is not yes"))
     assert isinstance(made, VisionResult)

@@ -130,7 +130,7 @@ async def test_work_that_every_caller_cancelled_starts_again_for_the_next() -> N
 
 
 @requirement("engine.given_up")
-async def test_work_left_for_later_goes_on_after_a_cancellation() -> None:
+async def test_deferred_work_continues_after_a_cancellation() -> None:
     here, work = SingleFlight[str](), Work("one", "two")
     asked = asyncio.ensure_future(waits(here, work))
     await work.came.acquire()

@@ -75,7 +75,7 @@ def test_an_image_in_a_tool_result_has_its_call() -> None:
     assert sight == Sight(place, png(LONG), "tool", ToolCall("toolu_1", "Read", "/home/me/shot one.png"), 2)
 
 
-def test_a_call_keeps_its_arguments_whatever_they_are() -> None:
+def test_a_call_keeps_any_arguments() -> None:
     odd: Json = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_2", "name": "x", "input": [7]}]}
     conversation = body(
         use("toolu_1", "Read", file_path="/a.png", pages=[1, 2]), user(result("toolu_1", block())),

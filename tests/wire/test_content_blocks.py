@@ -176,7 +176,7 @@ def test_other_fields_of_a_block_stay() -> None:
 
 
 @requirement("wire.mcp")
-def test_an_image_is_taken_out_of_a_tool_s_text() -> None:
+def test_an_image_is_extracted_from_the_text_of_a_tool() -> None:
     said = f'[{{"type": "text", "text": "a page"}}, {{"type": "media", "data": "{PNG}", "mediaType": "image/png"}}]'
     before = {**of(MCP, text(said), text("more")), "isError": False}
     shown = lower_body(MCP, before, [Shown("image/png")])

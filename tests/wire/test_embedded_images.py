@@ -100,7 +100,7 @@ CUT = {
 @requirement("rescue.words", "law.4")
 @EVERY_SIZE
 @pytest.mark.parametrize("form", CUT)
-def test_a_form_that_is_nothing_but_an_image_is_cut_out(form: str, payload: str) -> None:
+def test_a_form_that_is_only_an_image_is_extracted(form: str, payload: str) -> None:
     before, behind = {"AutoGen": ("Here.", "Done.")}.get(form, ("[[ ## shot ## ]]", "[[ ## question ## ]]\nWhat?"))
     written = CUT[form].replace("B64", payload)
     held, moved = after(written, Shown("image/png"))
@@ -154,13 +154,13 @@ def test_the_numbers_of_an_image_s_bytes_are_the_image(form: str) -> None:
 
 @requirement("rescue.bytes", "law.4")
 @pytest.mark.parametrize("form", ["Buffer", "Buffer, compact", "Uint8Array"])
-def test_bytes_behind_words_are_cut_out(form: str) -> None:
+def test_bytes_after_words_are_extracted(form: str) -> None:
     held, moved = after(f"Screenshot taken\n{BYTES[form]} in 3 s", Shown("image/png"))
     assert (held["content"], moved["content"][1]) == (f"Screenshot taken\nin 3 s\n{SHOWN_BELOW}", part(LONG))
 
 
 @requirement("rescue.bytes", "law.4")
-def test_bytes_as_python_writes_them_are_cut_out() -> None:
+def test_bytes_as_python_writes_them_are_extracted() -> None:
     for written in (f"{{'png': {RAW!r}, 'n': 1}}", f"took {RAW!r}"):
         held, moved = after(written, Shown("image/png"))
         assert "PNG" not in json.dumps(held)
@@ -195,7 +195,7 @@ def test_other_numbers_are_left_alone(numbers: list[Any]) -> None:
         pytest.param("[Image: a.png]\nB64", id="another AutoGen"),
     ],
 )
-def test_source_that_an_agent_reads_stays_as_it_is(source: str, payload: str) -> None:
+def test_source_that_an_agent_reads_stays_unchanged(source: str, payload: str) -> None:
     assert read(OPENAI_CHAT, build_chat(source.replace("B64", payload))).scene.sights == ()
 
 
@@ -330,7 +330,7 @@ def test_a_long_text_is_searched_in_linear_time() -> None:
 
 @requirement("rescue.words", "law.4")
 @EVERY_SIZE
-def test_an_image_at_the_start_of_a_text_is_cut_out(payload: str) -> None:
+def test_an_image_at_the_start_of_a_text_is_extracted(payload: str) -> None:
     held, moved = after(f"[Image: {payload}] done", Shown("image/png"))
     assert moved["content"][1] == part(payload)
     assert payload not in json.dumps(held)

@@ -390,7 +390,7 @@ def test_snake_case_stays_snake_case() -> None:
                      {"content": "here\n[image]"}, {"content": "here\n[told]"}, id="parts in a text"),
     ],
 )  # fmt: skip
-def test_images_are_taken_out_of_a_response_s_texts(
+def test_images_are_extracted_from_the_texts_of_a_response(
     said: dict[str, Any], kept: dict[str, Any], told: dict[str, Any]
 ) -> None:
     conversation = body(model(call("c1")), user(answer("c1", **said)))

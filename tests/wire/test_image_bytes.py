@@ -87,7 +87,7 @@ def test_line_breaks_that_were_changed_damage_an_image() -> None:
 
 
 @requirement("rescue.damaged")
-def test_words_behind_a_damaged_png_stay() -> None:
+def test_words_after_a_damaged_png_stay() -> None:
     written = PNG.decode("utf-8", "replace")
     _, end, _ = find(f"{written}\nlines_read: 3")
     assert f"{written}\nlines_read: 3"[end:] == "\nlines_read: 3"

@@ -309,7 +309,7 @@ def test_a_bridge_separates_tool_and_user_messages() -> None:
         ),
     ],
 )
-def test_an_image_is_taken_out_of_a_result_s_text(output: Json, after: Json) -> None:
+def test_an_image_is_extracted_from_the_text_of_a_result(output: Json, after: Json) -> None:
     before = body(calling("c1"), tool(answered("c1", output)))
     assert lower_body(MODEL_MESSAGE, before, [Shown("image/png")]) == body(
         calling("c1"), tool(answered("c1", after)), user(label("c1"), shown(PNG))

@@ -47,7 +47,7 @@ LINES = [
 @requirement("rescue.lines", "law.4")
 @pytest.mark.parametrize("payload", [SHORT, LONG], ids=["short", "lifted out"])
 @pytest.mark.parametrize("written", LINES)
-def test_images_are_taken_out_of_json_lines(written: str, payload: str) -> None:
+def test_images_are_extracted_from_json_lines(written: str, payload: str) -> None:
     held, moved = after(written.replace("B64", payload), Shown("image/png"))
     bare = written.replace("data:image/png;base64,B64", "B64")
     assert held["content"] == [text(bare.replace("B64", "[image]")), text(SHOWN_BELOW)]

@@ -84,7 +84,7 @@ def test_a_short_note_counts_only_as_the_whole_text(words: str, client: str) -> 
 
 @requirement("omitted.recognised")
 @pytest.mark.parametrize("client", WHOLE.values())
-def test_a_library_is_not_told_to_run_setup(client: str) -> None:
+def test_a_library_gets_no_advice_to_run_setup(client: str) -> None:
     said = explain_omission(client, "m")
     assert client in said
     assert "setup" not in said

@@ -336,7 +336,7 @@ def test_an_image_that_another_program_moved_stays(lead: Json) -> None:
 
 
 @requirement("lower.mistral")
-def test_a_bridge_is_written_where_a_user_must_not_follow_a_tool() -> None:
+def test_a_bridge_is_inserted_if_a_user_must_not_follow_a_tool() -> None:
     bridging = Profile("mistral", "openai_chat", "m", tool_images="bridge")
     conversation = body(calling("c1"), tool("c1", part()), user(text("and now?")))
     assert lower_body(OPENAI_CHAT, conversation, [Shown()], bridging) == body(

@@ -23,7 +23,7 @@ from sightline.wire.scene_reader import Endpoint
         ("/responses/input_tokens", "openai_responses", True),
     ],
 )
-def test_a_path_belongs_to_one_wire_and_stays_as_it_is(path: str, wire: str, counts: bool) -> None:
+def test_a_path_belongs_to_one_wire_and_stays_unchanged(path: str, wire: str, counts: bool) -> None:
     assert {each.name: found for each in WIRES if (found := each.match_path(path))} == {wire: Endpoint(path, counts)}
 
 

@@ -37,7 +37,7 @@ def test_a_written_event_is_read_back(line_end: bytes) -> None:
 
 
 @given(st.data())
-def test_a_buffer_gives_whole_events_however_the_stream_is_cut(data: st.DataObject) -> None:
+def test_a_buffer_returns_whole_events_for_any_split(data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(STREAM)))))
     pieces = [STREAM[a:b] for a, b in zip([0, *cuts], [*cuts, len(STREAM)], strict=True)]
     buffer, given_out = EventBuffer(), b""
@@ -50,7 +50,7 @@ def test_a_buffer_gives_whole_events_however_the_stream_is_cut(data: st.DataObje
     assert buffer.size == 0
 
 
-def test_a_buffer_gives_each_event_at_its_end_if_single_bytes_come() -> None:
+def test_a_buffer_returns_each_event_at_its_last_byte() -> None:
     buffer = EventBuffer()
     given_out = [whole for byte in STREAM if (whole := buffer.feed(bytes([byte])))]
     assert given_out == list(split_events(STREAM))

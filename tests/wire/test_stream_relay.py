@@ -85,7 +85,7 @@ def error_in(wire: Wire, said: bytes) -> str:
 @both
 @requirement("stream.verbatim")
 @given(data=st.data())
-def test_bytes_are_relayed_unchanged_however_they_are_cut(wire: Wire, stream: bytes, data: st.DataObject) -> None:
+def test_bytes_are_relayed_unchanged_for_any_split(wire: Wire, stream: bytes, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
     book = Playbook(wire.stream_format)
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):

@@ -178,7 +178,7 @@ def test_json_that_stays_keeps_every_character() -> None:
 @requirement("rescue.whole_value")
 @pytest.mark.parametrize("payload", [SHORT, LIFTED], ids=["short", "lifted out"])
 @pytest.mark.parametrize("written", ["{}", "data:image/png;base64,{}", " {}\n", "data:;base64,{}"])
-def test_a_text_that_is_nothing_but_an_image_becomes_the_marker(written: str, payload: str) -> None:
+def test_a_text_that_is_only_an_image_becomes_the_marker(written: str, payload: str) -> None:
     held, moved = after(written.format(payload), Shown("image/png"))
     assert held["content"] == SHOWN_BELOW
     assert moved == shown(part(payload))
@@ -211,9 +211,7 @@ SLASHES = {"as it is": "/", "as PHP writes it": r"\/", "by its number": r"\u002f
 @pytest.mark.parametrize("slash", SLASHES)
 @pytest.mark.parametrize("length", [60, 3_000, 4_096, 9_001, 30_000])
 @pytest.mark.parametrize("mime", BEGINNINGS)
-def test_every_kind_is_found_in_either_alphabet_and_however_a_slash_is_written(
-    mime: str, length: int, slash: str
-) -> None:
+def test_every_kind_is_found_in_either_alphabet_and_with_escaped_slashes(mime: str, length: int, slash: str) -> None:
     raw = data(mime, length)
     plain = b64encode(raw).decode()
     for spelt in (plain, urlsafe_b64encode(raw).decode()):
@@ -246,7 +244,7 @@ def test_every_kind_is_found_in_either_alphabet_and_however_a_slash_is_written(
         pytest.param("{}\nread", id="a word on the next line"),
     ],
 )
-def test_source_that_an_agent_reads_stays_as_it_is(source: str, payload: str) -> None:
+def test_source_that_an_agent_reads_stays_unchanged(source: str, payload: str) -> None:
     whole = answered(source.format(payload))
     assert read(OPENAI_CHAT, whole).scene.sights == ()
     inside = answered(json.dumps({"page": source.format(payload)}))
@@ -528,7 +526,7 @@ def test_no_image_stays_in_text_with_repeated_keys(pairs: list[tuple[str, str | 
 
 @requirement("rescue.source_stays")
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), st.sampled_from("<>(){};'\"`é."), images)
-def test_an_image_among_other_letters_is_never_taken_out(words: str, letter: str, payload: str) -> None:
+def test_an_image_inside_other_text_is_never_extracted(words: str, letter: str, payload: str) -> None:
     for content in (
         words + letter + payload,
         payload + letter + words,

@@ -37,7 +37,7 @@ def test_a_lone_surrogate_counts_like_a_letter() -> None:
     assert weight(message) == len(json.dumps(message, separators=(",", ":"))) // 4
 
 
-def test_an_image_has_no_tokens_however_short() -> None:
+def test_even_a_short_image_has_no_tokens() -> None:
     empty = weight(user(text("look"), part("")))
     for length in (32, 63, 64, 500):
         assert weight(user(text("look"), part(base64_like(length)))) == empty

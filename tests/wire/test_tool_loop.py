@@ -33,7 +33,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 @EVERY_WIRE
 @requirement("stream.own_calls", "loop.one_message")
 @given(leg=LEGS, cuts=st.lists(st.integers(0, 10**6), max_size=12), crlf=st.booleans())
-def test_the_same_is_sent_however_a_stream_is_cut(wire: str, leg: Leg, cuts: list[int], crlf: bool) -> None:
+def test_the_same_is_sent_for_any_split_of_a_stream(wire: str, leg: Leg, cuts: list[int], crlf: bool) -> None:
     stream = b"".join(events(wire, leg, "1"))
     stream = stream.replace(b"\n", b"\r\n") if crlf else stream
     once, often = LOOPS[wire].build_listener(NAMES), LOOPS[wire].build_listener(NAMES)  # type: ignore[index]

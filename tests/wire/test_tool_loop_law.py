@@ -133,7 +133,7 @@ SNAKES = [
 
 @pytest.mark.parametrize(("wire", "more"), [*CASES, *SNAKES])
 @requirement("loop.injected")
-def test_no_tool_is_offered_where_it_would_change_the_request(wire: str, more: Json) -> None:
+def test_no_tool_is_offered_if_it_would_change_the_request(wire: str, more: Json) -> None:
     loop = LOOPS[wire]  # type: ignore[index]
     asked = body(wire, [user(wire, "Hi.")], stream=False)
     assert is_open(loop, asked)

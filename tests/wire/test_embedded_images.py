@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import b64encode, encodebytes
 from itertools import pairwise
 from typing import Any
 
@@ -65,6 +65,8 @@ QUOTED = {
     "JSON in a text, behind words": "Result: "
     + json.dumps('{"type":"image","data":"B64","mimeType":"image/png"}').strip('"'),
     "a Chat part behind words": 'Done. [{"type": "image_url", "image_url": {"url": "data:image/png;base64,B64"}}]',
+    "free JSON behind words": 'Screenshot taken\n{"screenshot": "B64"}',
+    "free JSON behind lines": '### Result\n- [a page]\n\n{\n "n": [1],\n "png": "data:image/png;base64,B64"\n}\n',
     "the AI SDK's file behind words": "ok "
     '[{"type":"file","data":{"type":"data","data":"B64"},"mediaType":"image/png"}]',
 }  # fmt: skip
@@ -108,6 +110,37 @@ def test_a_form_that_is_only_an_image_is_extracted(form: str, payload: str) -> N
     assert after(written, Told("[told]", "eye"))[0]["content"] == f"{before}\n[told]\n{behind}"
     native = after(written, Shown("image/png"), profile=NATIVE)[0]["content"]
     assert native == [text(before), part(payload), text(behind)]
+
+
+@requirement("rescue.words", "law.4")
+@EVERY_SIZE
+@pytest.mark.parametrize("written", ["B64", "data:image/png;base64,B64", "B64\n\n"])
+@pytest.mark.parametrize("words", ["Screenshot taken", "### Result\n- URL: http://a/"])
+def test_base64_on_the_last_line_is_cut_out(words: str, written: str, payload: str) -> None:
+    held, moved = after(f"{words}\n{written.replace('B64', payload)}", Shown("image/png"))
+    assert (held["content"], moved["content"][1]) == (f"{words}\n{SHOWN_BELOW}", part(payload))
+
+
+WRAPPED = encodebytes(RAW).decode()
+
+
+@requirement("rescue.words", "read.stringified", "law.4")
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"[ImageContent(type='image', data={WRAPPED!r}, mimeType='image/png')]",
+        f"type='image' data={WRAPPED.replace(chr(10), chr(13) + chr(10))!r} mimeType='image/png'",
+        "Screenshot taken\n" + json.dumps([{"type": "image", "data": WRAPPED, "mimeType": "image/png"}]),
+        "Screenshot taken\n" + json.dumps({"screenshot": WRAPPED}),
+        "Result: " + json.dumps(json.dumps({"type": "image", "data": WRAPPED, "mimeType": "image/png"})),
+        f"Screenshot taken\n{WRAPPED}",
+    ],
+    ids=["repr", "repr with CRLF", "a part", "free JSON", "JSON in JSON", "lines"],
+)
+def test_wrapped_base64_among_words_is_one_image(written: str) -> None:
+    held, moved = after(written, Shown("image/png"))
+    assert moved["content"][1] == part(LONG)
+    assert WRAPPED[:20] not in json.dumps(held)
 
 
 SEMANTIC_KERNEL = (
@@ -192,7 +225,13 @@ def test_other_numbers_are_left_alone(numbers: list[Any]) -> None:
         pytest.param("[image]: data:image/png;base64,B64", id="a reference of Markdown"),
         pytest.param("url(data:image/png;base64,B64) /* image */", id="CSS"),
         pytest.param("the image is B64 I think", id="words"),
-        pytest.param("[Image: a.png]\nB64", id="another AutoGen"),
+        pytest.param("[Image: a.png] B64", id="another AutoGen"),
+        pytest.param("logo: |\n  B64\n", id="a block of YAML"),
+        pytest.param('X = """\nB64\n"""\n', id="a text of Python"),
+        pytest.param("base64 -d <<EOF\nB64\nEOF\n", id="a shell script"),
+        pytest.param("@@ -1 +1 @@\n-old\n+B64\n", id="a difference"),
+        pytest.param('const icon =\n{ png: "B64" }\n', id="an object of JavaScript behind words"),
+        pytest.param('see\n{"png": "B64"}\nand more', id="JSON between words"),
     ],
 )
 def test_source_that_an_agent_reads_stays_unchanged(source: str, payload: str) -> None:
@@ -257,7 +296,10 @@ def test_an_image_that_a_library_wrote_into_a_user_s_message_is_shown(wire: Wire
         "what is {'type': 'image', 'data': 'B64'}?",
         '<link type="image/png" href="data:image/png;base64,B64">',
         "B64",
+        "why?\nB64",
         '{"type":"Buffer","data":[137,80]}',
+        "why is [ImageContent(type='image', data='B64', mimeType='image/png', annotations=None)] not shown?",
+        "type='image' data='B64' mimeType='image/png'",
     ],
 )
 def test_text_that_a_person_pastes_stays(words: str, payload: str) -> None:

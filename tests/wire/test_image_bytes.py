@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from typing import Any
@@ -31,9 +32,16 @@ PNG = (
     + chunk(b"IEND", b"")
 )
 JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0H\0H\0\0" + bytes(range(256)) * 4 + b"\xff\xd9"
-GIF = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xf9\4\0\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
+NOTE = b"!\xfe" + bytes([60]) + b"a comment of sixty characters, as some editors write it here" + b"\0"
+GIF = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0" + NOTE + b",\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
 WEBP = b"RIFF\x0c\x02\0\0WEBPVP8L\0\x02\0\0" + bytes(range(256)) * 2
-FILES = {"png": PNG, "jpeg": JPEG, "gif": GIF, "webp": WEBP}
+BMP = (
+    b"BM"
+    + struct.pack("<IHHIIiiHHIIiiII", 326, 0, 0, 54, 40, 9, 9, 1, 24, 0, 272, 0, 0, 0, 0)
+    + bytes(range(120, 136)) * 17
+)
+TIFF = b"II*\0\x08\0\0\0" + bytes(range(256)) * 2
+FILES = {"png": PNG, "jpeg": JPEG, "gif": GIF, "webp": WEBP, "bmp": BMP}
 EVERY_FORMAT = pytest.mark.parametrize("kind", FILES)
 
 
@@ -70,13 +78,88 @@ def test_an_image_with_replacement_characters_is_damaged(kind: str) -> None:
         "truncated": data.decode("latin-1")[:-40] if kind != "gif" else data.decode("latin-1")[:-4],
     }
     for how, written in ways.items():
-        if how == "dropped" and kind in ("gif", "webp"):
+        if how == "dropped" and kind in ("gif", "webp", "bmp"):
             continue  # too little is left to tell
         start, _, source = find(f"Content of a:\n{written}")
         assert isinstance(source, DamagedSource), how
         assert (source.path, source.remains) == ("/a.png", list_remains(written[start - 14 :].encode())), how
         assert is_same_image(source.remains, data), how
-        assert not is_same_image(source.remains, bytes(200) + data), how
+        assert not is_same_image(source.remains, b"x" * 200 + data), how
+
+
+@requirement("rescue.latin1", "law.4")
+def test_a_tiff_in_latin_1_is_restored() -> None:
+    for data in (TIFF, b"MM\0*" + TIFF[4:]):
+        assert find(f"a.tif:\n{data.decode('latin-1')}") == (7, 7 + len(data), build_from_bytes(data))
+
+
+@requirement("rescue.damaged", "law.4")
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+def test_an_image_without_its_zero_bytes_is_damaged(kind: str, encoding: str) -> None:
+    data = FILES[kind]
+    written = data.decode(encoding, "replace").replace("\0", "")
+    start, _, source = find(f"Content of a:\n{written}")
+    assert isinstance(source, DamagedSource)
+    assert start == 14
+    assert is_same_image(source.remains, data)
+    (sight,) = read(OPENAI_CHAT, answer(written)).scene.sights
+    assert isinstance(sight.source, DamagedSource)
+
+
+def test_a_png_without_any_control_character_is_damaged() -> None:
+    written = "".join(each for each in PNG.decode("utf-8", "replace") if each >= " " or each in "\r\n")
+    assert isinstance(find(written)[2], DamagedSource)
+
+
+@requirement("rescue.damaged", "law.11")
+def test_a_text_about_formats_is_no_image() -> None:
+    words = "‰PNG, then IHDR; GIF89a – é; JFIF and Exif follow ÿØÿà; RIFF….WEBPVP8L\n"
+    assert find_image_bytes(words * 20, None) is None
+    garbled = PNG.decode("utf-8", "replace").replace("\0", "")
+    assert read(OPENAI_CHAT, answer(garbled, path="/a/notes.md")).scene.sights == ()
+
+
+NUMBERED = {"cat -n": "{:6}\t{}", "an arrow": "{:5}\u2192{}", "a bar": "{:05}| {}", "a colon": "{}: {}"}
+
+
+@requirement("rescue.latin1", "rescue.damaged", "law.4")
+@pytest.mark.parametrize("form", NUMBERED)
+@pytest.mark.parametrize("kind", ["png", "jpeg"])
+def test_the_numbers_of_lines_are_left_out(kind: str, form: str) -> None:
+    data = FILES[kind]
+    for encoding in ("latin-1", "utf-8"):
+        lines = data.decode(encoding, "replace").split("\n")
+        numbered = "\n".join(NUMBERED[form].format(index, line) for index, line in enumerate(lines, 1))
+        start, end, source = find(f"<file>\n{numbered}\n</file>")
+        assert start == 7
+        if encoding == "latin-1":
+            assert (source, end) == (build_from_bytes(data), 7 + len(numbered))
+        else:
+            assert isinstance(source, DamagedSource)
+            assert is_same_image(source.remains, data)
+
+
+@requirement("rescue.latin1", "rescue.damaged", "hoist.json", "law.4")
+@pytest.mark.parametrize("ensure_ascii", [True, False])
+def test_bytes_in_a_string_of_json_are_found(ensure_ascii: bool) -> None:
+    for encoding, kind in (("latin-1", InlineSource), ("utf-8", DamagedSource)):
+        for words in (PNG.decode(encoding, "replace"), f"Content:\n{PNG.decode(encoding, 'replace')}"):
+            written = json.dumps({"n": 1.5, "content": words}, ensure_ascii=ensure_ascii)
+            (sight,) = read(OPENAI_CHAT, answer(written)).scene.sights
+            assert isinstance(sight.source, kind)
+            refused = Refused("[damaged]", Refusal("corrupt", "it is damaged"))
+            lowered: Any = lower_body(OPENAI_CHAT, answer(written), [refused])
+            kept = lowered["messages"][1]["content"]
+            assert "IHDR" not in json.dumps(kept)
+            assert "[damaged]" in json.dumps(kept)
+            assert json.loads(kept[0]["text"])["n"] == 1.5
+
+
+def answer(content: str, path: str = "/a.png") -> dict[str, Json]:
+    """Return a call that reads a file, and its result."""
+    call: Json = {"id": "c1", "function": {"name": "read", "arguments": json.dumps({"path": path})}}
+    return body({"role": "assistant", "tool_calls": [call]}, {**tool("c1"), "content": content})
 
 
 @requirement("rescue.damaged")

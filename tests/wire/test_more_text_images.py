@@ -59,7 +59,7 @@ def test_images_are_extracted_from_json_lines(written: str, payload: str) -> Non
     "written",
     [
         '{"png": "B64"}\nand words',
-        'Exit code: 0\n{"png": "B64"}',
+        'Exit code: 0\n{"png": "B64"}\ndone',
         '{"png": "B64"}\n7',
         '{"png": "B64"},\n{"a": 1}',
         '[12:00] {"png": "B64"}\n[12:01] {"a": 1}',

@@ -5,30 +5,30 @@
   (crewai-tools, dspy), or with `data_uri='data:image/png;,iVBORw0…'` (semantic-kernel)
 - a Python dictionary or JSON with words around it: `Screenshot taken\\n[{"type": "image", "data": "iVBORw0…"}]`
 - dspy: `<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url", …}]<<CUSTOM-TYPE-END-IDENTIFIER>>`
-- bytes: `{"type":"Buffer","data":[137,80,…]}`, `{"0":137,"1":80,…}`, `b'\\x89PNG…'`
+- behind words, as the last lines: base64, a data URL, or JSON that has one of them as a value
+- bytes, in the forms of `printed_bytes`
 
-Base64 counts only as the whole value of a field of an object that says that it is an image. A data URL in a page or a
-program that an agent reads stays: the agent may be about to edit that file. The search takes linear time: each image is
-skipped as a whole, and only a few characters around it are looked at.
+Other base64 counts only as the whole value of a field of an object that says that it is an image. A data URL in a page
+or a program that an agent reads stays: the agent may be about to edit that file. The search takes linear time: each
+image is skipped as a whole, and only a few characters around it are looked at.
 """
 
 from __future__ import annotations
 
-import ast
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from itertools import islice
 
 from sightline.model.base64_text import BASE64_RUN_TABLE
 from sightline.model.scene import InlineSource
-from sightline.wire.base64_images import MIN_BASE64, is_image_base64, is_image_data
-from sightline.wire.image_bytes import build_from_bytes
-from sightline.wire.json_tree import Texts
-
-Found = tuple[int, int, InlineSource]
-"""The start and the end of the characters that are an image, and the image."""
+from sightline.wire.base64_images import MIN_BASE64, is_image_base64
+from sightline.wire.json_tree import Texts, is_oversized
+from sightline.wire.printed_bytes import PrintedImage, find_printed_images
 
 _NEARBY = 256  # characters around an image in which its object says what it is
 _DSPY_START, _DSPY_END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"
+_DSPY_FIELD = "[[ ## "  # before the name of each field of a message
 _AUTOGEN_START = "[Image: "
 _PYTHON_BEGINNINGS = ("{'", "['", "[{'", "({'", "('")
 
@@ -51,59 +51,47 @@ _says_mcp_image = re.compile(r"type='image'").search
 _DATA_KEYS = frozenset({"data", "blob", "base64", "image"})
 _URL_KEYS = frozenset({"data_uri", "url", "image_url", "uri"})
 
-_ZERO_BYTE = b"\\x00"  # as Python writes it: every image has some
-_AS_NUMBERS = bytes(0x41 if character in b'0123456789, \n\r\t\\":' else 0x20 for character in range(256))
-_NUMBER_RUN = b"A" * 16  # in a text that was translated with it
-_find_numbers = re.compile(
-    r"\{\s*+\"(?:type\"\s*+:\s*+\"Buffer\"\s*+,\s*+\"data\"\s*+:\s*+\[(?P<buffer>[\d,\s]*+)\]"
-    r"|(?P<indexed>0\"\s*+:\s*+\d{1,3}\s*+(?:,\s*+\"\d+\"\s*+:\s*+\d{1,3}\s*+)*+))\s*+\}"
-).search
-_find_literal = re.compile(
-    r"b(?P<literal>'(?=\\x89PNG|\\xff\\xd8)(?:[^'\\]|\\.)*+'|\"(?=\\x89PNG|\\xff\\xd8)(?:[^\"\\]|\\.)*+\")"
-).search
-_list_numbers = re.compile(r"\d+").findall
-_list_indexed_numbers = re.compile(r":\s*(\d+)").findall
+# Between two lines of wrapped base64, also as an escape in a text in quotes.
+_match_line_break = re.compile(r"(?:(?:\\{1,15}r)?\\{1,15}n|\r?\n)(?=[A-Za-z0-9+/_=-])").match
+_match_last_break = re.compile(r"(?:\\{1,15}r)?\\{1,15}n(?=\\{0,15}[\"'])").match
+_drop_line_breaks = re.compile(r"\\+[rn]|[\r\n]").sub
+_MAX_LINE = 128
+_find_json_lines = re.compile(r"(?<=\n)[\[{]").finditer
+_MAX_JSON_STARTS = 4
 
 
-def find_embedded_images(leaf: str, texts: Texts) -> Iterator[Found]:
-    """Yield the images among the words of a tool's result, in their order."""
+def find_embedded_images(leaf: str, texts: Texts, path: str | None = None) -> Iterator[PrintedImage]:
+    """Yield the images among the words of a tool's result, in their order; `path` is that of the file that it read."""
     # Nearly no text has an image. These searches take little of the time of the others.
     raw = leaf.encode("utf-8", "surrogatepass")
-    found: list[Found] = []
+    found: list[PrintedImage] = [*find_printed_images(leaf, raw, path)]
     if texts.token in leaf or _LONG_RUN in raw.translate(BASE64_RUN_TABLE):
         found += _find_base64(leaf, texts, in_message=False)
-    if has_number_run(raw):
-        found += _find_byte_values(leaf, _find_numbers)
-    if _ZERO_BYTE in raw:
-        found += _find_byte_values(leaf, _find_literal)
     yield from sorted(found, key=lambda each: each[0])
 
 
-def has_number_run(text: bytes) -> bool:
-    """Return whether a text has so many numbers in a row that they may be bytes. Every eighth character tells."""
-    return _NUMBER_RUN in text[::8].translate(_AS_NUMBERS)
-
-
-def find_message_images(leaf: str, texts: Texts) -> Iterator[Found]:
+def find_message_images(leaf: str, texts: Texts) -> Iterator[PrintedImage]:
     """Yield the images that a library has written into the words of a user's message.
 
     Only forms count that no person writes: a person may paste JSON, to ask about it.
     """
-    if any(mark in leaf for mark in (_DSPY_START, _AUTOGEN_START, "type='image'")):
+    if any(mark in leaf for mark in (_DSPY_START, _AUTOGEN_START)) or (_DSPY_FIELD in leaf and "type='image'" in leaf):
         yield from _find_base64(leaf, texts, in_message=True)
 
 
-def _find_base64(leaf: str, texts: Texts, *, in_message: bool) -> Iterator[Found]:
-    is_python = not in_message and _is_python_value(leaf)
+def _find_base64(leaf: str, texts: Texts, *, in_message: bool) -> Iterator[PrintedImage]:
+    values_start = None if in_message else _find_values(leaf)
     for start, end in _find_runs(leaf, texts):
         is_behind_comma = leaf[start - 1 : start] == ","
         prefix = _find_url_prefix(leaf, max(0, start - _MAX_URL_PREFIX), start) if is_behind_comma else None
         begin = prefix.start() if prefix else start
-        place = _find_form(leaf, begin, end, is_url=prefix is not None, in_message=in_message, is_python=is_python)
+        is_value = values_start is not None and values_start <= begin
+        place = _find_form(leaf, begin, end, is_url=prefix is not None, in_message=in_message, is_value=is_value)
         if place is None:
             continue
         declared = (prefix["mime"] or "").lower() if prefix else ""
-        source = InlineSource(declared, texts.expand_text(leaf[start:end]), leaf[start:end])
+        letters = _drop_line_breaks("", leaf[start:end])
+        source = InlineSource(declared, texts.expand_text(letters), letters)
         if is_image_base64(source):
             yield *place, source
 
@@ -121,7 +109,10 @@ def _find_runs(leaf: str, texts: Texts) -> Iterator[tuple[int, int]]:
         if is_lifted:
             end += leaf[end : end + 1] == ";"  # a placeholder ends with it
             token_at = leaf.find(texts.token, end)
-        if is_lifted or leaf.startswith(_FIRST_LETTERS, start):
+        if is_lifted:
+            yield start, end
+        elif leaf.startswith(_FIRST_LETTERS, start):
+            end = _extend_over_lines(leaf, flat, start, end)
             yield start, end
         at = max(end, start + 1)
         run_at = flat.find(_LONG_RUN, at) if 0 <= run_at < at else run_at
@@ -133,8 +124,19 @@ def _extend_to_left(flat: bytes, at: int, floor: int) -> int:
     return max(floor, flat.rfind(_BREAK, floor, at) + 1)
 
 
+def _extend_over_lines(leaf: str, flat: bytes, start: int, end: int) -> int:
+    """Return where base64 ends that may be wrapped: on lines of one length, of which the last may be shorter."""
+    length = end - start
+    while end - start == length <= _MAX_LINE and (line_break := _match_line_break(leaf, end)):
+        start = line_break.end()
+        end = flat.find(_BREAK, start, start + length + 1)
+        end = min(len(leaf), start + length) if end < 0 else end
+    last_break = _match_last_break(leaf, end)
+    return last_break.end() if last_break else end
+
+
 def _find_form(
-    leaf: str, begin: int, end: int, *, is_url: bool, in_message: bool, is_python: bool
+    leaf: str, begin: int, end: int, *, is_url: bool, in_message: bool, is_value: bool
 ) -> tuple[int, int] | None:
     """Return the characters that an image's form takes up, or None if no library writes base64 like that."""
     before, after = leaf[max(0, begin - _NEARBY) : begin], leaf[end : end + _NEARBY]
@@ -144,12 +146,13 @@ def _find_form(
         start = begin - len(before) + before.rindex(_DSPY_START)
         return start, end + after.index(_DSPY_END) + len(_DSPY_END)
     if before[-1:] not in _QUOTES:
-        return None
+        is_last_line = before.endswith("\n") and not after.strip() and len(leaf) <= end + _NEARBY
+        return (begin, end) if is_last_line and not in_message else None
     field = _find_field(before, max(0, len(before) - _MAX_FIELD))
     quote = field or _find_quote(before, max(0, len(before) - _MAX_FIELD))
     if quote is None or not after.startswith(quote["quote"]):
         return None
-    if is_python or (field is not None and _is_image_field(field, before, after, is_url=is_url, in_message=in_message)):
+    if is_value or (field is not None and _is_image_field(field, before, after, is_url=is_url, in_message=in_message)):
         return begin, end
     return None
 
@@ -170,27 +173,21 @@ def _is_image_field(field: re.Match[str], before: str, after: str, *, is_url: bo
     return (known_key or not is_object) and (says_image or field["key"] == "data_uri")
 
 
-def _is_python_value(leaf: str) -> bool:
-    """Return whether a text looks like a list or a dictionary that Python wrote, which isn't JSON."""
-    return leaf.startswith(_PYTHON_BEGINNINGS) and leaf.rstrip()[-1:] in ("}", "]", ")")
+def _find_values(leaf: str) -> int | None:
+    """Return where the values begin that a text consists of, or ends with; None if it is anything else.
 
-
-def _find_byte_values(leaf: str, find_next: Callable[[str, int], re.Match[str] | None]) -> Iterator[Found]:
-    """Yield the images of which a text has the bytes, as numbers or as Python writes them."""
-    at = 0
-    while found := find_next(leaf, at):
-        at = found.end()
-        if (data := _read_bytes(found.groupdict())) is not None and is_image_data(data):
-            yield found.start(), found.end(), build_from_bytes(data)
-
-
-def _read_bytes(found: Mapping[str, str | None]) -> bytes | None:
-    try:
-        if literal := found.get("literal"):
-            value = ast.literal_eval(f"b{literal}")
-            return value if isinstance(value, bytes) else None
-        if indexed := found.get("indexed"):
-            return bytes(map(int, _list_indexed_numbers(indexed)))
-        return bytes(map(int, _list_numbers(found.get("buffer") or "")))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # a number above 255, or no literal
+    They are a list or a dictionary that Python wrote, which isn't JSON, or JSON behind lines of words.
+    """
+    if leaf.rstrip()[-1:] not in ("}", "]", ")"):
         return None
+    if leaf.startswith(_PYTHON_BEGINNINGS):
+        return 0
+    starts = (found.start() for found in islice(_find_json_lines(leaf), _MAX_JSON_STARTS))
+    return next((start for start in starts if _is_json(leaf[start:])), None)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return not is_oversized(text) and json.loads(text) is not None
+    except (ValueError, RecursionError):
+        return False

@@ -1,12 +1,13 @@
 """The bytes of an image file that a program has read as text.
 
 A program that decodes any file as Latin-1 (or as Windows-1252, as browsers do) keeps every byte as one character, so
-the image can be restored. One that decodes it as UTF-8 replaces or drops what isn't valid; one that reads lines changes
-the line breaks. Of such an image only the ASCII bytes are left, in their order (`DamagedSource.remains`): enough to
-recognize the file.
+the image can be restored, even if the program then numbers the lines. One that decodes it as UTF-8 replaces or drops
+what isn't valid; one that reads lines changes the line breaks; one that cleans its output drops zero bytes. Of such an
+image only the printable ASCII bytes are left, in their order (`DamagedSource.remains`): enough to recognize the file.
 
-Every image has zero bytes and no text has them, so a text without them isn't searched. The image must begin within the
-first characters, behind a few words such as the name of its file.
+Every image has zero bytes and no text has them. A text without them is searched only if it isn't ASCII, has other
+characters that no text has, and a name that files of a format begin with; what follows must then be garbled. The image
+must begin within the first characters, behind a few words such as the name of its file.
 """
 
 from __future__ import annotations
@@ -22,38 +23,71 @@ _MAX_WORDS = 4096  # characters before an image
 _MIN_REMAINS = 32  # bytes that show which file it was
 _PNG_END = "IEND"
 _PNG_END_LENGTH = 8  # the name of the last chunk, and its checksum
+FORMAT_NAMES = ("IHDR", "JFIF", "Exif", "GIF8", "WEBPVP8")
+"""One of these is among the first bytes of nearly every image file."""
+# Between the name of the format and the first chunk of a PNG: line breaks and zero bytes, and numbers of lines.
+_GAP = r"[\s\d\0|:\u2192]"
 # How each format begins: whole, or with what is left of bytes that aren't ASCII.
 _find_start = re.compile(
-    r"(?P<png>[\x89\u2030\ufffd]?PNG\r?\n\x1a\n\0\0\0[\r\n]IHDR)"
-    r"|(?P<jpeg>\xff\xd8\xff[\xc0-\xfe]|\ufffd{2,4}[\s\S]{0,3}(?:JFIF|Exif)\0|\0\x10JFIF\0)"
-    r"|(?P<gif>GIF8[79]a[\s\S]{4}[^\t\n\r -~])"
-    r"|(?P<webp>RIFF[\s\S]{2,4}WEBPVP8[ LX])"
+    rf"(?P<png>[\x89\u2030\ufffd\udc89]PNG(?:{_GAP}|\x1a){{1,90}}IHDR|PNG{_GAP}{{1,60}}\x1a{_GAP}{{0,60}}IHDR)"
+    r"|(?P<jpeg>\xff\xd8\xff[\xc0-\xfe]|\ufffd{2,4}[\0-\x1f ]{0,3}(?:JFIF|Exif)|\0?\x10JFIF[\0\1])"
+    r"|(?P<gif>GIF8[79]a[\s\S]{2,4}[^\t\n\r -~])"
+    r"|(?P<webp>RIFF[\s\S]{0,4}WEBPVP8[ LX])"
+    r"|(?P<bmp>BM[\s\S]{1,4}\0{4}[\s\S]{1,2}\0{2,3}[\x0c(48@l|]\0{3})"
+    r"|(?P<tiff>(?:\A|(?<=\n))(?:II\*\0|MM\0\*))"
 ).search
 _SIGNATURES: Mapping[str, bytes] = {
     "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
     "jpeg": b"\xff\xd8\xff",
     "gif": b"GIF8",
     "webp": b"RIFF",
+    "bmp": b"BM",
+    "tiff": b"",
 }
 _ENDS: Mapping[str, bytes] = {"png": b"IEND\xaeB`\x82", "jpeg": b"\xff\xd9", "gif": b"\0;"}
+# As in `cat -n`, and as agents number the lines of a file.
+_NUMBER = r"[ \t]*\d{1,7}(?:\t|\u2192|: ?| ?\| ?)"
+_match_line_number = re.compile(_NUMBER).fullmatch
+_drop_line_numbers = re.compile(rf"(?<=\n){_NUMBER}").sub
+_list_garbage = re.compile(r"[\ufffd\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]").findall
+_GARBAGE_SAMPLE, _MIN_GARBAGE = 512, 8  # characters
 _FROM_WINDOWS_1252 = {
     ord(bytes([byte]).decode("cp1252")): byte
     for byte in range(0x80, 0xA0)
     if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
 }
-_NOT_ASCII = bytes(range(0x80, 0x100))
-_LINE_BREAKS = b"\r\n"
+_NOT_PRINTABLE = bytes([*range(0x20), *range(0x7F, 0x100)])
+
+
+def may_have_stripped_image(leaf: str) -> bool:
+    """Return whether a text may have the bytes of an image without its zero bytes; nearly no text may."""
+    if leaf.isascii() or not ("\ufffd" in leaf or "\1" in leaf or "\x1a" in leaf):
+        return False
+    return any(leaf.find(name, 0, _MAX_WORDS) >= 0 for name in FORMAT_NAMES)
 
 
 def find_image_bytes(leaf: str, path: str | None) -> tuple[int, int, InlineSource | DamagedSource] | None:
     """Return the image whose bytes are in a text, with its start and end; `path` is that of the file, if known."""
-    if "\0" not in leaf or (found := _find_start(leaf, 0, _MAX_WORDS)) is None:
+    has_zero_bytes = "\0" in leaf
+    if not has_zero_bytes and not may_have_stripped_image(leaf):
+        return None
+    if (found := _find_start(leaf, 0, _MAX_WORDS)) is None:
         return None
     kind, start = str(found.lastgroup), found.start()
-    if (data := _restore_bytes(leaf[start:], kind)) is not None:
-        return start, start + len(data), build_from_bytes(data)
-    end = leaf.rfind(_PNG_END, start) + _PNG_END_LENGTH if kind == "png" and _PNG_END in leaf else len(leaf)
-    return start, min(end, len(leaf)), DamagedSource(path, list_remains(leaf[start:end].encode("utf-8", "replace")))
+    text = leaf[start:]
+    if not has_zero_bytes and len(_list_garbage(text[:_GARBAGE_SAMPLE])) < _MIN_GARBAGE:
+        return None
+    line = leaf.rfind("\n", 0, start) + 1
+    if _match_line_number(leaf, line, start):
+        start, text = line, _drop_line_numbers("", text)
+    source: InlineSource | DamagedSource
+    if (data := _restore_bytes(text, kind)) is not None:
+        length, source = len(data), build_from_bytes(data)
+    else:
+        length = text.rfind(_PNG_END) + _PNG_END_LENGTH if kind == "png" and _PNG_END in text else len(text)
+        source = DamagedSource(path, list_remains(text[:length].encode("utf-8", "surrogatepass")))
+    behind = text[length:]
+    return start, len(leaf) - len(behind) if leaf.endswith(behind) else len(leaf), source
 
 
 def _restore_bytes(text: str, kind: str) -> bytes | None:
@@ -61,16 +95,25 @@ def _restore_bytes(text: str, kind: str) -> bytes | None:
     data = text.translate(_FROM_WINDOWS_1252).encode("latin-1", "replace")
     if not data.startswith(_SIGNATURES[kind]):
         return None
-    if kind == "webp":
-        end = 8 + int.from_bytes(data[4:8], "little")
-        end = end if end <= len(data) else -1
-    else:
-        last = _ENDS[kind]
-        at = data.find(last) if kind == "png" else data.rfind(last)
-        end = at + len(last) if at >= 0 else -1
+    end = _find_end(data, kind)
     # A character outside the code page became a question mark above: behind the image that doesn't matter.
-    is_exact = end > 0 and max(text[:end].translate(_FROM_WINDOWS_1252)) <= "\xff"
-    return data[:end] if is_exact else None
+    is_exact = 0 < end <= len(data) and max(text[:end].translate(_FROM_WINDOWS_1252)) <= "\xff"
+    return data[:end] if is_exact and b"\0" in data[:end] else None
+
+
+def _find_end(data: bytes, kind: str) -> int:
+    """Return the length of the image that a text begins with; 0 if its end is missing."""
+    match kind:
+        case "webp":
+            return 8 + int.from_bytes(data[4:8], "little")
+        case "bmp":
+            return int.from_bytes(data[2:6], "little")
+        case "tiff":  # nothing in it says how long it is
+            return len(data)
+        case _:
+            last = _ENDS[kind]
+            at = data.find(last) if kind == "png" else data.rfind(last)
+            return at + len(last) if at >= 0 else 0
 
 
 def build_from_bytes(data: bytes) -> InlineSource:
@@ -80,8 +123,8 @@ def build_from_bytes(data: bytes) -> InlineSource:
 
 
 def list_remains(data: bytes) -> bytes:
-    """Return what no way of decoding changes: the ASCII bytes that aren't line breaks."""
-    return data.translate(None, _NOT_ASCII + _LINE_BREAKS)
+    """Return what no way of decoding or cleaning changes: the printable ASCII bytes."""
+    return data.translate(None, _NOT_PRINTABLE)
 
 
 def is_same_image(remains: bytes, data: bytes) -> bool:

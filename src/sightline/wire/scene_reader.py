@@ -135,13 +135,14 @@ class SceneReader:
         """
         if len(leaf) < _MIN_TEXT:
             return
-        found: list[TextImage] = [*find_byte_images(leaf, call.path if call else None)] if "\0" in leaf else []
+        path = call.path if call else None
+        found: list[TextImage] = [*find_byte_images(leaf, path)] if "\0" in leaf else []
         if not found:
             # To ask what the call does takes as long as to search a text of this length.
             asks_first = len(leaf) > _LONG_TEXT and not is_field
             if asks_first and reads_text_file(call):
                 return
-            found += find_text_images(leaf, self.texts)
+            found += find_text_images(leaf, self.texts, path)
             if found and not asks_first and not is_field and reads_text_file(call):
                 return
         for within, source in found:

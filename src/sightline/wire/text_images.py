@@ -2,6 +2,7 @@
 
 Images are found in four forms: the text is an image as base64, or JSON with images in its strings or byte lists; words
 with an image in a form that libraries write (`embedded_images`); or the bytes of a file as characters (`image_bytes`).
+A string of JSON may again have any of these forms.
 
 A *way* is the path from a text to an image in it, through the JSON that the text holds, through JSON in strings of that
 JSON, and through a `TextSlice` to characters among words. The empty way is the whole text.
@@ -18,10 +19,11 @@ from typing import Self
 
 from sightline.model.scene import DamagedSource, Edit, InlineSource, Json, JsonPath, Repeated, Replace, Sight
 from sightline.wire.base64_images import is_image_data, parse_image_string
-from sightline.wire.embedded_images import find_embedded_images, has_number_run
-from sightline.wire.image_bytes import build_from_bytes, find_image_bytes
+from sightline.wire.embedded_images import find_embedded_images
+from sightline.wire.image_bytes import FORMAT_NAMES, build_from_bytes, find_image_bytes, may_have_stripped_image
 from sightline.wire.json_edits import RepeatedKey, dump_json, patch_text
 from sightline.wire.json_tree import Block, Texts, get_at, is_oversized
+from sightline.wire.printed_bytes import ZERO_BYTE, has_number_run
 
 PLACEHOLDER = "[image]"  # in the place of JSON that was an image
 MAX_DEPTH = 12  # steps into what a tool returns
@@ -43,9 +45,11 @@ _find_image_start = re.compile(
 # The same at any place, each with a letter first: four times as fast, and nearly never found.
 _find_image_letters = re.compile(rf"{_KNOWN}|9j[/\\_]|AAAA[A-Za-z0-9+/\\_-]").search
 
+# The first bytes of an image as numbers, as values of an object with their indexes, and as Node prints them.
+_NEXT = r'\s*,\s*(?:\\*"1\\*"\s*:\s*)?'
 _find_byte_list = re.compile(
-    r'[\[:]\s*(?:137\s*,\s*(?:\\*"1\\*"\s*:\s*)?80|255\s*,\s*(?:\\*"1\\*"\s*:\s*)?216'
-    r'|71\s*,\s*(?:\\*"1\\*"\s*:\s*)?73|82\s*,\s*(?:\\*"1\\*"\s*:\s*)?73)\s*,'
+    rf'(?:[\[:"]|\\n)\s*(?:137{_NEXT}80|255{_NEXT}216|71{_NEXT}73|82{_NEXT}73|66{_NEXT}77)\s*,'
+    r"|<Buffer |Contents\]: <|(?:Array|Buffer)\(\d+\) \["
 ).search
 _MIN_BYTES = 48
 _QUOTES = ("'", '"')
@@ -78,16 +82,23 @@ def find_byte_images(leaf: str, path: str | None) -> Iterator[TextImage]:
         yield (() if (start, end) == (0, len(leaf)) else (TextSlice(start, end),)), source
 
 
-def find_text_images(leaf: str, texts: Texts) -> Iterator[tuple[JsonPath, InlineSource]]:
-    """Yield the images that libraries have written into a text, each with the way to it."""
+def find_text_images(leaf: str, texts: Texts, path: str | None = None) -> Iterator[TextImage]:
+    """Yield the images that libraries have written into a text, each with the way to it.
+
+    `path` is that of the file that the tool has read, if it is known.
+    """
+    if may_have_stripped_image(leaf) and (written := [*find_byte_images(leaf, path)]):
+        yield from written
+        return
     if image := parse_image_string(leaf, texts):
         yield (), image
         return
     value = _parse_if_promising(leaf, texts)
     if value is None:
-        yield from (((TextSlice(start, end),), source) for start, end, source in find_embedded_images(leaf, texts))
+        for start, end, source in find_embedded_images(leaf, texts, path):
+            yield (() if (start, end) == (0, len(leaf)) else (TextSlice(start, end),)), source
         return
-    found = list(_find_leaf_images(value, (), texts))
+    found = list(_find_leaf_images(value, (), texts, path))
     holders = [_find_holder(value, way) for way, _ in found]
     images_by_holder = Counter(holders)
     for (way, source), holder in zip(found, holders, strict=True):
@@ -99,12 +110,20 @@ def _parse_if_promising(leaf: str, texts: Texts) -> Json:
     if not _begins_as_json(leaf):  # as most texts: they aren't searched
         return None
     may_hold_image = texts.token in leaf or (_find_image_letters(leaf) and _find_image_start(leaf))
-    return _parse_json(leaf) if may_hold_image or _may_hold_bytes(leaf) else None
+    return _parse_json(leaf) if may_hold_image or _may_hold_bytes(leaf) or _may_hold_characters(leaf) else None
 
 
 def _may_hold_bytes(leaf: str) -> bool:
-    """Return whether there may be a list of the bytes of an image. The fast searches come first."""
-    return has_number_run(leaf.encode("utf-8", "surrogatepass")) and _find_byte_list(leaf) is not None
+    """Return whether a text may have the bytes of an image as a program prints them. The fast searches come first."""
+    raw = leaf.encode("utf-8", "surrogatepass")
+    has_literal = "\\" in leaf and ZERO_BYTE in raw
+    return has_literal or (has_number_run(raw) and _find_byte_list(leaf) is not None)
+
+
+def _may_hold_characters(leaf: str) -> bool:
+    """Return whether a string may have the bytes of an image as characters: some are escaped, or were replaced."""
+    has_others = ("\\" in leaf and "\\u" in leaf) or "\ufffd" in leaf
+    return has_others and ("\\u0000" in leaf or any(name in leaf for name in FORMAT_NAMES))
 
 
 def _begins_as_json(leaf: str) -> bool:
@@ -175,21 +194,23 @@ def walk_strings(value: Json, way: JsonPath = ()) -> Iterator[tuple[JsonPath, st
                 yield from walk_strings(item, (*way, key))
 
 
-def _find_leaf_images(value: Json, way: JsonPath, texts: Texts) -> Iterator[tuple[JsonPath, InlineSource]]:
+def _find_leaf_images(value: Json, way: JsonPath, texts: Texts, path: str | None) -> Iterator[TextImage]:
     """Yield the strings of a JSON value that are images, also in strings that are JSON again."""
     if len(way) > MAX_DEPTH:
         return
     match value:
         case str():
-            yield from (((*way, *within), source) for within, source in find_text_images(value, texts))
+            found = [*find_byte_images(value, path)] if "\0" in value else []
+            for within, source in found or find_text_images(value, texts, path):
+                yield (*way, *within), source
         case list() | dict() if data := _read_byte_values(value):
             yield way, build_from_bytes(data)
         case list():
             for index, item in enumerate(value):
-                yield from _find_leaf_images(item, (*way, index), texts)
+                yield from _find_leaf_images(item, (*way, index), texts, path)
         case dict():
             for key, item in value.items():
-                yield from _find_leaf_images(item, (*way, key), texts)
+                yield from _find_leaf_images(item, (*way, key), texts, path)
 
 
 def _read_byte_values(value: list[Json] | Block) -> bytes | None:

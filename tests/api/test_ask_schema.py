@@ -179,6 +179,19 @@ def test_an_optional_field_that_is_null_is_left_out(value: Any, schema: Any, lef
     assert (found, [each.partition(": ")[0] for each in told]) == (left, faulty)
 
 
+@requirement("ask.schema_optional")
+def test_any_number_of_optional_nulls_is_left_out() -> None:
+    names = [f"f{index}" for index in range(2_000)]
+    row: Any = {"properties": {name: {"type": "string"} for name in names}, "required": ["f7", "f1999"]}
+    rows = {"properties": {"rows": {"items": row}}}
+    few = dict.fromkeys(["f7", "f8", "f1999"])
+    for value, schema, removed in (({**dict.fromkeys(names)}, row, 1_998), ({"rows": [few] * 40}, rows, 40)):
+        task = json.dumps({"schema": schema, "value": value}).encode()
+        result, _ = schema_task(task, {})
+        assert len(result["absent"]) == removed
+        assert {path[-1] for path in result["absent"]}.isdisjoint(row["required"])
+
+
 @requirement("ask.schema_unusable")
 @pytest.mark.parametrize(
     "schema",

@@ -39,6 +39,18 @@ WORDINGS = [
     (500, "document page limit reached"),
     (400, "文件页数超过限制"),
     (400, "PDF 最多支持 100 页"),
+    (400, "Document page count (150) is greater than the limit (100)"),
+    (400, "PDF is too long: 230 pages (max 100)"),
+    (400, "PDF page cap of 100 reached"),
+    (400, "The file contains 321 pages, 300 are permitted"),
+    (400, "PDF exceeds page limit"),
+    (400, "A maximum of 100 PDF pages may be provided."),
+    (400, "Too many pages in document"),
+    (400, "The number of pages in the PDF must not exceed 600"),
+    (400, "Documents can have up to 1000 pages"),
+    (400, "We accept PDFs of 100 pages or fewer"),
+    (400, "The document has 1200 pages; only 1000 are allowed."),
+    (400, "pages: 300 > 100"),
 ]
 OTHERS = [
     (429, "A maximum of 100 PDF pages per minute may be provided."),
@@ -51,6 +63,10 @@ OTHERS = [
     (400, "prompt is too long: 250000 tokens > 200000 maximum"),
     (404, "the page was not found"),
     (500, "internal error"),
+    (400, "The request is above the cap. See our pricing page"),
+    (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+    (400, "This support page explains the limit"),
+    (400, "The page has an error. Only 3 requests supported"),
 ]
 
 

@@ -2,7 +2,8 @@
 
 A reply may quote such a sentence from a screenshot, or discuss it, so a phrase somewhere in it means nothing. The reply
 has to be short, and each of its clauses has to be an admission ("I can't view images") or something that usually goes
-with one: an apology, a request for a description, advice to use another model. At least one must be an admission.
+with one: an apology, a request for a description or for the image, advice to use another model. At least one must be an
+admission. Advice of any other kind ("Please run chmod") shows that the reply is about an image file of a program.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ def _alternate(*patterns: str) -> str:
 _NOT = _alternate("can(?:'t|not| not)", "could(?:n't| not)")
 _NO = _alternate("don't", "do not", "doesn't", "does not")
 _ADVERB = r"(?:(?:currently|directly|actually|really|unfortunately|yet|also|simply) )?"
-_VERB = r"(?:see|view|read|process|analy[sz]e|interpret|open|look at|access|inspect|examine|display|handle|load)"
+_VERB = (
+    r"(?:see|view|read|process|analy[sz]e|interpret|open|look at|access|inspect|examine|display|handle|load|perceive"
+    r"|make out)"
+)
 _VERBS = rf"{_ADVERB}{_VERB}(?:(?:,| or| and) {_ADVERB}{_VERB})*"
 _PICTURE = (
     r"(?:image|screenshot|picture|photo|graphic)(?: (?:file|content|input|attachment|data))?s?"
@@ -27,7 +31,8 @@ _PICTURE = (
 )
 _SENT = (
     r"(?: (?:that )?you(?:'ve| have|'re| are)? (?:just )?(?:sent|attached|pasted|shared|uploaded|mentioned|provided)"
-    r"| directly| here| yet| myself| at all| attached| (?:in|with) (?:this|the current|our) [a-z]+(?: [a-z]+)?)?"
+    r"| directly| here| yet| myself| at all| attached| at (?:this time|the moment)| right now| for now"
+    r"| (?:in|with) (?:this|the current|our) [a-z]+(?: [a-z]+)?)?"
 )
 _IMAGES = (
     r"(?:(?:the|this|that|these|those|your|any|an?|attached|pasted|uploaded|embedded) )*"
@@ -49,18 +54,26 @@ _VISION = (
     r"(?:vision|multi-?modal(?: inputs?)?|visual inputs?|(?:image|picture|screenshot)(?:[ -](?:inputs?|uploads?))?s?)"
 )
 _HERE = r"(?: (?:in|with) (?:this|the current) [a-z]+)?"
+_SHARED = r"(?:attached|included|sent|received|shared)"
 _GIVEN = r"(?:attached|included|provided|uploaded|sent|received|shared|visible|present)"
 _PLACE = r"(?:to|in|with) (?:your|this|our|the) (?:last |latest )?(?:message|prompt|request|conversation|chat|thread)"
 
 _ADMISSIONS = _alternate(
     rf"(?:i ?)?{_ADVERB}{_UNABLE} {_VERBS} {_IMAGES}(?: or (?:locate|identify|recognize|describe|extract) .{{1,60}})?",
-    rf"i {_NO} {_ADVERB}have (?:any )?(?:vision|visual|image(?:[- ](?:viewing|processing|reading|input))?)"
+    rf"i {_NO} {_ADVERB}have (?:any )?"
+    r"(?:vision|visual|image(?:[- ](?:viewing|processing|reading|input|recognition|analysis))?)"
     rf" (?:capabilit(?:y|ies)|abilit(?:y|ies)|support){_HERE}",
     rf"i have no (?:vision|visual|image)(?: (?:capabilit(?:y|ies)|abilit(?:y|ies)|support|input))?{_HERE}"
     rf"(?: to {_VERB} {_IMAGES})?",
     rf"i {_NO} {_ADVERB}have access to {_IMAGES}",
     r"i(?:'m| am) a text-(?:only|based)(?: ai| language)* (?:model|assistant|ai)",
-    r"i (?:can )?only (?:process|read|accept|work with|handle|understand|see|support|receive)"
+    r"my (?:vision|visual|image)(?: (?:capabilit(?:y|ies)|support|input))? (?:is|are)"
+    r" (?:disabled|unavailable|turned off)",
+    r"i (?:don't|do not) have eyes",
+    rf"(?:i (?:can )?(?:see|notice) (?:that )?)?you(?:'ve| have)? (?:just )?(?:{_GIVEN}|pasted|referenced) {_IMAGES},?"
+    rf" but (?:unfortunately,? )?i ?{_ADVERB}{_UNABLE} {_VERBS} (?:it|them)",
+    rf"(?:(?:the|your|this) )?(?:{_PICTURE}) (?:(?:is|are)(?:n't| not)|not) (?:visible|viewable|accessible) to me",
+    r"i(?:'m| am)? (?:can )?only (?:able to )?(?:process|read|accept|work with|handle|understand|see|support|receive)"
     r" (?:plain )?text(?: inputs?| messages)?(?: and not images)?(?: (?:for now|here|right now))?",
     rf"{_MODEL} (?:{_NO} (?:support|accept|take|process|handle)|{_NOT} (?:{_VERB}|accept|take)) {_VISION}{_HERE}",
     rf"{_MODEL} (?:has no|{_NO} have) (?:vision|image)(?: (?:capabilit(?:y|ies)|support|input))?",
@@ -68,11 +81,11 @@ _ADMISSIONS = _alternate(
     rf"i (?:{_NO}|{_NOT}) {_ADVERB}(?:see|find) (?:any |an |the |your )?(?:{_PICTURE})"
     rf" (?:{_GIVEN}(?: {_PLACE})?|{_PLACE})",
     rf"there(?:'s| is| are|'re) no (?:{_PICTURE}) (?:{_GIVEN}(?: {_PLACE})?|{_PLACE})",
-    rf"no (?:{_PICTURE}) (?:was|were|is|are|has been) (?:actually )?{_GIVEN}(?: {_PLACE})?",
+    rf"no (?:{_PICTURE}) (?:was|were|is|are|has been) (?:actually )?(?:{_SHARED}(?: {_PLACE})?|{_GIVEN} {_PLACE})",
     rf"no (?:{_PICTURE}) came through",
     rf"(?:the|your) (?:{_PICTURE})"
     r" (?:(?:didn't|did not|doesn't seem to have|does not seem to have|hasn't|has not) come through"
-    rf"|(?:was|were)(?: not|n't) {_GIVEN}(?: {_PLACE})?)",
+    rf"|(?:was|were)(?: not|n't) (?:{_SHARED}(?: {_PLACE})?|{_GIVEN} {_PLACE}))",
     r"我?(?:暂时|目前|现在)?(?:无法|不能|没办法)(?:直接)?(?:查看|看到|看见|识别|读取|处理|分析|访问)(?:[您你](?:发送|上传|提供|发)的)?"
     r"(?:这张|任何)?(?:图片|图像|截图|照片)(?:内容)?",
     r"我?(?:这边)?(?:暂时|目前|现在)?看不(?:到|了|见)(?:[您你](?:发送|上传|提供|发)的)?(?:这张|任何)?(?:图片|图像|截图|照片|图)(?:内容)?",
@@ -104,9 +117,22 @@ _APOLOGIES = (
     r"|desculpe|sinto muito|infelizmente|к сожалению|извините|простите|пожалуйста"
     r"|(?:很|非常)?抱歉|对不起|申し訳(?:ありません|ございません)が?|すみませんが?"
 )
+# These may be about an image of a program, too. They count only beside a request to send the image.
+_HINTS = _alternate(
+    rf"no (?:{_PICTURE}) (?:was|were|is|are|has been) (?:actually )?{_GIVEN}",
+    rf"(?:the|your) (?:{_PICTURE}) (?:was|were)(?: not|n't) {_GIVEN}",
+)
+_SEND = r"(?:re-?)?(?:attach|upload|send|share|provide|paste|post|submit|include)(?:ing)?"
+_ASK = (
+    rf"(?:{_SEND}|describ(?:e|ing)|tell|typ(?:e|ing)|copy|transcrib(?:e|ing)|summari[sz](?:e|ing)|explain|write|say|give"
+    r"|switch|let me know|use (?:a|an|another|a different) [a-z -]*model)\b.*"
+)
+_POLITE = r"(?:please|kindly|also|just|then|still|always|instead|perhaps|maybe|try|(?:want|like|be able) to|to|again)"
 _REQUESTS = (
-    r"(?:please|could|can|would|will) .+|(?:you can|you could|you may|you'll need to|try|feel free to) .+"
-    r"|(?:if|once|when) (?:you|the) .+"
+    r"(?:please|kindly|try|feel free to|(?:could|can|would|will) you|you ?(?:can|could|may|might|should|'ll need to))"
+    rf" (?:{_POLITE} )*(?:{_ASK}|again)"
+    rf"|(?:if|once|when) you(?:'d| would|'re| are)? ?(?:can |could |have |want |like |able |to )*{_ASK}"
+    rf"|(?:if|once|when) the (?:{_PICTURE}) .+"
     r"|(?:then )?i(?:'ll| will|'d| would|'m| am| can) (?:then )?(?:be )?(?:happy to |glad to |able to )?help.*"
     r"|(?:so )?(?:i )?(?:can't|cannot|can not) (?:tell|describe|say|know|comment|help|diagnose) ?.*"
     rf"|i (?:can't|cannot) {_VERB} (?:it|them)|only text was (?:provided|sent|received)"
@@ -118,7 +144,9 @@ _REQUESTS = (
     r"|.+(?:ください|いただけますか)"
 )
 _admission = re.compile(_ADMISSIONS)
+_hint = re.compile(_HINTS)
 _companion = re.compile(f"(?:{_APOLOGIES}|{_REQUESTS})")
+_asks_for_image = re.compile(rf"\b{_SEND}\b").search
 _opening = re.compile(
     rf"^(?:(?:{_APOLOGIES}|as an? [a-z -]*(?:model|ai|assistant)(?: without [a-z ]+)?"
     r"|it (?:looks|seems)(?: like| that)?|it appears(?: that)?|but|so|and|because|since|that"
@@ -136,16 +164,20 @@ def admits_blindness(reply: str) -> bool:
         return False
     text = re.sub(r"[*_]{1,3}", "", reply.replace("’", "'")).strip().lower()
     clauses = [clause for sentence in _sentence.split(text) for clause in _split_clauses(sentence)]
-    admissions = [_admission.fullmatch(each) is not None for each in clauses]
-    return any(admissions) and all(
-        admits or _companion.fullmatch(each) for admits, each in zip(admissions, clauses, strict=True)
-    )
+    admits = any(map(_admission.fullmatch, clauses))
+    hints = any(map(_hint.fullmatch, clauses)) and _asks_for_image(text) is not None
+    return (admits or hints) and all(map(_is_known, clauses))
+
+
+def _is_known(clause: str) -> bool:
+    """Return whether a clause is an admission, or something that usually goes with one."""
+    return any(pattern.fullmatch(clause) for pattern in (_admission, _hint, _companion))
 
 
 def _split_clauses(sentence: str) -> list[str]:
-    """Return the clauses of a sentence, without the words that only lead to them; a request is not split."""
+    """Return the clauses of a sentence, without the words that only lead to them; a known sentence is not split."""
     bare = _drop_opening(sentence.strip().strip("¿¡").rstrip(".!?… "))
-    if _companion.fullmatch(bare):
+    if _is_known(bare):
         return [bare]
     return [part for each in _clause.split(bare) if (part := _drop_opening(each))]
 

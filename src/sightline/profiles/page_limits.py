@@ -9,7 +9,7 @@ from sightline.profiles.rejections import UNRELATED_STATUSES, extract_sentences
 _WORD_ENDS = re.compile(r"_|(?<=[a-z])(?=[A-Z])")  # inside error codes such as too_many_pages
 _PAGES = r"(?:pdf |document |input )*pages?\b"
 _OVER = (
-    r"\b(?:maximum|max|limit\w*|exceed\w*|over|only|allow\w*|support\w*|at most|up to|within|too many|no more"
+    r"\b(?:maximum|max|limit\w*|exceed\w*|over|above|cap|only|allow\w*|support\w*|at most|up to|within|too many|no more"
     r"|(?:more|fewer|less|greater|longer|larger) than|not be (?:greater|more|longer))\b"
 )
 _LIMIT = re.compile(
@@ -18,7 +18,12 @@ _LIMIT = re.compile(
     rf"|{_OVER}[^.;!?]{{0,60}}\b\d[\d,]*[ -]{_PAGES}"
     rf"|{_OVER} (?:the )?(?:number|count) of {_PAGES}"
     rf"|\b(?:pages|page (?:count|number|limit|quota)|\d[- ]page)\b[^.;!?]{{0,80}}{_OVER}"
-    r"|\bpage (?:limit|quota)\b"
+    r"|\bpage (?:limit|quota|cap)\b"
+    # The limit is in the next clause: "1200 pages; only 1000 are allowed".
+    rf"|\d {_PAGES}[;,.] (?:but |and |the )?(?:only |cap |limit |max\w* )*(?:is )?(?:the first )?\d[\d,]*"
+    r"(?: pages)?(?:\.|$| (?:are|is|can be|may be) (?:allow|permit|support|accept|process|read)\w*)"
+    rf"|\d[- ]{_PAGES} or (?:fewer|less)\b"
+    r"|\bpages?(?: count)?:? \d[\d,]* ?> ?\d"
     r"|页数.{0,20}(?:超|不能|不得|上限|限制|过多|太多|最多)"
     r"|(?:超过|超出|最多|上限|不超过).{0,20}\d\s*页",
     re.IGNORECASE,

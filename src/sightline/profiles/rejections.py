@@ -120,6 +120,9 @@ def _compile_wordings(
 
 _SIZE = r"(?P<size>\d{1,6}(?:\.\d{1,3})?)\s?(?P<unit>[KM])i?B"
 _IMAGES = r"['\"`]?(?:images?|image_url|input_image)\b['\"`]?"
+_IMAGE_TYPE = r"(?:image_url|input_image|image)"  # of a content block
+_PICTURE = r"(?:images?|pictures?|photos?|screenshots?)"
+_PICTURE_SIZE = rf"\b(?<!number of )(?<!count of ){_PICTURE}(?: (?:files?|data|sizes?|payloads?|contents?|inputs?))*"
 _ENDS = r"(?=\s*(?:$|[.,;:!?)(\"'`]|(?:inputs?|contents?|blocks?|parts?|modalit\w+|attachments?|or|and)\b))"
 
 # The first match decides. "blind" is remembered longest, so it comes after everything that is more specific.
@@ -139,7 +142,12 @@ WORDINGS = (
         "bytes",
         r"image exceeds .{1,10} maximum: [\d,]{1,15} bytes > (?P<encoded_bytes>\d[\d,]{0,14}) bytes",
         rf"image\b.{{0,40}}?(?:exceeds?|larger than|limit|less than|smaller than|at most)\b.{{0,30}}?{_SIZE}",
-        r"\bimage (?:file )?(?:is )?too large(?! to send)",
+        rf"{_PICTURE_SIZE} (?:is |are )?too (?:large|big)\b(?! to send)",
+        rf"{_PICTURE_SIZE} (?:is |are )?(?:exceed(?:s|ed|ing)?|above|over|(?:larger|bigger|greater) than)"
+        r" (?:the |its )?(?:(?:maximum|max|allowed|permitted|size|file) )*(?:size|limit)\b",
+        r"\bimage (?:dimensions?|resolution|size)s? (?:is |are )?too (?:large|big|high)\b",
+        r"\bmax(?:imum)? (?:allowed )?image (?:file )?size (?:is |was |has been )?exceeded",
+        r"图[片像](?:文件)?(?:大小|尺寸|体积)?(?:过大|太大|超过|超出)",
     ),
     *_compile_wordings(
         "count",
@@ -182,6 +190,7 @@ WORDINGS = (
         r"multimodal function responses are not supported",
         # Gateways that accept only text in a tool result, also for models with vision.
         r"(?:^|\bcontent(?:\.str)?: )input should be a valid string",
+        r"\btool_result\b.{0,80}input tag 'image' found",
         r"role:tool\b.{0,80}\.content' : value must be a string",  # Groq
     ),
     *_compile_wordings("tool_order", r"unexpected role 'user' after role 'tool'"),  # Mistral, code 3230
@@ -195,15 +204,21 @@ WORDINGS = (
     *_compile_wordings(
         "blind",
         r"no endpoints found that support image",
-        r"unknown variant .(?:image_url|input_image|image)., expected .(?:input_)?text\b",
+        r"\b(?:no|none of the) (?:[\w-]+ ){0,4}?supports? (?:the )?image(?:s\b| inputs?| modalit)",
+        rf"unknown variant .{_IMAGE_TYPE}., expected (?:one of )?.(?:input_)?text\b(?!(?:., .\w+)*., .{_IMAGE_TYPE})",
+        # Pydantic (vLLM, LiteLLM and other servers in Python) and OpenAI, with a list of what is accepted.
+        rf"input tag '{_IMAGE_TYPE}' found .{{1,40}} expected tags: (?!.*'{_IMAGE_TYPE}').*'(?:input_)?text'",
+        r"input should be '(?:input_)?text'(?=\s*(?:$|[.;]))",
+        rf"invalid value: '{_IMAGE_TYPE}'\. supported values are:? (?!.*'{_IMAGE_TYPE}').*'(?:input_)?text'",
+        r"(?:unsupported|not support(?:ed)?)(?: the)?(?: input)? modalit(?:y|ies):? ['\"`]?image",
+        rf"unsupported (?:input|content)(?: part)? type:? ['\"`]?{_IMAGE_TYPE}\b(?!/)",
         r"(?:(?:do|does) not|don't|doesn't|cannot|can't) (?:support|accept|process|handle|take) (?:the )?"
         rf"{_IMAGES}{_ENDS}",
         r"(?:(?:do|does) not|don't|doesn't) (?:support|have) (?:vision|multi-?modal)",
-        r"(?<!url )(?<!base64 )(?<!animated )"
+        r"(?<!url )(?<!base64 )(?<!animated )(?<!output )(?<!output modality )"
         r"\b(?:images?|image[ _]inputs?|image_url|input_image|vision|multi-?modal(?: inputs?)?)['\"`]?"
         r" (?:is |are )?not (?:supported|enabled)\b"
         r"(?! (?:in|inside|within|for) (?:a |an |the )?(?:tool|function|system|assistant))",
-        r"unsupported content part type: .image",
         r"image_url is only supported by certain models",
         r"not supported for vision",
         r"image input modality is not enabled",  # Google
@@ -215,6 +230,9 @@ WORDINGS = (
         r"(?:does not|doesn't) support the image field\b",  # Bedrock
         r"is not a (?:multi-?modal|vision) model",
         r"only supports? text inputs?\b",
+        r"\b(?:model|endpoint|api)\b.{0,40} only (?:supports?|accepts?|takes?) text(?: modalit\w+)?(?=\s*(?:$|[.;)]))",
+        r"\bmodel\b.{0,60} is (?:a )?text[- ]only\b",
+        r"\bvision (?:is )?not available\b",
         r"at most 0 image",
         r"不支持(?:图片|图像|视觉|多模态)(?!格式|类型|链接)",
     ),

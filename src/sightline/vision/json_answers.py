@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
@@ -24,7 +25,8 @@ _MAX_TRIES = 100
 _FENCED_BLOCK = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"\{|(?:\[\s*)+\{?")
 _LIST_OF_OBJECTS = re.compile(r"\[.*\{\Z", re.DOTALL)  # also one that is cut off
-_MAX_ERRORS, _MAX_ERROR_LENGTH = 50, 300
+_MAX_ERRORS, _MAX_ERROR_LENGTH = 50, 300  # that are reported
+_MAX_COUNTED_ERRORS = 50_000  # an answer has fewer fields
 _BACKTRACKING = 100_000  # steps of a pattern that needs a backtracking engine
 _NOT_CHECKED = ["$: it could not be validated"]
 
@@ -155,17 +157,37 @@ def schema_task(data: bytes, _: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
 def _leave_out_nulls(validator: Any, value: Any) -> list[Sequence[str | int]]:
     """Remove the fields that are null and may be neither null nor required; return their paths."""
-    errors = list(islice(validator.iter_errors(value), _MAX_ERRORS))
+    errors = list(islice(validator.iter_errors(value), _MAX_COUNTED_ERRORS))
     paths = [error.instance_path for error in errors if error.instance is None and _is_field(error.instance_path)]
-    removed = []
-    for path in {tuple(each): each for each in paths}.values():
-        before = sum(1 for _ in islice(validator.iter_errors(value), _MAX_ERRORS))
+    errors_at = Counter(map(tuple, paths))
+    return _remove_nulls(validator, value, [list(path) for path in errors_at], errors_at, len(errors))
+
+
+def _remove_nulls(
+    validator: Any, value: Any, paths: list[Sequence[str | int]], errors_at: Counter[tuple[str | int, ...]], before: int
+) -> list[Sequence[str | int]]:
+    """Remove the nulls at these paths that are optional, and return their paths; `before` is the number of errors.
+
+    All are removed at once. If that causes other errors, each half is tried, so few required fields cost little.
+    """
+    if not paths:
+        return []
+    for path in paths:
         _remove(value, path)
-        if sum(1 for _ in islice(validator.iter_errors(value), _MAX_ERRORS)) < before:
-            removed.append(path)
-        else:  # it is required
-            _find_parent(value, path)[path[-1]] = None
-    return removed
+    after = _count_errors(validator, value)
+    if after == before - sum(errors_at[tuple(path)] for path in paths) or (len(paths) == 1 and after < before):
+        return paths
+    for path in paths:
+        _find_parent(value, path)[path[-1]] = None
+    if len(paths) == 1:
+        return []
+    middle = len(paths) // 2
+    removed = _remove_nulls(validator, value, paths[:middle], errors_at, before)
+    return [*removed, *_remove_nulls(validator, value, paths[middle:], errors_at, _count_errors(validator, value))]
+
+
+def _count_errors(validator: Any, value: Any) -> int:
+    return sum(1 for _ in islice(validator.iter_errors(value), _MAX_COUNTED_ERRORS))
 
 
 def _is_field(path: Sequence[str | int]) -> bool:

@@ -33,6 +33,9 @@ FORMS: dict[str, dict[str, Json]] = {
     "Chat, as Mistral writes it": {"type": "image_url", "image_url": URL},
     "Responses": {"type": "input_image", "image_url": URL, "detail": "auto"},
     "Messages": {**block(LONG), "id": "lc_2"},
+    "Gemini": {"inlineData": {"mimeType": "image/png", "data": LONG}},
+    "Gemini, as Python writes it": {"inline_data": {"mime_type": "image/png", "data": LONG}},
+    "Bedrock": {"image": {"format": "png", "source": {"bytes": LONG}}},
 }
 LINKS: dict[str, dict[str, Json]] = {
     "MCP": {"type": "image", "uri": LINK, "mimeType": "image/png"},
@@ -43,10 +46,10 @@ LINKS: dict[str, dict[str, Json]] = {
     "Messages": {"type": "image", "source": {"type": "url", "url": LINK}},
 }
 OWN = {
-    "openai_chat": ("Chat", "Chat, as Mistral writes it"),
+    "openai_chat": ("Chat",),
     "openai_responses": ("Responses",),
     "anthropic": ("Messages",),
-    "gemini": (),
+    "gemini": ("Gemini", "Gemini, as Python writes it"),
 }
 READ: Json = text("done")
 
@@ -152,6 +155,21 @@ def test_the_cache_mark_of_a_foreign_block_stays() -> None:
     assert after == build_messages_result({**block(LONG), "cache_control": MARK})
 
 
+@requirement("lower.foreign", "cache_mark.moves")
+@pytest.mark.parametrize(
+    ("wire", "build"),
+    [(OPENAI_RESPONSES, build_output), (OPENAI_RESPONSES, build_item), (GEMINI, build_content)],
+    ids=["output", "message", "Gemini"],
+)
+def test_a_cache_mark_that_the_wire_does_not_know_is_left_out(wire: Wire, build: Build) -> None:
+    marked, bare = ({**FORMS["MCP"], **mark} for mark in ({"cache_control": MARK}, {}))
+    for fate in (Shown(), Refitted(image(b"jpeg"), "too large"), Told("[told]", "eye")):
+        for hoists in ("native", "hoist"):
+            profile = Profile("up", wire.name, "m", tool_images=hoists)  # type: ignore[arg-type]
+            after = lower_body(wire, build(marked), [fate], profile)
+            assert after == lower_body(wire, build(bare), [fate], profile)
+
+
 @requirement("lower.foreign", "read.nowhere_else")
 @pytest.mark.parametrize(
     "other",
@@ -165,6 +183,9 @@ def test_the_cache_mark_of_a_foreign_block_stays() -> None:
         {"type": "image_url", "image_url": 7},
         {"type": ["image"], "data": SMALL},
         {"data": SMALL},
+        {"image": SMALL},
+        {"image": {"source": {"s3Location": {"uri": "s3://a/b.png"}}}},
+        {"inlineData": {"mimeType": "audio/wav", "data": SMALL}},
     ],
 )
 @pytest.mark.parametrize(("wire", "build"), PLACES)

@@ -174,10 +174,14 @@ def test_other_fields_beside_the_url_stay(fate: Fate) -> None:
     assert lower_body(OPENAI_CHAT, body(user(before)), [fate]) == body(user(after))
 
 
-def test_a_bare_url_stays_bare() -> None:
-    before: Json = {"type": "image_url", "image_url": f"data:image/png;base64,{LONG}"}
-    after: Json = {"type": "image_url", "image_url": f"data:image/gif;base64,{LONG}"}
-    assert lower_body(OPENAI_CHAT, body(user(before)), [Shown("image/gif")]) == body(user(after))
+@requirement("lower.foreign")
+def test_a_bare_url_becomes_an_object() -> None:
+    before: Json = {"type": "image_url", "image_url": f"data:image/png;base64,{SMALL}"}
+    for fate, mime in ((Shown(), "image/png"), (Shown("image/gif"), "image/gif")):
+        assert lower_body(OPENAI_CHAT, body(user(before)), [fate]) == body(user(part(SMALL, mime)))
+    link: Json = {"type": "image_url", "image_url": "https://example.com/a.png"}
+    linked: Json = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    assert lower_body(OPENAI_CHAT, body(user(link)), [Shown()]) == body(user(linked))
 
 
 @requirement("cache_mark.moves")

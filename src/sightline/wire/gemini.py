@@ -229,14 +229,18 @@ def _build_text(text: str) -> Block:
     return {"text": text}
 
 
-_BLOCKS = [
-    BlockFormat(
-        _build_text, lambda mime, data: {"inlineData": {"mimeType": mime, "data": data}}, _replace_image, _is_own_part
-    ),
-    BlockFormat(
-        _build_text, lambda mime, data: {"inline_data": {"mime_type": mime, "data": data}}, _replace_image, _is_own_part
-    ),
-]
+def _build_format(data: str, mime_type: str) -> BlockFormat:
+    """Return how parts are written with these names of fields."""
+    return BlockFormat(
+        _build_text,
+        lambda mime, payload: {data: {mime_type: mime, "data": payload}},
+        _replace_image,
+        _is_own_part,
+        has_cache_marks=False,
+    )
+
+
+_BLOCKS = [_build_format("inlineData", "mimeType"), _build_format("inline_data", "mime_type")]
 
 
 BLOCKS = _BLOCKS[0]

@@ -22,6 +22,8 @@ _FOREIGN_TYPES = _FILE_TYPES | _URL_TYPES | _RESOURCE_TYPES | {"image"}
 def find_foreign_source(block: Block, texts: Texts) -> Source | None:
     """Return the image of a block of any API or library; None for other blocks, and for files that a provider keeps."""
     kind = block.get("type")
+    if kind is None:
+        return _find_untyped_source(block, texts)
     if not isinstance(kind, str) or kind not in _FOREIGN_TYPES:
         return None
     if kind in _URL_TYPES:
@@ -30,6 +32,17 @@ def find_foreign_source(block: Block, texts: Texts) -> Source | None:
         return find_file_source(block, texts)
     found = find_base64_source(block, texts) or find_mcp_source(block, texts) or _find_library_source(block, texts)
     return None if isinstance(found, OpaqueSource) else found
+
+
+def _find_untyped_source(block: Block, texts: Texts) -> Source | None:
+    """Return the image of a block of Gemini (`inlineData`) or Bedrock (`image`): these have no type."""
+    match block:
+        case {"inlineData": {"data": str(data)} as blob} | {"inline_data": {"data": str(data)} as blob}:
+            return build_inline(mime, data, texts) if (mime := get_mime(blob)).startswith("image/") else None
+        case {"image": {"source": {"bytes": str(data)}} as image}:
+            return build_inline(f"image/{get_text(image, 'format').lower()}", data, texts)
+        case _:
+            return None
 
 
 def find_base64_source(block: Block, texts: Texts) -> Source | None:

@@ -49,6 +49,7 @@ class BlockFormat:
     replace_image: Callable[[Block, str, str], Block]  # the same block with other pixels: media type, base64 text
     accepts: Callable[[Json], bool] | None = None  # whether an image block is one of this wire; None: any is
     build_link: Callable[[str], Block] | None = None  # from an address; None: a foreign block with one is not read
+    has_cache_marks: bool = True  # whether blocks of this wire may have `cache_control`
 
 
 def has_pixels(sight: Sight) -> bool:
@@ -70,9 +71,9 @@ def build_block(sight: Sight, tree: Json, blocks: BlockFormat) -> Block:
             return old
         case None | Shown() | Refitted():
             new = _build_image(sight.source, fate, old, blocks)
-            return new if old else keep_cache_mark(new, own)
+            return new if old else _move_cache_mark(new, own, blocks)
         case Told(text=text) | Retired(text=text) | Refused(text=text):
-            return keep_cache_mark(blocks.build_text(text), own)
+            return _move_cache_mark(blocks.build_text(text), own, blocks)
         case Repeated():
             return blocks.build_text(text_images.PLACEHOLDER)
         case _:
@@ -97,6 +98,12 @@ def keep_cache_mark(new: Block, old: Json) -> Block:
     """Return the new block with the cache mark of the block that it replaces."""
     mark = get_at(old, "cache_control")
     return new if mark is None or "cache_control" in new else {**new, "cache_control": mark}
+
+
+def _move_cache_mark(new: Block, old: Json, blocks: BlockFormat) -> Block:
+    """Return the new block with the cache mark of an image block; without it, if only another API has such marks."""
+    is_known = blocks.has_cache_marks or blocks.accepts is None or blocks.accepts(old)
+    return keep_cache_mark(new, old) if is_known else new
 
 
 def drop_cache_mark(block: Block) -> Block:
@@ -214,7 +221,7 @@ def _rebuild_list(
             kept.append(_lower_nested_block(block, len(place) + 1, block_sights, tree, blocks, hoist=hoist))
         elif block_sights[0].path_in_text is None:
             if hoist and has_pixels(block_sights[0]):
-                marker = keep_cache_mark(marker, block)
+                marker = _move_cache_mark(marker, block, blocks)
             else:
                 if _lacks_label(block_sights[0], tree):
                     kept.append(blocks.build_text(block_sights[0].label))
@@ -238,7 +245,7 @@ def _lower_nested_block(
         [sight for sight in sights if sight.path_in_text is not None], tree, blocks, text_images.PLACEHOLDER
     )
     for sight in (sight for sight in sights if sight.path_in_text is None):
-        placeholder = keep_cache_mark(blocks.build_text(text_images.PLACEHOLDER), get_at(tree, *sight.place))
+        placeholder = _move_cache_mark(blocks.build_text(text_images.PLACEHOLDER), get_at(tree, *sight.place), blocks)
         edits.append(
             Replace(sight.place, placeholder if hoist and has_pixels(sight) else build_block(sight, tree, blocks))
         )

@@ -129,14 +129,21 @@ def _replace_image(old: Block, mime: str, data: str) -> Block:
     if isinstance(file := old.get("file"), dict):
         return {**old, "file": {**file, "file_data": url}}
     image_url = old.get("image_url")
-    return {**old, "image_url": {**image_url, "url": url} if isinstance(image_url, dict) else url}
+    return {**old, "image_url": {**image_url, "url": url} if isinstance(image_url, dict) else {"url": url}}
+
+
+def _is_own_part(part: Json) -> bool:
+    """Return whether a part is one of this wire. LangChain may write an address where its object belongs."""
+    if get_at(part, "type") == "image_url":
+        return isinstance(get_at(part, "image_url"), dict)
+    return isinstance(get_at(part, "file"), dict)
 
 
 BLOCKS = BlockFormat(
     build_text=lambda text: {"type": "text", "text": text},
     build_image=lambda mime, data: _replace_image({"type": "image_url", "image_url": {}}, mime, data),
     replace_image=_replace_image,
-    accepts=lambda part: get_at(part, "type") == "image_url" or isinstance(get_at(part, "file"), dict),
+    accepts=_is_own_part,
     build_link=lambda url: {"type": "image_url", "image_url": {"url": url}},
 )
 

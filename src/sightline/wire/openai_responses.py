@@ -183,6 +183,7 @@ BLOCKS = BlockFormat(
     replace_image=_replace_image,
     accepts=lambda part: get_at(part, "type") in ("input_image", "computer_screenshot", _FILE_PART),
     build_link=lambda url: {"type": "input_image", **_DETAIL, "image_url": url},
+    has_cache_marks=False,
 )
 
 

@@ -23,7 +23,7 @@ __all__ = ["LOOPS", "AnswerRun", "Leg", "OwnResult", "OwnTool", "StoredLeg", "St
 class WireLoop(Protocol):
     """What the module of a wire has to define."""
 
-    CALL_IDS_OPTIONAL: bool  # a client may send a call back without its id
+    CALL_IDS_OPTIONAL: bool  # a client may send a call back without its id, or with one of its own
 
     # Requests.
 

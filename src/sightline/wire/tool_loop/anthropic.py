@@ -39,7 +39,7 @@ _CUT_REASONS = ("max_tokens", "model_context_window_exceeded", "refusal", "pause
 
 def classify_block(block: Block) -> BlockContent:
     match block.get("type"):
-        case "text" if block.get("text") == _EMPTY_TEXT:
+        case "text" if get_text(block, "text").strip() == _EMPTY_TEXT:
             return OPTIONAL
         case "text":
             return TextContent(get_text(block, "text"))

@@ -10,7 +10,8 @@ Clients may change an answer in small ways before they send it back, and the val
 - blanks are trimmed: positions count the other letters, and fingerprints ignore blanks;
 - reasoning and unknown blocks are dropped, all or none: they are counted apart, and `StoredLeg.without` ignores them;
 - arguments are parsed and written again: they are compared in a canonical form;
-- where the wire allows it, ids of calls are dropped: what is stored can be looked up without them (`drop_call_ids`).
+- where the wire allows it, ids of calls are dropped or replaced by the client's own: what is stored can be looked up
+  without them (`drop_call_ids`, `fingerprint_blocks`), and a stored call without an id is equal to one with any id.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ class CallContent:
     @property
     def signature(self) -> str:
         return f"{self.id} {self.name} {self.arguments}"
+
+    @property
+    def signature_without_id(self) -> str:
+        return f" {self.name} {self.arguments}"
 
     @property
     def parsed_arguments(self) -> Json:
@@ -282,11 +287,12 @@ def fingerprint_legs(legs: Sequence[StoredLeg]) -> Fingerprint:
     return build_fingerprint("".join(leg.text for leg in legs), [call for leg in legs for call in leg.client_calls])
 
 
-def fingerprint_blocks(blocks: Sequence[Block], classify_block: ClassifyBlock) -> Fingerprint:
-    """Return the fingerprint of an answer that a client sends back."""
+def fingerprint_blocks(blocks: Sequence[Block], classify_block: ClassifyBlock, *, with_ids: bool = True) -> Fingerprint:
+    """Return the fingerprint of an answer that a client sends back, with the ids of its calls or without them."""
     contents = [classify_block(block) for block in blocks]
     text = "".join(content.text for content in contents if isinstance(content, TextContent))
-    return build_fingerprint(text, [content.signature for content in contents if isinstance(content, CallContent)])
+    calls = [content for content in contents if isinstance(content, CallContent)]
+    return build_fingerprint(text, [call.signature if with_ids else call.signature_without_id for call in calls])
 
 
 @dataclass(frozen=True, slots=True)

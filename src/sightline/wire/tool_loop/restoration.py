@@ -169,7 +169,8 @@ class _LegCursor:
                 return matches
             case CallContent():
                 self._calls += 1
-                return content.signature in self._stored.client_calls[self._calls - 1 : self._calls]
+                stored = self._stored.client_calls[self._calls - 1 : self._calls]
+                return content.signature in stored or content.signature_without_id in stored
             case ReasoningContent():
                 self._reasoning += 1
                 return self._reasoning <= self._stored.reasoning_blocks

@@ -337,8 +337,13 @@ async def _finish(work: Coroutine[None, None, None]) -> None:
 
 
 def _find_answers(loop: WireLoop, tree: Json) -> list[tuple[AnswerRun, Fingerprint]]:
-    """Return the answers in a body, each with the signature by which it is recognized."""
-    return [(run, fingerprint_blocks(run.blocks, loop.classify_block)) for run in loop.find_answers(tree)]
+    """Return the answers in a body, each with every signature by which it may be recognized."""
+    return [(run, sign) for run in loop.find_answers(tree) for sign in _fingerprint(loop, run)]
+
+
+def _fingerprint(loop: WireLoop, run: AnswerRun) -> list[Fingerprint]:
+    ways = (True, False) if loop.CALL_IDS_OPTIONAL else (True,)
+    return [fingerprint_blocks(run.blocks, loop.classify_block, with_ids=with_ids) for with_ids in ways]
 
 
 def _splice(document: JsonDocument, edits: Sequence[Edit]) -> bytes:
@@ -352,7 +357,7 @@ def _match_answer(
     for one in known:
         wide = loop.widen_answer(tree, run, [StoredLeg.parse(leg) for leg in one.legs])
         for each in (run, wide):
-            if each is not None and fingerprint_blocks(each.blocks, loop.classify_block).visible == one.visible_hash:
+            if each is not None and any(sign.visible == one.visible_hash for sign in _fingerprint(loop, each)):
                 return each, one
     return None
 

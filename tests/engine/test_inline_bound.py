@@ -50,6 +50,7 @@ async def test_an_inline_image_over_eight_mebibytes_is_refitted(extra: int) -> N
         return
     assert isinstance(sight.fate, Refitted)
     assert f"{len(image):,}" in sight.fate.why
+    assert f"{MAX_UNCHANGED_BYTES:,}" in sight.fate.why
     data = decode_base64(sent(prepared)["messages"][0]["content"][0]["source"]["data"].encode())
     assert data == sight.fate.image.data
     assert len(data) < MAX_UNCHANGED_BYTES
@@ -79,3 +80,4 @@ async def test_every_kind_of_inline_image_has_the_bound(kind: str) -> None:
     (sight,) = prepared.scene.sights
     assert isinstance(sight.fate, Refitted), sight.fate
     assert len(sight.fate.image.data) < MAX_UNCHANGED_BYTES
+    assert ("frame" in prepared.receipt.sights[0].why) == (kind == "animation")

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.model.profile import ImageLimits, Lesson, RequestOrigin, Upstream
-from sightline.model.scene import Refitted, Shown
+from sightline.model.scene import Json, Refitted, Shown
 from sightline.wire import ANTHROPIC, OPENAI_CHAT, Wire
 from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, encoded, picture, sent, visitor
 from tests.requirements import requirement
@@ -89,4 +89,18 @@ async def test_an_animation_becomes_its_first_frame_for_models_without_animation
     prepared = await stage.engine.prepare(before, who)
     (sight,) = prepared.scene.sights
     assert isinstance(sight.fate, Refitted if changed else Shown)
-    assert [bool(line.why) for line in prepared.receipt.sights] == [changed]
+    assert ["frame" in line.why for line in prepared.receipt.sights] == [changed]
+
+
+@requirement("receipts", "lower.foreign")
+@pytest.mark.parametrize("is_result", [False, True])
+async def test_a_converted_block_is_not_called_unchanged(is_result: bool) -> None:
+    foreign: Json = {"type": "image", "data": encoded(picture()), "mimeType": "image/png"}
+    own = content(await Stage().prepare(asking(picture(), model=SEEING)))[0]
+    for block, is_converted in ((foreign, True), (own, False)):
+        parts: list[Json] = [text("look"), block]
+        result: Json = {"type": "tool_result", "tool_use_id": "c1", "content": parts}
+        request = {**body(user(*([result] if is_result else parts))), "model": SEEING}
+        prepared = await Stage().prepare(request)
+        assert [bool(line.why) for line in prepared.receipt.sights] == [is_converted]
+        assert prepared.receipt.unchanged_count == (0 if is_converted else 1)

@@ -47,7 +47,7 @@ def test_an_accepted_animation_is_not_a_reason() -> None:
     moving = replace(AT_EVERY_LIMIT, is_animated=True)
     laws = rules(replace(LIMITS, still=False), check_all_images=True, reencode=True)
     (fate,) = Table(moving).fates(scene(inline()), laws)
-    assert is_refitted(fate, "provider")
+    assert is_refitted(fate, "provider", "frame")
 
 
 def test_the_original_of_a_refitted_image_is_kept() -> None:

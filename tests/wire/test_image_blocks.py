@@ -165,7 +165,7 @@ def test_a_cache_mark_that_the_wire_does_not_know_is_left_out(wire: Wire, build:
     marked, bare = ({**FORMS["MCP"], **mark} for mark in ({"cache_control": MARK}, {}))
     for fate in (Shown(), Refitted(image(b"jpeg"), "too large"), Told("[told]", "eye")):
         for hoists in ("native", "hoist"):
-            profile = Profile("up", wire.name, "m", tool_images=hoists)  # type: ignore[arg-type]
+            profile = Profile("up", wire.name, "m", tool_images=hoists)
             after = lower_body(wire, build(marked), [fate], profile)
             assert after == lower_body(wire, build(bare), [fate], profile)
 

@@ -37,7 +37,7 @@ from sightline.vision.service import VisionService
 from sightline.wire import Codec, rerouting
 from sightline.wire.json_document import JsonDocument, LiftedBody, lift_runs
 from sightline.wire.json_tree import PlainTexts, get_list, get_value
-from sightline.wire.lowering import is_unchanged
+from sightline.wire.lowering import find_converted, is_unchanged
 
 _LESSON_DAYS = 7.0
 _SUSPICION_SECONDS = 3600.0
@@ -360,13 +360,14 @@ def _lower(scene: Scene, facts: Facts, reading: Reading, origin: RequestOrigin, 
     """Return the request for a scene in which everything is decided."""
     lowered = _leave_as_sent(scene) if rules.profile.tool_images == "as_sent" else scene
     edits = [*reading.wire.lower(lowered, reading.tree, rules.profile), *reading.extra_edits]
+    converted = find_converted(scene.sights, edits) if edits and scene.sights else frozenset()
     notes = reading.notes
     if routing := reading.routing:
         edits = rerouting.reroute(reading.wire.name, reading.tree, edits, routing)
         notes += (
             (f"instead of {routing.requested_model}, for the new images of this turn",) if routing.is_rerouted else ()
         )
-    receipt = records.build_receipt(scene, origin.upstream.name, rules.profile.sizing, facts, notes)
+    receipt = records.build_receipt(scene, origin.upstream.name, rules.profile.sizing, facts, notes, converted)
     return PreparedRequest(edits, reading, scene, rules, receipt)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
@@ -135,14 +136,18 @@ def build_receipt(
     sizing: Sizing | None = None,
     facts: Facts | None = None,
     notes: tuple[str, ...] = (),
+    converted: AbstractSet[JsonPath] = frozenset(),
 ) -> Receipt:
-    """Build the receipt of a scene; `sizing` and `facts` give the tokens of its images."""
+    """Build the receipt of a scene; `sizing` and `facts` give the tokens of its images.
+
+    `converted` are the places of blocks that were written in the form of the wire, with the same pixels.
+    """
     known = facts or Facts()
-    lines = tuple(_build_line(sight, sizing, known) for sight in scene.sights)
+    lines = tuple(_build_line(sight, sizing, known, is_converted=sight.place in converted) for sight in scene.sights)
     return Receipt(_shorten(upstream), _shorten(scene.model), lines, notes)
 
 
-def _build_line(sight: Sight, sizing: Sizing | None, facts: Facts) -> ReceiptLine:
+def _build_line(sight: Sight, sizing: Sizing | None, facts: Facts, *, is_converted: bool) -> ReceiptLine:
     size = (sight.fate.size if isinstance(sight.fate, Told) else None) or _find_size(sight.source, facts)
     pixels = count_image_tokens(size, sizing) if size and sizing else None
     before = pixels
@@ -152,10 +157,8 @@ def _build_line(sight: Sight, sizing: Sizing | None, facts: Facts) -> ReceiptLin
     match fate:
         case Shown(mime=mime):
             name: FateName = "shown"
-            why, after = (
-                ", ".join([*_describe_moves(sight), *([f"media type corrected to {mime}"] if mime else [])]),
-                pixels,
-            )
+            changes = [*_describe_moves(sight), *([f"media type corrected to {mime}"] if mime else [])]
+            why, after = ", ".join(changes) or (_CONVERTED if is_converted else ""), pixels
         case Refitted(image=image, why=reason):
             name, why = "refitted", ", ".join([f"to {image.size} {image.mime} ({reason})", *_describe_moves(sight)])
             after = count_image_tokens(image.size, sizing) if sizing else None
@@ -170,6 +173,9 @@ def _build_line(sight: Sight, sizing: Sizing | None, facts: Facts) -> ReceiptLin
         case _:
             assert_never(fate)
     return ReceiptLine(_format_pointer(sight.place), name, _shorten(why), before, after)
+
+
+_CONVERTED = "converted into a block of this API"
 
 
 def _describe_moves(sight: Sight) -> list[str]:

@@ -90,6 +90,9 @@ def _refuse_over_count(sight: Sight, limit: int | None, facts: Facts) -> Fate | 
     return Refused(write_absence(refusal, sight.filename), refusal)
 
 
+_FIRST_FRAME = "of its frames only the first is shown"
+
+
 def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules) -> Fate | _NeedTuple:
     source = sight.source
     if not isinstance(source, InlineSource):
@@ -113,8 +116,13 @@ def _limit_bytes(target: ImageTarget, info: ImageInfo, rules: Rules) -> ImageTar
     max_bytes = rules.profile.limits.unchanged_bytes
     if max_bytes is None or info.bytes <= max_bytes:
         return target
-    encoded = max_bytes // 3 * 4  # rounded down, so that a file of one byte more is over it too
+    encoded = _encode_limit(max_bytes)
     return replace(target, encoded_bytes=min(encoded, target.encoded_bytes or encoded))
+
+
+def _encode_limit(max_bytes: int) -> int:
+    """Return the limit for base64, rounded down, so that a file of one byte more is over it too."""
+    return max_bytes // 3 * 4
 
 
 def _fit_sight(
@@ -124,7 +132,8 @@ def _fit_sight(
         return _AS_SENT if info.mime == source.declared_mime else Shown(info.mime)
     # An image that must be encoded anew is made in the size that the provider does not resize again.
     own_target = replace(_shrink_target(target, info, source, rules), sizing=rules.profile.sizing)
-    return _refit(sight, source, own_target, _explain_refit(info, len(source.text), target), facts)
+    why = _explain_refit(info, len(source.text), target, rules.profile.limits.unchanged_bytes)
+    return _refit(sight, source, own_target, f"{why}; {_FIRST_FRAME}" if info.is_animated else why, facts)
 
 
 def _shrink_target(target: ImageTarget, info: ImageInfo, source: InlineSource, rules: Rules) -> ImageTarget:
@@ -148,7 +157,7 @@ def _refit(sight: Sight, source: InlineSource, target: ImageTarget, why: str, fa
             return Refitted(image, why)
 
 
-def _explain_refit(info: ImageInfo, encoded: int, target: ImageTarget) -> str:
+def _explain_refit(info: ImageInfo, encoded: int, target: ImageTarget, unchanged_bytes: int | None) -> str:
     if info.mime not in target.formats:
         return f"{info.mime} is not accepted"
     if target.still and info.is_animated:
@@ -156,13 +165,15 @@ def _explain_refit(info: ImageInfo, encoded: int, target: ImageTarget) -> str:
     if target.edge is not None and info.size.edge > target.edge:
         return f"{info.size} is over {target.edge} px"
     if target.encoded_bytes is not None and encoded > target.encoded_bytes:
-        return _explain_size(info.bytes, encoded, target.encoded_bytes)
+        return _explain_size(info.bytes, encoded, target.encoded_bytes, unchanged_bytes)
     return "the provider could not read it as it was"
 
 
-def _explain_size(size: int, encoded: int, limit: int) -> str:
+def _explain_size(size: int, encoded: int, limit: int, unchanged_bytes: int | None) -> str:
     """Explain the limit in bytes of the file, unless only line breaks in its base64 text exceed it."""
     max_size = limit // 4 * 3
+    if unchanged_bytes is not None and limit == _encode_limit(unchanged_bytes):
+        max_size = unchanged_bytes
     if size > max_size:
         return f"{size:,} bytes are over {max_size:,}"
     return f"its base64 text has {encoded:,} characters, and the limit is {limit:,}"

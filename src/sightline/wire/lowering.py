@@ -160,6 +160,16 @@ def can_stay(sight: Sight, tree: Json, blocks: BlockFormat) -> bool:
     return is_unchanged(sight) and (blocks.accepts is None or blocks.accepts(get_at(tree, *sight.place)))
 
 
+def find_converted(sights: Iterable[Sight], edits: Sequence[Edit]) -> frozenset[JsonPath]:
+    """Return the places of unchanged images whose blocks the edits replace, because the wire doesn't know them."""
+    replaced = {edit.place for edit in edits if isinstance(edit, Replace)}
+    kept = {edit.place: edit.elements for edit in edits if isinstance(edit, Rebuild)}
+    unchanged = (sight.place for sight in sights if is_unchanged(sight))
+    return frozenset(
+        place for place in unchanged if place in replaced or place[-1] not in kept.get(place[:-1], (place[-1],))
+    )
+
+
 def lower_tool_result(
     place: JsonPath, sights: Sequence[Sight], tree: Json, blocks: BlockFormat, *, hoist: bool
 ) -> list[Edit]:

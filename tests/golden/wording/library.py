@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from PIL import Image as Pillow
 
 import sightline
 from sightline.api import Failure, Session
@@ -193,6 +196,14 @@ def _words(held: Any) -> list[str]:
     return []
 
 
+def _animate() -> bytes:
+    """Return a GIF of two frames."""
+    file = io.BytesIO()
+    frames = [Pillow.new("RGB", (40, 30), colour) for colour in ("red", "blue")]
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
+    return file.getvalue()
+
+
 def _bodies(folder: Path) -> str:
     """What becomes of images in requests, and why: the receipt, and what a model reads in their place."""
     os.environ.update(SIGHTLINE_SEER="off", SIGHTLINE_MODELS='{"blind-1": {"vision": false}}')
@@ -207,12 +218,16 @@ def _bodies(folder: Path) -> str:
         {"role": "assistant", "content": "I see"},
         user(text("go on")),
     ]
+    foreign: Any = {"type": "image", "data": shot, "mimeType": "image/png"}
+    moving = b64encode(_animate()).decode()
     link: Any = {"type": "image", "source": {"type": "url", "url": "https://127.0.0.1/a.png"}}
     file: Any = {"type": "image", "source": {"type": "file", "file_id": "file_1"}}
     damaged: Any = {**tool("c1"), "content": (folder / "shot.png").read_bytes().decode("utf-8", "replace")}
     cases: Mapping[str, tuple[Any, str, dict[str, Any]]] = {
         "as it is": (body(user(part(shot))), "openai_chat", {"model": "gpt-6"}),
         "moved": (body(calling("c1"), tool("c1", part(shot))), "openai_chat", {"model": "gpt-6"}),
+        "converted": (body(user(foreign)), "anthropic", {"model": "claude-opus-5-5"}),
+        "animated": (body(user(part(moving, "image/gif"))), "openai_chat", {"model": "gpt-6"}),
         "too wide": (body(user(block(wide))), "anthropic", {"model": "claude-opus-5-5"}),
         "declared wrongly": (body(user(block(shot, "image/jpeg"))), "anthropic", {"model": "claude-opus-5-5"}),
         "half an image": (body(user(block(half))), "anthropic", {"model": "claude-opus-5-5"}),

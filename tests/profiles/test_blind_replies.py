@@ -62,6 +62,14 @@ KNOWN = (
     "I cannot see the image. Please describe the contents so that I can help.",
     "Image not visible to me.",
     "Sorry, I do not have image recognition capabilities.",
+    "I am not capable of viewing images.",
+    "I lack vision capabilities, so I cannot interpret this screenshot.",
+    "I only have access to the text of your message, not the image.",
+    "Image viewing is not available to me.",
+    (
+        "It seems like you've referenced an image, but I can't see or access images directly."
+        " Could you describe the content of the image or provide more context?"
+    ),
 )
 
 # These were set aside before the patterns were written.
@@ -94,6 +102,28 @@ SET_ASIDE = (
     "Lo siento, no puedo ver imágenes. ¿Podrías describir lo que muestra?",
     "К сожалению, я не могу просматривать изображения. Опишите, пожалуйста, что на нём.",
     "申し訳ありませんが、画像を見ることができません。",
+    "I can't make out the image because I am a text-only model.",
+    "As a text-based AI model, I can't process images.",
+    "I cannot view images directly. Could you describe it?",
+    "I can't directly view images or screenshots. If you describe what you see, I'll help.",
+    "I can't actually see the image you shared.",
+    "The current model does not support images.",
+    "I'm unable to see the screenshot you shared.",
+    "I see that you attached a screenshot, but I cannot view it. Could you paste the text?",
+    "Image input is not supported by this model.",
+    "Vision is not supported by the selected model.",
+    "I have no way to see the screenshot.",
+    "I don't see any image in your message. Could you try attaching it again?",
+    "Unfortunately I don't have the capability to view pictures.",
+    "No puedo ver imágenes.",
+    "抱歉，我无法查看图片。",
+    "I can see that you've attached an image, but I don't have the ability to view it.",
+    "I'm a text-only model, so I can't look at the screenshot.",
+    "I can't see or access images directly. Could you describe the content?",
+    "I'm not able to view images in this conversation.",
+    "There is no image attached to your message.",
+    "I'm sorry, but I can't view the image you attached.",
+    "I don't have vision capabilities.",
 )
 
 # Transcriptions, trouble with details, discussions of vision support, code, and ordinary work.
@@ -172,6 +202,23 @@ OTHER = (
     "I cannot process the image. Can you install pillow, then run convert on all files?",
     "The text in the screenshot reads: I can't see images.",
     "> I can't view images directly.",
+    "I can't view the screenshot folder. Can you run ls -la on it?",
+    "The dialog says that image input is not supported by this model.",
+    "Can you see it? The image didn't come through. Try adding width and height to the figure element in the page.",
+    "No image is provided. Please set the src attribute to a file in /public.",
+    "Your image was not uploaded to the server.",
+    "I can't load images from that host. Please add it to next.config.js.",
+    "The model doesn't support images, according to line 12 of models.ts.",
+    "There's no image in the folder. Please run the build first.",
+    "I can't load the image. You can fix it by correcting the path in index.html line 4.",
+    '"I can\'t view images."',
+    "I can't read the image file. Please check its permissions.",
+    "There is no image in the message. Please add an img tag.",
+    "The image was not found. Please check the path.",
+    "I cannot process images with ImageMagick 6. Please upgrade to version 7.",
+    'The screenshot says: "vision is not supported".',
+    "I can't see the image tag in index.html. Please add it.",
+    "Error: this model does not support image input",
 )
 
 

@@ -51,6 +51,17 @@ WORDINGS = [
     (400, "We accept PDFs of 100 pages or fewer"),
     (400, "The document has 1200 pages; only 1000 are allowed."),
     (400, "pages: 300 > 100"),
+    (400, "Page count 150 above maximum 100"),
+    (400, "This PDF has 1,200 pages. The cap is 1,000."),
+    (400, "You can upload up to 40 pages per PDF"),
+    (400, "PDF too long (more than 100 pages)"),
+    (400, "pdf_too_long"),
+    (400, "PDF has 300 pages, which is above the 100-page cap"),
+    (400, "Document with 500 pages is above the allowed 200"),
+    (400, "文档页数超过限制"),
+    (400, "PDF has 120 pages. Only the first 100 can be processed"),
+    (400, "Documents longer than 100 pages aren't accepted"),
+    (400, "Your file has more pages than we support (100)"),
 ]
 OTHERS = [
     (429, "A maximum of 100 PDF pages per minute may be provided."),
@@ -67,6 +78,10 @@ OTHERS = [
     (400, "prompt is too long: 210000 tokens > 200000 maximum"),
     (400, "This support page explains the limit"),
     (400, "The page has an error. Only 3 requests supported"),
+    (400, "max tokens exceeded, see the docs page for limits"),
+    (400, "See page 12; only JSON is allowed"),
+    (400, "The page token is above the allowed length"),
+    (400, "Page not found; only 2 retries are allowed"),
 ]
 
 

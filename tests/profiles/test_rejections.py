@@ -174,6 +174,20 @@ REJECTIONS: list[tuple[int, str, RejectionKind, ImageLimits]] = [
         "tool_images",
         ImageLimits(),
     ),
+    (400, "Image file is too big", "bytes", ImageLimits()),
+    (400, "Maximum image size exceeded", "bytes", ImageLimits()),
+    (400, "The picture is too large", "bytes", ImageLimits()),
+    (400, "The image data is too large", "bytes", ImageLimits()),
+    (400, "Image size exceeds the limit", "bytes", ImageLimits()),
+    (400, "Image dimensions are too large", "bytes", ImageLimits()),
+    (400, "image is too large", "bytes", ImageLimits()),
+    (400, "Image exceeds the maximum allowed size", "bytes", ImageLimits()),
+    (400, "Image size too large", "bytes", ImageLimits()),
+    (400, "image payload exceeds maximum size", "bytes", ImageLimits()),
+    (400, "Image resolution too high", "bytes", ImageLimits()),
+    (400, "Total image size too large", "bytes", ImageLimits()),
+    (400, "screenshot too large", "bytes", ImageLimits()),
+    (400, "The uploaded image exceeds the maximum size", "bytes", ImageLimits()),
 ]
 
 BLIND = [
@@ -243,6 +257,20 @@ BLIND = [
     (400, "The model does not support input modalities: image"),
     (400, "Unsupported input type: image"),
     (400, "vision is not available for this model"),
+    (400, "multimodal data provided, but model does not support multimodal requests"),
+    (400, "Image content is not supported for this model"),
+    (400, "Model does not support images. Please use a model that does"),
+    (400, "input modality 'image' is not supported"),
+    (400, "None of the providers for this model support images"),
+    (400, "unknown variant `image`, expected one of `text`, `tool_use`"),
+    (400, "unknown variant `input_image`, expected one of `input_text`, `input_file`"),
+    (400, "content type image is not supported"),
+    (400, "image modality is not supported by this model"),
+    (400, "No model endpoints support image modality"),
+    (400, "Invalid value: 'image_url'. Supported values are: 'text'."),
+    (400, "The requested model does not support the input modality: image"),
+    (400, "This endpoint only accepts text"),
+    (400, "unsupported input modality: image"),
 ]
 
 ORDINARY = [
@@ -290,6 +318,17 @@ ORDINARY = [
     (400, "The prompt is too large"),
     (400, "The number of images exceeds the limit"),
     (400, "图片数量超过限制"),
+    (400, "Unsupported output modality: image"),
+    (400, "unknown variant `image`, expected one of `text`, `image_url`"),
+    (400, "image generation is not supported"),
+    (400, "unsupported input modality: audio"),
+    (400, "unknown variant `image_gen`, expected one of `text`"),
+    (400, "Input tag 'video' found using 'type' does not match any of the expected tags: 'text', 'image'"),
+    (400, "No endpoints found matching your data policy for image models"),
+    (400, "max_tokens is too large"),
+    (400, "Your account exceeds the maximum allowed size"),
+    (400, "Image generation exceeds the maximum allowed number of requests"),
+    (400, "Request too large for model on tokens per minute (TPM): Limit 30000"),
 ]
 
 

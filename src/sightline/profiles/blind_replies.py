@@ -45,6 +45,7 @@ _UNABLE = _alternate(
     r"have no (?:ability|capability|means|way) to",
     r"lack the (?:ability|capability|capacity) to",
 )
+_VIEWING = r"(?:seeing|viewing|reading|processing|analy[sz]ing|interpreting|looking at)"
 _MODEL = (
     r"(?:(?:this|the(?: (?:current|selected|active|configured|underlying|chosen))?|my(?: current)?)"
     r" (?:ai |language )?model"
@@ -65,13 +66,17 @@ _ADMISSIONS = _alternate(
     rf" (?:capabilit(?:y|ies)|abilit(?:y|ies)|support){_HERE}",
     rf"i have no (?:vision|visual|image)(?: (?:capabilit(?:y|ies)|abilit(?:y|ies)|support|input))?{_HERE}"
     rf"(?: to {_VERB} {_IMAGES})?",
+    r"i lack (?:any )?(?:vision|visual|image) (?:capabilit(?:y|ies)|abilit(?:y|ies)|support)",
+    rf"(?:i ?)(?:am|'m) not capable of {_VIEWING} {_IMAGES}",
+    rf"(?:image|picture|screenshot) {_VIEWING} is(?: not|n't) (?:available|possible|supported)(?: to| for) me",
     rf"i {_NO} {_ADVERB}have access to {_IMAGES}",
+    rf"i (?:only|just) have access to (?:the |your )?text(?: of your message)?,? (?:and )?not (?:to )?{_IMAGES}",
     r"i(?:'m| am) a text-(?:only|based)(?: ai| language)* (?:model|assistant|ai)",
     r"my (?:vision|visual|image)(?: (?:capabilit(?:y|ies)|support|input))? (?:is|are)"
     r" (?:disabled|unavailable|turned off)",
     r"i (?:don't|do not) have eyes",
     rf"(?:i (?:can )?(?:see|notice) (?:that )?)?you(?:'ve| have)? (?:just )?(?:{_GIVEN}|pasted|referenced) {_IMAGES},?"
-    rf" but (?:unfortunately,? )?i ?{_ADVERB}{_UNABLE} {_VERBS} (?:it|them)",
+    rf" but (?:unfortunately,? )?i ?{_ADVERB}{_UNABLE} {_VERBS} (?:it|them|{_IMAGES})",
     rf"(?:(?:the|your|this) )?(?:{_PICTURE}) (?:(?:is|are)(?:n't| not)|not) (?:visible|viewable|accessible) to me",
     r"i(?:'m| am)? (?:can )?only (?:able to )?(?:process|read|accept|work with|handle|understand|see|support|receive)"
     r" (?:plain )?text(?: inputs?| messages)?(?: and not images)?(?: (?:for now|here|right now))?",

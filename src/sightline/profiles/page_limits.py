@@ -14,6 +14,7 @@ _OVER = (
 )
 _LIMIT = re.compile(
     rf"too many {_PAGES}"
+    r"|\bpdf too long\b"
     rf"|max(?:imum)? (?:number of )?{_PAGES}"
     rf"|{_OVER}[^.;!?]{{0,60}}\b\d[\d,]*[ -]{_PAGES}"
     rf"|{_OVER} (?:the )?(?:number|count) of {_PAGES}"

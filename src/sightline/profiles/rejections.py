@@ -216,7 +216,8 @@ WORDINGS = (
         rf"{_IMAGES}{_ENDS}",
         r"(?:(?:do|does) not|don't|doesn't) (?:support|have) (?:vision|multi-?modal)",
         r"(?<!url )(?<!base64 )(?<!animated )(?<!output )(?<!output modality )"
-        r"\b(?:images?|image[ _]inputs?|image_url|input_image|vision|multi-?modal(?: inputs?)?)['\"`]?"
+        r"\b(?:images?|image[ _](?:inputs?|contents?|modality)|image_url|input_image|vision|multi-?modal(?: inputs?)?)"
+        r"['\"`]?"
         r" (?:is |are )?not (?:supported|enabled)\b"
         r"(?! (?:in|inside|within|for) (?:a |an |the )?(?:tool|function|system|assistant))",
         r"image_url is only supported by certain models",

@@ -232,6 +232,7 @@ def test_other_numbers_are_left_alone(numbers: list[Any]) -> None:
         pytest.param("@@ -1 +1 @@\n-old\n+B64\n", id="a difference"),
         pytest.param('const icon =\n{ png: "B64" }\n', id="an object of JavaScript behind words"),
         pytest.param('see\n{"png": "B64"}\nand more', id="JSON between words"),
+        pytest.param("see\n{\"png\": \"B64\"} and type='image' data='x'", id="JSON before another object"),
     ],
 )
 def test_source_that_an_agent_reads_stays_unchanged(source: str, payload: str) -> None:

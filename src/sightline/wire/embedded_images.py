@@ -46,7 +46,8 @@ _find_quote = re.compile(r"(?P<quote>\\*[\"'])\Z").search
 _says_image = re.compile(
     r"(?:type|mime_?[tT]ype|media_?[tT]ype)(?:=|\\*[\"']\s*:\s*)\\*[\"'](?:image|media\\*[\"']|input_image|file-data)"
 ).search
-_split_at_opening = re.compile(r"[{(]").split
+# Where another object begins, or this one ends: behind its end, an object that it is part of may go on.
+_split_at_bounds = re.compile(r"[{(]|[})](?!\s*[,}\])])").split
 _says_mcp_image = re.compile(r"type='image'").search
 _DATA_KEYS = frozenset({"data", "blob", "base64", "image"})
 _URL_KEYS = frozenset({"data_uri", "url", "image_url", "uri"})
@@ -164,7 +165,7 @@ def _is_image_field(field: re.Match[str], before: str, after: str, *, is_url: bo
     """
     # Only the image's own object counts, which neither ends before the image nor begins behind it.
     before = before[max(before.rfind("}"), before.rfind(")")) + 1 :]
-    after = _split_at_opening(after, 1)[0]
+    after = _split_at_bounds(after, 1)[0]
     is_object = field["mark"].startswith("=")
     known_key = field["key"] in (_URL_KEYS if is_url else _DATA_KEYS)
     if in_message:

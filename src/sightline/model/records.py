@@ -38,13 +38,14 @@ from sightline.model.scene import (
     Told,
 )
 from sightline.model.seer import Usage
+from sightline.model.value import value_class
 
 FateName = Literal["shown", "refitted", "told", "retired", "refused", "repeated"]
 
 _MAX_TEXT = 300  # characters of a name or a reason
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ReceiptLine:
     """What became of one sight."""
 
@@ -76,7 +77,7 @@ class ReceiptLine:
         return {"place": self.place, "fate": self.fate, "why": self.why, "tokens": cost}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Receipt:
     """What was done to a request and why, for people: no pixels, no keys, no complete texts."""
 
@@ -106,7 +107,7 @@ class Receipt:
         return {"upstream": self.upstream, "model": self.model, "sights": sights, "notes": [*self.notes]}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FiledReceipt:
     """A receipt in the record. The client's name for its session is only a label."""
 

@@ -193,7 +193,11 @@ def _count_text_tokens(words: str) -> int:
 
 
 def _format_pointer(place: JsonPath) -> str:
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in place)
+    return "".join([f"/{step}" if isinstance(step, int) else f"/{_escape_step(step)}" for step in place])
+
+
+def _escape_step(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
 
 
 def _format_count(number: int | None) -> str:

@@ -163,10 +163,11 @@ def select_seer_headers(request: ClientRequest, route: Route) -> tuple[tuple[str
     headers = [(k, v) for k, v in _replace_credential(request.headers, route) if k in _SEER_HEADERS]
     if route.key and not route.upstream.api_key:
         headers.append((b"x-goog-api-key", route.key.encode("latin-1", "replace")))
-    beta = ",".join(each for each in request.get_header(b"anthropic-beta").split(",") if "oauth" in each)
-    if beta:  # a subscription's credential is rejected without it
-        headers.append((b"anthropic-beta", beta.encode("latin-1")))
-    return tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in headers)
+    beta = request.get_header(b"anthropic-beta")
+    if "oauth" in beta:  # a subscription's credential is rejected without it
+        kept = ",".join(each for each in beta.split(",") if "oauth" in each)
+        headers.append((b"anthropic-beta", kept.encode("latin-1")))
+    return tuple([(k.decode("latin-1"), v.decode("latin-1")) for k, v in headers])
 
 
 _LOCATION, _LINK, _REFRESH = b"location", b"link", b"refresh"

@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import orjson
@@ -155,9 +154,7 @@ class CancelOnDisconnect:
         if self._direct.disconnected:
             self._cancel()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
         if self._watcher is not None:
             self._watcher.cancel()
         if self._direct is not None:

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from sightline.dial import Body, Exchange, HttpClient, is_whole
@@ -287,9 +286,7 @@ class _CloseOnError:
 
     def __enter__(self) -> None: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is not None:
             self._exchange.close()
 

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator
 from hashlib import sha256
+from itertools import product
 
 import pytest
 
@@ -184,6 +185,22 @@ async def test_a_connection_is_reused() -> None:
         assert (upstream.connections, len(upstream.requests)) == (1, 5)
         await dialler.close()
         await upstream.ended.wait()
+
+
+async def test_responses_of_all_framings_follow_each_other_on_one_connection() -> None:
+    """One parser reads them all, so nothing of a response may be left in it."""
+    empty = [b"HTTP/1.1 204 No Content\r\nx-empty: 1\r\n\r\n", b"HTTP/1.1 304 Not Modified\r\n\r\n"]
+    framed = [ANSWERS[name] for name in ("a length", "chunks", "an interim answer", "early hints")]
+    answers = [each for pair in product(framed, [*empty, *framed]) for each in pair]
+    async with listening(saying(*answers)) as upstream:
+        dialler = HttpClient()
+        for answer in answers:
+            exchange = await sent(dialler, "POST", upstream.url, [], [b"{}"])
+            assert await everything(exchange) == (b"" if answer in empty else b"hello world")
+            assert exchange.get_header(b"x-empty") == (b"1" if answer is empty[0] else b"")
+            dialler.release(exchange, upstream.url)
+        assert upstream.connections == 1
+        await dialler.close()
 
 
 async def test_concurrent_requests_get_separate_connections() -> None:

@@ -18,6 +18,7 @@ from sightline.model.records import LedgerEntry
 from sightline.model.scene import Scene
 from sightline.passes import decide
 from sightline.store import open_record
+from sightline.store.sqlite import SqliteStore
 from tests.engine import test_retain
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, Talk, asking, picture, sent, visitor, words
 from tests.requirements import requirement
@@ -62,6 +63,24 @@ async def test_a_resent_image_takes_one_round(monkeypatch: pytest.MonkeyPatch) -
     assert rounds == [2]
     assert sent(again) == sent(first)
     assert any("sha256:" in each for each in words(again))
+
+
+@requirement("record.no_statements")
+async def test_a_request_whose_images_are_known_takes_no_statement_of_sqlite(tmp_path: Path) -> None:
+    record = open_record(tmp_path, now=Clock())
+    assert isinstance(record, SqliteStore)
+    stage = Stage(record=record, references=True)
+    asked = asking(picture(1), picture(2), model=SEEING)
+    first, _ = await stage.prepare(asked), await stage.prepare(asked)
+    statements: list[str] = []
+    database = record.transactions.backend.database
+    for connection in (database._reader, database._writer):
+        connection.set_trace_callback(statements.append)
+    again = await stage.prepare(asked)
+    assert statements == []
+    assert sent(again) == sent(first)
+    assert any("sha256:" in each for each in words(again))
+    record.close()
 
 
 SCOPE = visitor().scope

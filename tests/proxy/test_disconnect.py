@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sightline.server import Message
-from sightline.surfaces.proxy.request_context import cancel_on_disconnect
+from sightline.surfaces.proxy.request_context import CancelOnDisconnect
 from tests.dial.upstream import GUARD
 
 
@@ -41,7 +41,7 @@ async def test_work_ends_when_the_direct_connection_reports_a_disconnect(early: 
     line, working = Told(), asyncio.Event()
 
     async def work() -> str:
-        async with cancel_on_disconnect(never, direct=line):
+        with CancelOnDisconnect(never, direct=line):
             working.set()
             await asyncio.Event().wait()
         return "ended"
@@ -65,6 +65,6 @@ async def test_work_ends_when_plain_asgi_reports_a_disconnect() -> None:
         return {"type": "http.disconnect"}
 
     async with asyncio.timeout(GUARD):
-        async with cancel_on_disconnect(receive):
+        with CancelOnDisconnect(receive):
             left.set()
             await asyncio.Event().wait()

@@ -13,7 +13,7 @@ from sightline.model.refusal import Refusal
 from sightline.server import Headers
 from sightline.settings import load_settings
 from sightline.settings.upstreams import PreviousUpstreams, build_directory
-from sightline.surfaces.proxy.routes import Route, find_route
+from sightline.surfaces.proxy.routes import Route, Router, find_route
 from tests.requirements import requirement
 
 
@@ -181,3 +181,35 @@ def directory_with_work() -> UpstreamDirectory:
     found = build_directory(load_settings({}), ["work=https://work.example.com/team/api"])
     assert not isinstance(found, Refusal)
     return found
+
+
+ROUTED = [
+    ("/v1/messages", "", [(b"x-api-key", b"sk-ant-x")]),
+    ("/v1/models", "", [(b"x-api-key", b"sk-ant-x")]),
+    ("/v1/models", "", [(b"authorization", b"Bearer sk-proj-x")]),
+    ("/v1beta/models/m:generateContent", "key=AIzaOne", []),
+    ("/v1beta/models/m:generateContent", "key=AIzaTwo", []),
+    ("/v1beta/models/m:generateContent", "", []),
+    ("/u/nowhere/v1/messages", "", []),
+    ("/v1/../x", "", []),
+]
+
+
+@requirement("route.kept")
+def test_a_router_finds_the_routes_of_the_upstreams_as_they_are_now() -> None:
+    """Also if the same path comes with another credential, or after the settings have changed."""
+    router = Router()
+    elsewhere = PreviousUpstreams({"anthropic": "https://example.com/anthropic"})
+    for directory in (known(), known(elsewhere), known()):
+        for _ in range(2):
+            for path, query, headers in ROUTED:
+                assert router.find(path, query, headers, directory) == find_route(path, query, headers, directory)
+
+
+@requirement("route.kept")
+def test_a_router_keeps_a_bounded_number_of_routes() -> None:
+    router, directory = Router(), known()
+    paths = [f"/v1beta/models/m{number}:generateContent" for number in range(1000)]
+    routes = {path: router.find(path, "", [], directory) for path in paths}
+    assert router.find(paths[-1], "", [], directory) is routes[paths[-1]]
+    assert router.find(paths[0], "", [], directory) is not routes[paths[0]]

@@ -11,16 +11,26 @@ import asyncio
 import ssl
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from sightline.dial.exchange import Body, BrokenResponse, Buffer, EndlessResponse, Exchange, Header
+from sightline.dial.exchange import Body, BrokenResponse, Buffer, EndlessResponse, Exchange, Header, is_whole
 from sightline.model.ports import HttpReply
 from sightline.model.profile import is_loopback
 from sightline.model.refusal import Refusal
 
-__all__ = ["Body", "BrokenResponse", "Buffer", "EndlessResponse", "Exchange", "FindProxy", "Header", "HttpClient"]
+__all__ = [
+    "Body",
+    "BrokenResponse",
+    "Buffer",
+    "EndlessResponse",
+    "Exchange",
+    "FindProxy",
+    "Header",
+    "HttpClient",
+    "is_whole",
+]
 
 _CONNECT_SECONDS = 8.0  # less than the ten after which a stream gets keep-alives: an error can still have its status
 _IDLE_SECONDS = 30.0
@@ -45,7 +55,7 @@ class HttpClient:
         `headers` have neither host nor the body's framing, except `transfer-encoding` for a body of unknown length,
         whose pieces must then be framed already.
         """
-        address = _split_cached(url) if len(url) <= _MAX_CACHED_LENGTH else _split_url(url)
+        address = _split_address(url)
         if isinstance(address, Refusal):
             return address
         try:
@@ -54,7 +64,7 @@ class HttpClient:
             if isinstance(head, Refusal):
                 return head
             # An idle connection may be closed just as it is reused: use one only if the body can be sent again.
-            if isinstance(body, Sequence) and (idle := self._take_idle(address)) is not None:
+            if is_whole(body) and (idle := self._take_idle(address)) is not None:
                 try:
                     return await _send_or_close(idle, verb, head, body)
                 except BrokenResponse:
@@ -68,7 +78,9 @@ class HttpClient:
         """Keep a connection for the next request if its response was read completely; else close it."""
         if exchange.reusable:
             exchange.idle_since = asyncio.get_running_loop().time()
-            idle = self._idle[_get_origin(urlsplit(url))]
+            address = _split_address(url)
+            assert not isinstance(address, Refusal), "a request was sent there"
+            idle = self._idle[_get_origin(address)]
             idle.append(exchange)
             while len(idle) > _MAX_IDLE or idle[0].idle_since < exchange.idle_since - _IDLE_SECONDS:
                 idle.pop(0).close()
@@ -136,6 +148,10 @@ async def _send_or_close(exchange: Exchange, method: bytes, head: bytes, body: B
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
+def _split_address(url: str) -> SplitResult | Refusal:
+    return _split_cached(url) if len(url) <= _MAX_CACHED_LENGTH else _split_url(url)
+
+
 def _split_url(url: str) -> SplitResult | Refusal:
     try:
         parts = urlsplit(url)
@@ -163,8 +179,8 @@ def _get_origin(address: SplitResult) -> tuple[str, str]:
 def _build_head(method: bytes, address: SplitResult, headers: Iterable[Header], body: Body) -> bytes | Refusal:
     path = (address.path or "/") + (f"?{address.query}" if address.query else "")
     lines = [b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method, path.encode("latin-1"), _get_host(address).encode("ascii"))]
-    lines += [b"%b: %b\r\n" % header for header in headers]
-    if isinstance(body, Sequence) and ((length := sum(map(len, body))) or method in (b"POST", b"PUT", b"PATCH")):
+    lines += [name + b": " + value + b"\r\n" for name, value in headers]
+    if is_whole(body) and ((length := sum(map(len, body))) or method in (b"POST", b"PUT", b"PATCH")):
         lines.append(b"content-length: %d\r\n" % length)
     lines.append(b"\r\n")
     head = b"".join(lines)

@@ -220,7 +220,7 @@ class Engine:
     def _find_profile(self, origin: RequestOrigin, model: str) -> Profile:
         overrides, hoist = self._options.overrides, self._options.hoist
         known = find_profile(self._policy, origin.upstream, origin.wire, model, overrides, hoist=hoist)
-        for about_tools in (False, True):
+        for about_tools in (False, True) if self._suspected else ():
             suspicion = self._suspected.get((origin.upstream.name, model, about_tools))
             if suspicion is not None and suspicion[0] > time.monotonic():
                 known = known.apply_lesson(suspicion[1])

@@ -153,7 +153,9 @@ class InlineImages:
         self._store = store
         self._resent = ResentImages()
         self._threads = FairThreads()
-        self._digests: LruCache[str] = LruCache(_DIGESTS_KEPT)  # of images that are resent, which are not decoded again
+        self._known: LruCache[KeptImage] = LruCache(
+            _DIGESTS_KEPT
+        )  # by key: images that are resent aren't decoded again
 
     async def find_digest(self, inline: InlineSource) -> str | Refusal:
         """Return the sha256 of an image; a long one is decoded in a thread."""
@@ -165,8 +167,8 @@ class InlineImages:
 
     def compute_digest(self, inline: InlineSource) -> str | Refusal:
         """Return the sha256 of an image, which is decoded only if it was not seen lately."""
-        if known := self._digests.get(self._resent.find_key(inline)):
-            return known
+        if known := self._known.get(self._resent.find_key(inline)):
+            return known.sha256
         image = self.decode(inline)
         return image if isinstance(image, Refusal) else image.sha256
 
@@ -178,7 +180,7 @@ class InlineImages:
         data = decode_base64(inline.text)
         if isinstance(data, Refusal):
             return data
-        digest = self._digests.put(inline.key, sha256(data).hexdigest())
+        digest = self._known.put(inline.key, KeptImage(sha256(data).hexdigest(), picture)).sha256
         return Image(digest, picture.mime, picture.size, data, picture.is_rotated)
 
     def list_references(self, sights: Iterable[Sight], origin: RequestOrigin) -> list[str]:
@@ -208,33 +210,26 @@ class InlineImages:
         image = self.decode(inline)
         if isinstance(image, Refusal):
             return image
-        picture = probe_inline(inline)
-        if not self._store.keep(origin.scope, image) or isinstance(picture, Refusal):
-            return _NOT_STORED
-        return KeptImage(image.sha256, picture)
+        known = self._known.get(inline.key)  # since it was decoded
+        return known if known is not None and self._store.keep(origin.scope, image) else _NOT_STORED
 
     def find_kept_images(self, images: Iterable[InlineSource], origin: RequestOrigin) -> dict[InlineSource, KeptImage]:
         """Return the images that are kept already, without decoding them."""
-        digests = self._find_kept_digests(images, origin)
-        found = ((inline, digest, probe_inline(inline)) for inline, digest in digests.items())
-        return {
-            inline: KeptImage(digest, picture) for inline, digest, picture in found if not isinstance(picture, Refusal)
-        }
+        known = {inline: image for inline in images if (image := self._known.get(self._resent.find_key(inline)))}
+        if not known:
+            return known
+        kept = self._store.find_kept_images(origin.scope, {image.sha256 for image in known.values()})
+        return {inline: image for inline, image in known.items() if image.sha256 in kept}
 
     async def keep_missing(self, images: Collection[InlineSource], origin: RequestOrigin) -> None:
         """Keep the images that aren't kept: their descriptions contain references, which must be resolvable."""
         if len(images) <= _FEW:
-            kept = self._find_kept_digests(images, origin)
+            kept = self.find_kept_images(images, origin)
         else:
-            kept = await asyncio.to_thread(self._find_kept_digests, images, origin)
+            kept = await asyncio.to_thread(self.find_kept_images, images, origin)
         for inline in images:
             if inline not in kept:
                 await self.keep(inline, origin)
-
-    def _find_kept_digests(self, images: Iterable[InlineSource], origin: RequestOrigin) -> dict[InlineSource, str]:
-        known = {inline: digest for inline in images if (digest := self._digests.get(self._resent.find_key(inline)))}
-        kept = self._store.find_kept_images(origin.scope, set(known.values())) if known else frozenset()
-        return {inline: digest for inline, digest in known.items() if digest in kept}
 
 
 async def _in_thread_if_long(inline: InlineSource, work: Callable[[InlineSource], T]) -> T:

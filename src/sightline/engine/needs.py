@@ -25,6 +25,7 @@ from sightline.model.facts import (
     Facts,
     Fetch,
     Keep,
+    KeptImage,
     Need,
     Needs,
     Probe,
@@ -101,10 +102,12 @@ class NeedResolver:
             return answers
         undecided = [(sight.role, sight.source) for sight in permitted.sights if sight.fate is None]
         images = [(role, source) for role, source in undecided if isinstance(source, InlineSource)]
-        answers |= {Probe(source): probe_inline(source) for _, source in images}
+        kept: dict[InlineSource, KeptImage] = {}
         if rules.add_references:
             kept = self._images.find_kept_images([source for role, source in images if role == "user"], origin)
-            answers |= {Keep(source): found for source, found in kept.items()}
+        answers |= {Keep(source): found for source, found in kept.items()}
+        for _, source in images:
+            answers[Probe(source)] = kept[source].info if source in kept else probe_inline(source)
         return answers
 
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:

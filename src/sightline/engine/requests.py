@@ -233,7 +233,7 @@ def _truncate(text: str, max_length: int) -> str:
     return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PreparedRequest:
     """A request as it is sent to the upstream."""
 

@@ -236,7 +236,7 @@ class Retention:
     includes_pasted: bool = False  # pasted images are retired too, if they can be seen again
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Rules:
     """What settings, profile and earlier rejections prescribe for one request."""
 

@@ -220,7 +220,7 @@ class FitResult:
         return "; ".join(part.note for part in self.parts if part.note)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ImageTarget:
     """What an image must become: the limits of the model that will get it."""
 

@@ -70,9 +70,10 @@ def is_label(text: str) -> bool:
 
 def find_call_id(text: str) -> str | None:
     """Return the id of the call that a label names: None if it names none, empty for our label without an id."""
-    if len(text) > _MAX_LABEL:
+    bare = text.strip()
+    if len(text) > _MAX_LABEL or bare[:1] not in FIRST_CHARACTERS:
         return None
-    if own_label := _our_label(text.strip()):
+    if own_label := _our_label(bare):
         return own_label["id"] or ""
-    tagged_label = _tagged_label(text.strip())
+    tagged_label = _tagged_label(bare)
     return tagged_label["id"] if tagged_label else None

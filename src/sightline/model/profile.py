@@ -11,6 +11,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from sightline.model.image import MAX_UNCHANGED_BYTES, PatchSizing, Sizing
+from sightline.model.value import value_class
 
 WireName = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
 """The APIs that an upstream can serve."""
@@ -179,7 +180,7 @@ class Upstream:
         return all(is_loopback(urlsplit(base).hostname or "") for base in self.bases.values())
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RequestOrigin:
     """Who sent a request and where it goes: what a seer may use on the client's behalf."""
 

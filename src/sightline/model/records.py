@@ -39,13 +39,14 @@ from sightline.model.scene import (
     Told,
 )
 from sightline.model.seer import Usage
+from sightline.model.value import value_class
 
 FateName = Literal["shown", "refitted", "told", "retired", "refused", "repeated"]
 
 _MAX_TEXT = 300  # characters of a name or a reason
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ReceiptLine:
     """What became of one sight."""
 
@@ -77,7 +78,7 @@ class ReceiptLine:
         return {"place": self.place, "fate": self.fate, "why": self.why, "tokens": cost}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Receipt:
     """What was done to a request and why, for people: no pixels, no keys, no complete texts."""
 
@@ -107,7 +108,7 @@ class Receipt:
         return {"upstream": self.upstream, "model": self.model, "sights": sights, "notes": [*self.notes]}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FiledReceipt:
     """A receipt in the record. The client's name for its session is only a label."""
 
@@ -198,7 +199,11 @@ def _count_text_tokens(words: str) -> int:
 
 
 def _format_pointer(place: JsonPath) -> str:
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in place)
+    return "".join([f"/{step}" if isinstance(step, int) else f"/{_escape_step(step)}" for step in place])
+
+
+def _escape_step(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
 
 
 def _format_count(number: int | None) -> str:

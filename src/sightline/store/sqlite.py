@@ -39,6 +39,7 @@ from sightline.store.sqlite_images import (
 )
 from sightline.store.storage import STORAGE_ERRORS, Clock, RecordLocation, Storage
 from sightline.store.transactions import (
+    RecentReads,
     Transactions,
     WriteBehind,
     delete_orphans,
@@ -131,6 +132,7 @@ class SqlitePolicy:
 
     def __init__(self, transactions: Transactions) -> None:
         self.transactions = transactions
+        self._recent_lessons: RecentReads[Lesson | None] = RecentReads(transactions)  # by upstream and model
         self.read_refusal: Refusal | None = None  # why the consents could not be read
         # Withdrawals that could not be written: for each provider, the times of the rows that the record had then. A
         # row with another time was written later. None: the rows could not be read.
@@ -198,12 +200,16 @@ class SqlitePolicy:
 
     @return_on_error(None)
     def read_lesson(self, upstream: str, model: str) -> Lesson | None:
+        known = self._recent_lessons.get_all()
+        if (upstream, model) in known:
+            return known[upstream, model]
         rows = self.transactions.fetch_all(
             "SELECT about, said, why FROM lessons WHERE (upstream, model) = (?, ?) AND expires > ?"
             " AND about != 'listed' ORDER BY about = 'blind', about",
             *(upstream, model, self.transactions.read_record_time()),
         )
-        return _merge_lesson(rows) if rows else None
+        lesson = known[upstream, model] = _merge_lesson(rows) if rows else None
+        return lesson
 
     @return_on_error(())
     def list_lessons(self) -> Sequence[tuple[str, str, Lesson]]:

@@ -319,7 +319,7 @@ def _identify_files(database: Path, log: Path) -> FileIdentity:
 
 def identify_file(path: Path) -> tuple[int, ...] | None:
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116  for every request with known images
     except OSError:
         return None
     return status.st_dev, status.st_ino

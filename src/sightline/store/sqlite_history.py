@@ -247,8 +247,8 @@ class SqliteLedger:
         )
 
     def file_receipt(self, scope: str, filed: FiledReceipt) -> None:
-        dated = replace(filed, at=self.transactions.wall_clock())
-        self._deferred.add(lambda tx: _insert_receipt(tx, scope, dated))
+        at = self.transactions.wall_clock()
+        self._deferred.add(lambda tx: _insert_receipt(tx, scope, filed, at))
 
     @return_on_error(())
     def list_receipts(self, limit: int) -> Sequence[FiledReceipt]:
@@ -297,14 +297,15 @@ def _read_entry(row: Row) -> LedgerEntry:
     )
 
 
-def _insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt) -> int:
+def _insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt, at: float) -> int:
+    """Write a receipt, and return its size. `at` is the time of the machine's clock when it was filed."""
     receipt = filed.receipt
     lines = [[line.place, line.fate, line.why, line.before, line.after] for line in receipt.sights]
     texts = tuple(json.dumps(each) for each in (filed.labels, lines, receipt.notes))
     size = _ROW_BYTES + sum(map(len, texts))
     tx.connection.execute(
         f"INSERT INTO receipts (scope, bytes, used, {_RECEIPT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-        (scope, size, tx.now.time, filed.wire, receipt.upstream, receipt.model, *texts, filed.at),
+        (scope, size, tx.now.time, filed.wire, receipt.upstream, receipt.model, *texts, at),
     )
     return size
 

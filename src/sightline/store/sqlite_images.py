@@ -23,7 +23,7 @@ from sightline.model.ports import Lease
 from sightline.model.records import PinnedDescription, StoredView, dump_description, load_description
 from sightline.store.retention import read_record_time
 from sightline.store.sqlite_database import Row
-from sightline.store.transactions import Transactions, WriteTransaction, require_durable, return_on_error
+from sightline.store.transactions import RecentReads, Transactions, WriteTransaction, require_durable, return_on_error
 
 BEYOND_HEX = "g"  # sorts after every hex digit, so prefix + "g" is after all names with that prefix
 _MAX_PLACES = 8  # paths of one image that are kept
@@ -53,6 +53,7 @@ class SqliteImages:
 
     def __init__(self, transactions: Transactions) -> None:
         self.transactions = transactions
+        self._recent: RecentReads[bool] = RecentReads(transactions)  # images that have a row, by scope and sha256
 
     @return_on_error(default=False)
     def keep(self, scope: str, image: Image) -> bool:
@@ -80,14 +81,17 @@ class SqliteImages:
         store = self.transactions
         if not (hashes and store.storage.ensure_current(wait=False)) or store.storage.write_refusal:
             return frozenset()
-        rows = store.fetch_all(
-            "SELECT rowid, used, sha256 FROM images WHERE scope = ? AND sha256 IN (SELECT value FROM json_each(?))",
-            *(scope, json.dumps(list(hashes))),
-        )
-        kept = [row for row in rows if store.backend.blobs.has(row[2])]
-        for row in kept:
-            store.mark_used("images", row)
-        return frozenset(sha256 for *_, sha256 in kept)
+        known = self._recent.get_all()
+        if unknown := [sha256 for sha256 in hashes if (scope, sha256) not in known]:
+            rows = store.fetch_all(
+                "SELECT rowid, used, sha256 FROM images WHERE scope = ? AND sha256 IN (SELECT value FROM json_each(?))",
+                *(scope, json.dumps(unknown)),
+            )
+            for row in rows:
+                store.mark_used("images", row)
+                known[scope, row[2]] = True
+        has_bytes = store.backend.blobs.has  # another process deletes the bytes with the row
+        return frozenset(sha256 for sha256 in hashes if (scope, sha256) in known and has_bytes(sha256))
 
     @return_on_error(())
     def find_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:

@@ -12,11 +12,11 @@ import logging
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
@@ -45,6 +45,8 @@ _WRITES_BETWEEN_SWEEPS = 256
 _TIME_SECONDS = 1.0
 _ATTEMPTS = 3  # to write to a record whose files are being replaced
 _READ_ERRORS = (*STORAGE_ERRORS, json.JSONDecodeError)
+_RECENT_SECONDS = 1.0
+_MAX_RECENT = 4096
 _DEFERRED_SECONDS = 0.5
 MAX_DEFERRED = 10_000
 
@@ -139,6 +141,7 @@ class Transactions:
     def __init__(self, storage: Storage, now: Clock) -> None:
         self.storage, self.wall_clock = storage, now
         self._writes = self._written_bytes = 0
+        self.write_count = 0  # transactions of this process, except notes of last uses
         self._logged_backend: Backend | None = None  # whose failure was logged
         self._last_time: tuple[Backend | None, RecordTime] = None, RecordTime(0.0, 0.0)
 
@@ -180,6 +183,7 @@ class Transactions:
         backend = self.backend
         with backend.database.begin_unsynced() if unsynced else backend.database.begin() as connection:
             yield WriteTransaction(backend, connection, update_record_time(connection, self.wall_clock()))
+        self.write_count += 1
         self.check_not_replaced(backend)
 
     @contextmanager
@@ -188,6 +192,7 @@ class Transactions:
         backend = self.backend
         with backend.database.begin_erasing() as connection:
             yield backend, connection
+        self.write_count += 1
         self.check_not_replaced(backend)
         if self.storage.folder:  # what a repair has kept may contain it, too
             delete_damaged_files(self.storage.folder)
@@ -290,6 +295,28 @@ class Transactions:
             return Refusal("corrupt", f"the record is damaged: {error}", REPAIR_COMMAND)
         why, remedy = explain_error(self.storage.folder, error)
         return Refusal("unavailable", f"the record could not be written: {why}", remedy)
+
+
+class RecentReads(Generic[T]):
+    """What was read within the last second, for reads that nearly every request repeats.
+
+    A write by this process ends it at once. A write by another process is noticed within a second, like a change of the
+    settings; so use it only for what may be that old.
+    """
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+        self._since, self._writes, self._backend = 0.0, 0, transactions.backend
+        self._found: dict[Hashable, T] = {}
+
+    def get_all(self) -> dict[Hashable, T]:
+        """Return what was read, by keys of the caller, who calls this before a read and adds its result."""
+        store, wall = self._transactions, self._transactions.wall_clock()
+        is_current = self._writes == store.write_count and self._backend is store.backend
+        if not is_current or not 0 <= wall - self._since < _RECENT_SECONDS or len(self._found) > _MAX_RECENT:
+            self._since, self._writes, self._backend = wall, store.write_count, store.backend
+            self._found = {}  # another thread may still add to the old one what it has read before the write
+        return self._found
 
 
 DeferredWrite = Callable[[WriteTransaction], int]

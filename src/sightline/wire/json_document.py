@@ -18,13 +18,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 
 from sightline.model.base64_text import BASE64_CHARACTERS, BASE64_RUN_TABLE
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Edit, Insert, Json, JsonPath
+from sightline.model.value import value_class
 from sightline.wire.json_edits import graft, patch_text
 from sightline.wire.json_tree import Buffer, count_values, measure_json
 
@@ -42,7 +43,7 @@ _MAX_SLOW_VALUES = 150_000  # of a text that the slow standard library parses
 _FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class JsonDocument:
     body: bytes | bytearray
     tree: Json  # the parsed skeleton, with a placeholder for each lifted run
@@ -141,7 +142,7 @@ def lift(body: bytes | bytearray, token: str) -> JsonDocument | None:
     return None if isinstance(lifted.measure(), Refusal) else lifted.parse()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LiftedBody:
     """A body whose base64 was lifted out, and that hasn't been parsed yet."""
 

@@ -130,7 +130,7 @@ def get_at(tree: Json, *steps: str | int) -> Json:
 
 def get_list(tree: Json, key: str) -> list[Json]:
     """Return the list under a key; an empty one if there is none."""
-    found = get_at(tree, key)
+    found = tree.get(key) if isinstance(tree, dict) else None
     return found if isinstance(found, list) else []
 
 

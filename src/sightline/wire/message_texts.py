@@ -261,7 +261,8 @@ def _enumerate_texts(message: Mapping[str, Json]) -> Iterator[tuple[int, str]]:
 # Notes of clients in the place of an image that they left out, because they believe that their model is blind.
 
 # A body that has none of these isn't searched.
-_COMMON_WORDS = ("not support image", "not support vision", "[tool output omitted]", "vision content was removed")
+_COMMON_WORDS = ("not support ", "[tool output omitted]", "vision content was removed")
+_COMMON_BYTES = tuple(words.encode() for words in _COMMON_WORDS)
 _OMISSION_NOTES: Mapping[str, str] = {
     "view_image is not allowed because you do not support image inputs": "codex",
     "image content omitted because you do not support image input": "codex",
@@ -281,7 +282,8 @@ _CLIENT_ROLES = ("user", "tool", "function")  # messages that a client writes it
 
 def find_omission_note(document: JsonDocument, messages_key: str) -> str | None:
     """Return the client that has left an image out of this body, by the name of its command."""
-    if not any(words.encode() in document.skeleton for words in _COMMON_WORDS):
+    skeleton = document.skeleton
+    if not any(words in skeleton for words in _COMMON_BYTES):
         return None
     messages = filter(_is_from_client, get_list(document.tree, messages_key))
     texts = (text for message in messages for text in _list_strings(message))

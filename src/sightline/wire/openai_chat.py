@@ -29,7 +29,6 @@ from sightline.wire.json_tree import (
     Block,
     Texts,
     enumerate_objects,
-    get_at,
     get_list,
     get_name,
     get_text,
@@ -81,8 +80,8 @@ def read(tree: Json, texts: Texts) -> Scene:
                     if (source := _find_source(part, texts)) is not None:
                         reader.add_pasted_image(place if isinstance(content, dict) else (*place, j), source)
         run = []
-    tools = (get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(get_at(tree, "tools")))
-    return reader.build_scene(get_name(tree, "model", texts), stream=get_at(tree, "stream") is True, tools=tools)
+    tools = (get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(get_value(tree, "tools")))
+    return reader.build_scene(get_name(tree, "model", texts), stream=get_value(tree, "stream") is True, tools=tools)
 
 
 def _read_calls(reader: SceneReader, calls: Json) -> None:

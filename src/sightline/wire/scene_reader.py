@@ -14,6 +14,7 @@ from typing import get_args
 
 from sightline.model import labels
 from sightline.model.scene import Json, JsonPath, Message, Role, Scene, Sight, Source, ToolCall
+from sightline.model.value import value_class
 from sightline.wire.base64_images import MIN_BASE64
 from sightline.wire.embedded_images import find_message_images
 from sightline.wire.file_reads import find_file_path, names_image_file, reads_text_file
@@ -34,7 +35,7 @@ FindSource = Callable[[Block, Texts], Source | None]
 """Returns the image that a part shows, if it shows one."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Endpoint:
     """What the path of a request says about it."""
 

@@ -144,7 +144,6 @@ ANSWER_START = AnswerStart()
 
 # The beginnings of JSON errors that some upstreams send inside a stream, or instead of one.
 _BARE_ERRORS = (b'{"error":{', b'{"error":"', b'{"type":"error"')
-_remove_blanks = re.compile(rb"\s+").sub
 
 _PRELUDE_TYPES = frozenset({"ping", "response.created", "response.queued", "response.in_progress"})
 _STATUS_BY_KIND = (  # words in the name of an error that is about the caller or the load, not about the request
@@ -177,7 +176,7 @@ def read_opening(seen: bytes) -> Opening | None:
 
 def _read_bare_json(seen: bytes) -> Opening | None:
     """Read JSON without an event around it. An error is known by its first key."""
-    start = _remove_blanks(b"", seen[:256]).removeprefix(b"[")
+    start = b"".join(seen[:256].split()).removeprefix(b"[")
     if not start.startswith(_BARE_ERRORS):
         return None if any(mark.startswith(start) for mark in _BARE_ERRORS) else ANSWER_START
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -19,7 +19,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Rebuild
 from sightline.server import DIRECT_CONNECTION, App, DirectConnection, Receive, Scope, Send
 from sightline.server.asgi import ClientDisconnected, MemoryBudget, Reservation
-from sightline.surfaces.proxy.document_expander import DocumentExpander
+from sightline.surfaces.proxy.document_expander import DocumentExpander, may_have_pdf
 from sightline.surfaces.proxy.http_headers import ClientRequest, LocationRewriter
 from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets, serve_pages
 from sightline.surfaces.proxy.request_bodies import (
@@ -30,13 +30,13 @@ from sightline.surfaces.proxy.request_bodies import (
     read_request_body,
 )
 from sightline.surfaces.proxy.request_context import (
+    CancelOnDisconnect,
     ClientResponse,
     RequestContext,
-    cancel_on_disconnect,
     describe_refusal,
     is_event_stream,
 )
-from sightline.surfaces.proxy.routes import Route, find_error_wire, find_route
+from sightline.surfaces.proxy.routes import Route, Router, find_error_wire
 from sightline.surfaces.proxy.telemetry import CONTENT_TYPE, LOG_ENTRY, Metrics, RequestLog, find_omitting_client
 from sightline.surfaces.proxy.tool_loop import OwnTools, SendResult, ToolLoop
 from sightline.surfaces.proxy.upstream_client import UpstreamClient, is_json, relay_response
@@ -84,6 +84,7 @@ class Proxy:
         """
         self._engine = engine
         self._find_directory = find_directory
+        self._router = Router()
         self._scope_of = record.compute_scope
         self._on_receipt = on_receipt
         self._keep_alive_after = keep_alive_after
@@ -107,8 +108,8 @@ class Proxy:
         if self._tool_loop is not None:
             await self._tool_loop.close()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        return self._app(scope, receive, send)
 
     async def _send_error(
         self, scope: Scope, send: Send, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
@@ -127,7 +128,7 @@ class Proxy:
         request = ClientRequest(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         directory = self._find_directory()
-        route = find_route(path, query, request.headers, directory)
+        route = self._router.find(path, query, request.headers, directory)
         if isinstance(route, Refusal):
             await self._send_error(scope, send, 400, describe_refusal(route))
             return
@@ -160,7 +161,7 @@ class Proxy:
         if isinstance(body, Refusal):
             await context.response.refuse(body)
             return
-        async with cancel_on_disconnect(receive, direct, None if isinstance(body, BufferedBody) else body.complete):
+        with CancelOnDisconnect(receive, direct, None if isinstance(body, BufferedBody) else body.complete):
             reading = await self._reader.open(
                 context.request, context.route, body, memory, lambda: context.caller.scope
             )
@@ -226,18 +227,18 @@ class Proxy:
     async def _send(
         self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
     ) -> SendResult:
-        if reading is not None and isinstance(body, BufferedBody):
-            body, reading = await self._expand_documents(context, body, reading)
+        if reading is not None and isinstance(body, BufferedBody) and self._documents and may_have_pdf(reading):
+            body, reading = await self._expand_documents(context, self._documents, body, reading)
         if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
             own = body.own if isinstance(body, BufferedBody) else None
             return SendResult(await self._upstream.send(context, body, reading, own))
         return await self._tool_loop.send(context, body, reading)
 
     async def _expand_documents(
-        self, context: RequestContext, body: BufferedBody, reading: Reading
+        self, context: RequestContext, documents: DocumentExpander, body: BufferedBody, reading: Reading
     ) -> tuple[BufferedBody, Reading]:
         """Return a request without the PDFs that its model doesn't take."""
-        expanded = await self._documents.expand(reading, context.caller) if self._documents else None
+        expanded = await documents.expand(reading, context.caller)
         if expanded is None:
             return body, reading
         again = await self._engine.offload(reading, self._reader.read, context.route, expanded.data)

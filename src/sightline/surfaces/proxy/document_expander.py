@@ -81,7 +81,7 @@ class DocumentExpander:
 
     async def expand(self, reading: Reading, caller: RequestOrigin) -> ExpandedBody | None:
         """Return the body without PDFs, or None if it has none, or its model takes them."""
-        if not isinstance(reading.texts, JsonDocument) or not _may_have_pdf(reading.texts):
+        if not isinstance(reading.texts, JsonDocument) or not may_have_pdf(reading):
             return None
         found = find_documents(caller.wire, reading.tree, reading.texts)
         if not found or self._takes_pdf(caller, reading.scene.model):
@@ -158,8 +158,9 @@ class DocumentExpander:
         return drawn
 
 
-def _may_have_pdf(document: JsonDocument) -> bool:
-    return b"/pdf" in document.skeleton
+def may_have_pdf(reading: Reading) -> bool:
+    """Return whether a body can contain a PDF: nearly none does, and searching its text is fast."""
+    return isinstance(reading.texts, JsonDocument) and b"/pdf" in reading.texts.skeleton
 
 
 def _write_text(name: str, text: str) -> str:

@@ -26,14 +26,15 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import cache
 from ipaddress import IPv6Address, ip_address
 from operator import itemgetter
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from sightline.model.profile import UpstreamDirectory, is_loopback
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.server import Headers
 from sightline.surfaces.proxy.routes import Route, find_route
 
@@ -72,8 +73,12 @@ class ClientRequest:
         """Return the first header of this name, or an empty string."""
         return self._first.get(name, b"").decode("latin-1")
 
+    def list_names(self, names: Sequence[bytes]) -> Sequence[bytes]:
+        """Return those of these names that headers have, in this order."""
+        return () if self._first.keys().isdisjoint(names) else [name for name in names if name in self._first]
 
-@dataclass(frozen=True, slots=True)
+
+@value_class
 class RequestChanges:
     """Differences from the client's request that its headers must reflect."""
 
@@ -113,13 +118,7 @@ def drop_body_headers(headers: Headers) -> Headers:
 
 def build_upstream_headers(request: ClientRequest, route: Route, changes: RequestChanges, framed: bool) -> Headers:
     """Return the headers for the upstream; `framed`: the body is streamed, with the client's framing."""
-    dropped = _add_hop_by_hop(_HOP_BY_HOP, request.headers) | _REPLACED
-    if changes.decompressed:
-        dropped |= {b"content-encoding"}
-    if changes.reads_response:
-        dropped |= {b"accept-encoding"}
-    if changes.is_retry:
-        dropped |= _REQUEST_IDS
+    dropped = _add_hop_by_hop(_list_dropped_names(changes), request.headers)
     headers = [(k, v) for k, v in _replace_credential(request.headers, route) if k not in dropped]
     if changes.reads_response:
         headers.append((b"accept-encoding", b"identity"))
@@ -127,6 +126,18 @@ def build_upstream_headers(request: ClientRequest, route: Route, changes: Reques
         length = request.get_header(b"content-length")
         headers.append((b"content-length", length.encode()) if length else (b"transfer-encoding", b"chunked"))
     return headers
+
+
+@cache
+def _list_dropped_names(changes: RequestChanges) -> frozenset[bytes]:
+    """Return the headers of a client that an upstream doesn't get."""
+    return (
+        _HOP_BY_HOP
+        | _REPLACED
+        | ({b"content-encoding"} if changes.decompressed else set())
+        | ({b"accept-encoding"} if changes.reads_response else set())
+        | (_REQUEST_IDS if changes.is_retry else set())
+    )
 
 
 def _replace_credential(headers: Headers, route: Route) -> Headers:
@@ -152,10 +163,11 @@ def select_seer_headers(request: ClientRequest, route: Route) -> tuple[tuple[str
     headers = [(k, v) for k, v in _replace_credential(request.headers, route) if k in _SEER_HEADERS]
     if route.key and not route.upstream.api_key:
         headers.append((b"x-goog-api-key", route.key.encode("latin-1", "replace")))
-    beta = ",".join(each for each in request.get_header(b"anthropic-beta").split(",") if "oauth" in each)
-    if beta:  # a subscription's credential is rejected without it
-        headers.append((b"anthropic-beta", beta.encode("latin-1")))
-    return tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in headers)
+    beta = request.get_header(b"anthropic-beta")
+    if "oauth" in beta:  # a subscription's credential is rejected without it
+        kept = ",".join(each for each in beta.split(",") if "oauth" in each)
+        headers.append((b"anthropic-beta", kept.encode("latin-1")))
+    return tuple([(k.decode("latin-1"), v.decode("latin-1")) for k, v in headers])
 
 
 _LOCATION, _LINK, _REFRESH = b"location", b"link", b"refresh"

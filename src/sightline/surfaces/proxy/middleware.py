@@ -1,7 +1,8 @@
 """ASGI middleware around the proxy: access control, the proxy's own pages, and mounted applications.
 
-Each function takes an application and returns one. They compose in any order. `send_error` writes an error in the
-format that the client expects: that of its wire, or plain JSON.
+Each function takes an application and returns one. They compose in any order. None waits for anything itself: each
+returns what the next application returns, which saves a coroutine per layer and request. `send_error` writes
+an error in the format that the client expects: that of its wire, or plain JSON.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Page = Callable[[], tuple[bytes, bytes]]
 OWN_PATHS = b"/sightline/"  # no upstream gets a request for a path below it
 _NOT_LOCAL = Refusal("not_permitted", "only programs on this machine are served", "send requests to 127.0.0.1")
 _NO_TOKEN = Refusal("not_permitted", "this proxy requires a token", f"send it in the header {TOKEN_HEADER.decode()}")
+_ABOUT_SENDER = frozenset({b"host", b"origin", b"sec-fetch-site"})
 _NO_WEBSOCKET = "Sightline: this address answers HTTP requests, not websockets."
 
 
@@ -36,15 +38,18 @@ class SendError(Protocol):
 def guard(app: App, token: str, send_error: SendError) -> App:
     """Serve only requests that have the token or, if it is empty, that come from programs on this machine."""
 
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+    def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http":
-            return
+            return _do_nothing()
         if refusal := check_access(scope["headers"], token):
-            await send_error(scope, send, 403, describe_refusal(refusal))
-        else:
-            await app(scope, receive, send)
+            return send_error(scope, send, 403, describe_refusal(refusal))
+        return app(scope, receive, send)
 
     return serve
+
+
+async def _do_nothing() -> None:
+    """Leave a request alone."""
 
 
 def check_access(headers: Headers, token: str) -> Refusal | None:
@@ -54,9 +59,10 @@ def check_access(headers: Headers, token: str) -> Refusal | None:
         return None if compare_digest(given, token.encode()) else _NO_TOKEN
     # A web page must not reach the user's upstreams through a name that resolves to this machine. A sandboxed page has
     # the origin "null", which can be any page. A page's plain GET has no origin, but the browser sends sec-fetch-site.
-    site = next((value for name, value in headers if name == b"sec-fetch-site"), b"")
-    hosts = [value for name, value in headers if name == b"host" and value]
-    origins = [value.partition(b"://")[2] for name, value in headers if name == b"origin"]
+    about_sender = [header for header in headers if header[0] in _ABOUT_SENDER]
+    site = next((value for name, value in about_sender if name == b"sec-fetch-site"), b"")
+    hosts = [value for name, value in about_sender if name == b"host" and value]
+    origins = [value.partition(b"://")[2] for name, value in about_sender if name == b"origin"]
     if site in (b"cross-site", b"same-site") or len(hosts) > 1 or not all(map(_is_local_authority, (*hosts, *origins))):
         return _NOT_LOCAL
     return None
@@ -69,11 +75,10 @@ def _is_local_authority(authority: bytes) -> bool:
 
 
 def refuse_websockets(app: App, send_error: SendError) -> App:
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+    def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["method"] == "GET" and dict(reversed(scope["headers"])).get(b"upgrade", b"").lower() == b"websocket":
-            await send_error(scope, send, 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
-        else:
-            await app(scope, receive, send)
+            return send_error(scope, send, 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
+        return app(scope, receive, send)
 
     return serve
 
@@ -83,16 +88,15 @@ def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, send_error
     pages_by_path = {path.encode(): page for path, page in pages.items()}
     not_found = describe_refusal(Refusal("not_found", "there is no such page", f"known: {', '.join(pages)}"))
 
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+    def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         path: bytes = scope["raw_path"]
         if page := pages_by_path.get(path):
-            await _send_page(send, 200, *page())
-        elif path == b"/" and scope["method"] == "GET":
-            await _send_page(send, 200, b"text/plain; charset=utf-8", greeting)
-        elif path.startswith(OWN_PATHS) or path == OWN_PATHS[:-1]:
-            await send_error(scope, send, 404, not_found)
-        else:
-            await app(scope, receive, send)
+            return _send_page(send, 200, *page())
+        if path == b"/" and scope["method"] == "GET":
+            return _send_page(send, 200, b"text/plain; charset=utf-8", greeting)
+        if path.startswith(OWN_PATHS) or path == OWN_PATHS[:-1]:
+            return send_error(scope, send, 404, not_found)
+        return app(scope, receive, send)
 
     return serve
 
@@ -101,8 +105,8 @@ def mount(app: App, mounts: Mapping[str, App]) -> App:
     """Serve exactly these paths with other applications."""
     apps_by_path = {path.encode(): mounted for path, mounted in mounts.items()}
 
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        await apps_by_path.get(scope["raw_path"], app)(scope, receive, send)
+    def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        return apps_by_path.get(scope["raw_path"], app)(scope, receive, send)
 
     return serve
 

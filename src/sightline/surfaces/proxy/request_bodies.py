@@ -15,6 +15,7 @@ from io import BytesIO
 
 from sightline.engine import Engine, Reading
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.server import DirectConnection, Receive
 from sightline.server.asgi import MemoryBudget, PartialBody, Reservation, read_body, receive_piece
 from sightline.surfaces.proxy.http_headers import ClientRequest
@@ -37,7 +38,7 @@ GetScope = Callable[[], str]
 """Returns the scope of the record to which a request belongs; only large requests need it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class BufferedBody:
     """A whole body."""
 

@@ -2,15 +2,14 @@
 
 The client gets the upstream's response as it arrives, or an error in the shape of its own wire (`ClientResponse`). A
 client that asked for a stream gets keep-alives while nothing else can be sent (`RequestContext.keep_alive`). When the
-client disconnects, the work for it is cancelled (`cancel_on_disconnect`).
+client disconnects, the work for it is cancelled (`CancelOnDisconnect`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -132,47 +131,49 @@ def _close_result(task: asyncio.Future[Any]) -> None:
         found.close()
 
 
-@asynccontextmanager
-async def cancel_on_disconnect(
-    receive: Receive, direct: DirectConnection | None = None, after: asyncio.Event | None = None
-) -> AsyncIterator[None]:
-    """Cancel the work inside when the client disconnects, and continue after it.
+class CancelOnDisconnect:
+    """A context that cancels the work inside when the client disconnects, and continues after it."""
 
-    `after` is set once nothing else calls `receive`. Until then, its caller notices a disconnect.
-    """
-    worker = asyncio.current_task()
-    assert worker is not None
-    left = False
+    __slots__ = ("_after", "_direct", "_left", "_receive", "_watcher", "_worker")
 
-    def cancel() -> None:
-        nonlocal left
-        left = True
-        worker.cancel()
+    def __init__(
+        self, receive: Receive, direct: DirectConnection | None = None, after: asyncio.Event | None = None
+    ) -> None:
+        """`after` is set once nothing else calls `receive`. Until then, its caller notices a disconnect."""
+        worker = asyncio.current_task()
+        assert worker is not None
+        self._receive, self._direct, self._after, self._worker = receive, direct, after, worker
+        self._left = False
+        self._watcher: asyncio.Future[None] | None = None
 
-    watcher = None if direct else asyncio.ensure_future(_wait_for_disconnect(receive, cancel, after))
-    if direct is not None:
-        direct.on_disconnect = cancel
-        if direct.disconnected:
-            cancel()
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not left:
-            raise
-        worker.uncancel()
-    finally:
-        if watcher is not None:
-            watcher.cancel()
-        if direct is not None:
-            direct.on_disconnect = None
+    def __enter__(self) -> None:
+        if self._direct is None:
+            self._watcher = asyncio.ensure_future(self._wait_for_disconnect())
+            return
+        self._direct.on_disconnect = self._cancel
+        if self._direct.disconnected:
+            self._cancel()
 
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        if self._watcher is not None:
+            self._watcher.cancel()
+        if self._direct is not None:
+            self._direct.on_disconnect = None
+        is_ours = self._left and isinstance(error, asyncio.CancelledError)
+        if is_ours:
+            self._worker.uncancel()
+        return is_ours
 
-async def _wait_for_disconnect(receive: Receive, cancel: Callable[[], None], after: asyncio.Event | None) -> None:
-    if after is not None:
-        await after.wait()
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    cancel()
+    def _cancel(self) -> None:
+        self._left = True
+        self._worker.cancel()
+
+    async def _wait_for_disconnect(self) -> None:
+        if self._after is not None:
+            await self._after.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._cancel()
 
 
 def is_event_stream(exchange: Exchange) -> bool:
@@ -230,12 +231,11 @@ class ClientResponse:
         await self._send_start(exchange.status, headers, at_once=at_once)
         await self._relay_body(exchange, listener if self._listening else None)
 
-    @contextmanager
-    def hold_head(self) -> Iterator[None]:
-        """Send no head for a keep-alive inside this context, because the response's own head may follow."""
+    async def hold_head(self, work: Awaitable[T]) -> T:
+        """Return the result of `work`; send no head for a keep-alive meanwhile, because the response's may follow."""
         self._holds_head = True
         try:
-            yield
+            return await work
         finally:
             self._holds_head = False
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 from sightline.model.profile import Upstream, UpstreamDirectory, WireName, join_url
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.server import Headers
 from sightline.wire import WIRES, Wire
 from sightline.wire.scene_reader import Endpoint
 
 _WIRE_BY_NAME = {wire.name: wire for wire in WIRES}
+
+_MAX_ROUTES = 256  # that are kept
+_MAX_PATH = 256  # characters of the path of one
 
 # A dot segment as the most lenient server would read it: ended by a slash, a backslash, a parameter or a blank.
 _dot_segment = re.compile(r"(?:\A|[/\\])\.\.?(?:[/\\;\x00-\x20]|\Z)").search
@@ -24,7 +27,7 @@ _DOT_SEGMENTS = Refusal(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Route:
     upstream: Upstream
     url: str
@@ -63,6 +66,25 @@ def find_route(path: str, query: str, headers: Headers, directory: UpstreamDirec
     query = rest if upstream.api_key else query  # an upstream's own key replaces the client's
     url = join_url(upstream.get_base(api), endpoint.path) + (f"?{query}" if query else "")
     return Route(upstream, url, api, wire, endpoint, key)
+
+
+class Router:
+    """Finds routes. Those that their path alone decides are kept for as long as the upstreams stay the same."""
+
+    def __init__(self) -> None:
+        self._directory: UpstreamDirectory | None = None
+        self._routes: dict[str, Route] = {}  # by path, without a query, which may contain a key
+
+    def find(self, path: str, query: str, headers: Headers, directory: UpstreamDirectory) -> Route | Refusal:
+        """Return what `find_route` returns."""
+        if directory is not self._directory or len(self._routes) > _MAX_ROUTES:
+            self._directory, self._routes = directory, {}
+        if not query and (known := self._routes.get(path)) is not None:
+            return known
+        route = find_route(path, query, headers, directory)
+        if isinstance(route, Route) and route.wire is not None and not query and len(path) <= _MAX_PATH:
+            self._routes[path] = route
+        return route
 
 
 def has_dot_segments(path: str) -> bool:

@@ -45,6 +45,7 @@ _SESSION_HEADERS = (  # in which clients name a session or a part of one
     b"x-claude-code-session-id session-id session_id thread-id x-session-id x-session-affinity"
     b" x-codex-window-id".split()
 )
+_BEFORE, _AFTER = ("side", "before"), ("side", "after")
 _MAX_LABEL_LENGTH = 200  # characters of a label or of a model's name
 SLOW_SECONDS = 2.0  # after which a question to a seer is reported as still open
 _MAX_WARNED = 1024  # pairs of client and model that were warned about; requests choose these names
@@ -101,7 +102,7 @@ class Metrics:
 
     def end_request(self, wire: str, upstream: str, status: int) -> None:
         self._active -= 1
-        self._add("sightline_requests_total", wire=wire, upstream=upstream, status=str(status))
+        self._add("sightline_requests_total", ("wire", wire), ("upstream", upstream), ("status", str(status)))
         self._share()
 
     def _share(self) -> None:
@@ -110,7 +111,7 @@ class Metrics:
 
     def count_receipt(self, receipt: Receipt, *, is_retry: bool) -> None:
         if is_retry:
-            self._add("sightline_repairs_total", upstream=receipt.upstream)
+            self._add("sightline_repairs_total", ("upstream", receipt.upstream))
             return
         if not receipt.sights:
             return
@@ -121,12 +122,12 @@ class Metrics:
             before += line.before or 0
             after += line.after or 0
         for fate, count in fates.items():
-            self._add("sightline_sights_total", count, fate=fate)
-        self._add("sightline_tokens_total", before, side="before")
-        self._add("sightline_tokens_total", after, side="after")
+            self._add("sightline_sights_total", ("fate", fate), count=count)
+        self._add("sightline_tokens_total", _BEFORE, count=before)
+        self._add("sightline_tokens_total", _AFTER, count=after)
 
-    def _add(self, name: str, count: int = 1, **labels: str) -> None:
-        self._counts[name, tuple(labels.items())] += count
+    def _add(self, name: str, *labels: tuple[str, str], count: int = 1) -> None:
+        self._counts[name, labels] += count
 
     def render(self) -> str:
         counts, active = Counts(self._counts), self._active
@@ -271,7 +272,7 @@ def _find_labels(request: ClientRequest) -> tuple[tuple[str, str], ...]:
     return tuple(
         [
             (name.decode(), to_printable(value[:_MAX_LABEL_LENGTH]))
-            for name in _SESSION_HEADERS
+            for name in request.list_names(_SESSION_HEADERS)
             if (value := request.get_header(name))
         ]
     )

@@ -33,6 +33,7 @@ from sightline.model.ports import ConversationStore
 from sightline.model.profile import WireName
 from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.surfaces.proxy.request_bodies import BodyReader, BufferedBody
 from sightline.surfaces.proxy.request_context import RequestContext, is_event_stream
 from sightline.surfaces.proxy.tool_loop.calls import (
@@ -52,7 +53,7 @@ from sightline.surfaces.proxy.upstream_client import (
     run_in_thread_if_long,
 )
 from sightline.wire.answer_writer import convert_to_stream
-from sightline.wire.json_tree import Block, parse_bounded_json
+from sightline.wire.json_tree import Block, get_value, parse_bounded_json
 from sightline.wire.tool_loop import Leg
 from sightline.wire.tool_loop.leg import as_object, build_leg, forbid_calls
 
@@ -71,7 +72,7 @@ _CONTENT_KEYS: Mapping[WireName, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SendResult:
     """The response to a request, or why there is none."""
 
@@ -101,7 +102,9 @@ class ToolLoop:
         await self.calls.close()
 
     async def send(self, context: RequestContext, body: BufferedBody, reading: Reading) -> SendResult:
-        """Send a request with our tools, and with earlier calls of them restored."""
+        """Send a request with our tools, and with earlier calls of them restored, if it has tools at all."""
+        if not get_value(reading.tree, "tools"):  # no wire gets tools then, and some upstreams reject calls
+            return SendResult(await self.upstream.send(context, body, reading, body.own))
         restored = await self._try_restore(context, reading)
         more, with_more, answer = await self._offload(reading, self._add_tools, context, body, reading, restored)
         outcome = await self.upstream.send(context, more, with_more, body.own if more is body else None)

@@ -25,7 +25,7 @@ from sightline.surfaces.proxy.request_bodies import BufferedBody
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.concurrency import FairSemaphore, LruCache
 from sightline.wire.json_document import JsonDocument
-from sightline.wire.json_tree import Block, get_value
+from sightline.wire.json_tree import Block
 from sightline.wire.tool_loop import LOOPS, AnswerRun, Leg, OwnResult, OwnTool, StoredLeg, WireLoop
 from sightline.wire.tool_loop.leg import (
     CallContent,
@@ -127,8 +127,6 @@ class ToolCalls:
 
     async def restore(self, reading: Reading, route: Route, caller: RequestOrigin) -> RestoredCalls:
         """Return a request with our earlier calls and results restored to their places."""
-        if not get_value(reading.tree, "tools"):  # some upstreams reject calls in a request without tools
-            return RestoredCalls()
         if not self._conversations.has_answers(caller.scope) or not isinstance(reading.texts, JsonDocument):
             return RestoredCalls()
         loop = LOOPS[route.api]

@@ -1,0 +1,87 @@
+"""What a record has read within the last second is not read again, unless this process has written since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sightline.model.ports import Store
+from sightline.model.profile import Lesson
+from sightline.store import open_record
+from tests.requirements import requirement
+from tests.store.test_bounds import DAY, Clock
+from tests.store.writer import image_of
+
+SECOND = 1.0 / DAY
+BLIND = Lesson(blind=True, why="it said so")
+CAT = image_of("cat", 0)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def records(tmp_path: Path, clock: Clock) -> Iterator[tuple[Store, Store]]:
+    """The same record, as two processes have opened it."""
+    opened = open_record(tmp_path, now=clock), open_record(tmp_path, now=clock)
+    yield opened
+    for each in opened:
+        each.close()
+
+
+def has_cat(record: Store) -> bool:
+    return bool(record.images.find_kept_images("scope", {CAT.sha256}))
+
+
+@requirement("record.recent")
+def test_a_lesson_of_another_process_counts_within_a_second(records: tuple[Store, Store], clock: Clock) -> None:
+    here, elsewhere = records
+    assert here.policy.read_lesson("zai", "glm") is None
+    elsewhere.policy.keep_lesson("zai", "glm", BLIND, days=7)
+    clock.days += SECOND
+    assert here.policy.read_lesson("zai", "glm") == BLIND
+    elsewhere.policy.forget_lesson("zai", "glm")
+    clock.days += SECOND
+    assert here.policy.read_lesson("zai", "glm") is None
+
+
+@requirement("record.recent")
+def test_a_lesson_of_this_process_counts_at_once(records: tuple[Store, Store]) -> None:
+    here, _ = records
+    assert here.policy.read_lesson("zai", "glm") is None
+    here.policy.keep_lesson("zai", "glm", BLIND, days=7)
+    assert here.policy.read_lesson("zai", "glm") == BLIND
+    here.policy.forget_lesson("zai", "glm")
+    assert here.policy.read_lesson("zai", "glm") is None
+
+
+@requirement("record.recent")
+def test_an_image_that_another_process_keeps_or_forgets_is_noticed_at_once(records: tuple[Store, Store]) -> None:
+    """No reference may be given to an image that is gone."""
+    here, elsewhere = records
+    assert not has_cat(here)
+    elsewhere.images.keep("scope", CAT)
+    assert has_cat(here)
+    assert elsewhere.forget(CAT.sha256) == 1
+    assert not has_cat(here)
+
+
+@requirement("record.recent")
+def test_an_image_of_one_scope_is_not_known_in_another(records: tuple[Store, Store]) -> None:
+    here, _ = records
+    here.images.keep("scope", CAT)
+    assert has_cat(here)
+    assert here.images.find_kept_images("other", {CAT.sha256}) == frozenset()
+
+
+@requirement("record.recent")
+def test_a_wrong_clock_does_not_make_reads_recent_for_long(records: tuple[Store, Store], clock: Clock) -> None:
+    here, elsewhere = records
+    assert here.policy.read_lesson("zai", "glm") is None
+    elsewhere.policy.keep_lesson("zai", "glm", BLIND, days=7)
+    clock.days -= 1
+    assert here.policy.read_lesson("zai", "glm") == BLIND

@@ -133,9 +133,9 @@ def _replace_image(old: Block, mime: str, data: str) -> Block:
 
 def _is_own_part(part: Json) -> bool:
     """Return whether a part is one of this wire. LangChain may write an address where its object belongs."""
-    if get_at(part, "type") == "image_url":
-        return isinstance(get_at(part, "image_url"), dict)
-    return isinstance(get_at(part, "file"), dict)
+    if get_value(part, "type") == "image_url":
+        return isinstance(get_value(part, "image_url"), dict)
+    return isinstance(get_value(part, "file"), dict)
 
 
 BLOCKS = BlockFormat(

@@ -1,0 +1,96 @@
+"""HTTP clients for the SDKs of OpenAI, Anthropic and Google that prepare the images of each request.
+
+The SDKs take a client of httpx2, and older ones one of httpx; both have the same API. The clients here prepare the body
+of a request whose path belongs to a known wire, and send everything else unchanged.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from sightline.api.body_preparation import PreparedBody, prepare
+from sightline.api.session import Session
+from sightline.vision.background_loop import run_in_thread
+from sightline.wire import WIRES
+from sightline.wire.scene_reader import Endpoint
+
+_LIBRARIES = ("httpx2", "httpx")
+_TIMEOUT_SECONDS = 600.0  # as the SDKs have it: a model may think for minutes
+_CONNECT_SECONDS = 5.0
+
+
+def http_client(*, session: Session | None = None, library: str | None = None, **options: Any) -> Any:
+    """Return a client for an SDK, for example `OpenAI(http_client=sightline.http_client())`.
+
+    session: the settings and record to use; without one, the user's own.
+    library: "httpx2" or "httpx"; None: httpx2 if it is installed.
+    options: more arguments for the `Client` of that library.
+    """
+    httpx = _import_library(library)
+
+    class PreparingClient(httpx.Client):  # type: ignore[misc, name-defined]
+        def send(self, request: Any, **how: Any) -> Any:
+            request.read()
+            return super().send(_prepare_request(request, session), **how)
+
+    return PreparingClient(**_complete_options(httpx, options))
+
+
+def async_http_client(*, session: Session | None = None, library: str | None = None, **options: Any) -> Any:
+    """Return a client for an asynchronous SDK, for example `AsyncOpenAI(http_client=…)`; see `http_client`.
+
+    session: the settings and record to use; without one, the user's own.
+    library: "httpx2" or "httpx"; None: httpx2 if it is installed.
+    options: more arguments for the `AsyncClient` of that library.
+    """
+    httpx = _import_library(library)
+
+    class PreparingAsyncClient(httpx.AsyncClient):  # type: ignore[misc, name-defined]
+        async def send(self, request: Any, **how: Any) -> Any:
+            await request.aread()
+            return await super().send(await run_in_thread(_prepare_request, request, session), **how)
+
+    return PreparingAsyncClient(**_complete_options(httpx, options))
+
+
+def _import_library(name: str | None) -> Any:
+    """Return the module of an HTTP library. Raise an ImportError that says what to install if there is none."""
+    for each in (name,) if name else _LIBRARIES:
+        try:
+            return import_module(each)
+        except ImportError:
+            continue
+    wanted = name or " or ".join(_LIBRARIES)
+    raise ImportError(f"{wanted} is not installed; it comes with the SDKs: pip install openai")
+
+
+def _complete_options(httpx: Any, options: dict[str, Any]) -> dict[str, Any]:
+    timeout = httpx.Timeout(_TIMEOUT_SECONDS, connect=_CONNECT_SECONDS)
+    return {"timeout": timeout, "follow_redirects": True, **options}
+
+
+def _prepare_request(request: Any, session: Session | None) -> Any:
+    """Return a request with a prepared body; the same request if nothing has to be changed."""
+    found = _find_wire(request.url.path) if request.method == "POST" and request.content else None
+    if found is None:
+        return request
+    prefix, wire, endpoint = found
+    upstream = str(request.url.copy_with(raw_path=prefix.encode() or b"/"))
+    done = prepare(request.content, wire=wire, model=endpoint.model, upstream=upstream, session=session)
+    if not isinstance(done, PreparedBody) or not done.changed:
+        return request
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
+    rebuilt = type(request)(request.method, request.url, headers=headers, content=done.body)
+    rebuilt.extensions = request.extensions
+    return rebuilt
+
+
+def _find_wire(path: str) -> tuple[str, str, Endpoint] | None:
+    """Return the wire that a path belongs to, with the part of the path before it."""
+    for wire in WIRES:
+        start = len(path)
+        while (start := path.rfind("/", 0, start)) >= 0:
+            if (endpoint := wire.match_path(path[start:])) is not None:
+                return path[:start], wire.name, endpoint
+    return None

@@ -1,0 +1,38 @@
+"""Adapters for agent frameworks: each prepares the messages of its framework on their way to the model.
+
+An adapter is a module with the name of its framework. It only translates: what becomes of an image is decided by
+`sightline.prepare`, and tools are those of `sightline.tools`. A new one is a module and an entry in `TESTED_VERSIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+
+# The lowest and the newest version of each framework, by the name of its distribution, that the tests run.
+TESTED_VERSIONS = {
+    "google-adk": ("2.0.0", "2.13.0"),
+    "langchain": ("1.0.0", "1.4.7"),
+    "litellm": ("1.100.0", "1.106.2"),
+    "llm": ("0.27", "0.36"),
+    "openai-agents": ("0.8.0", "0.24.0"),
+    "pydantic-ai-slim": ("2.0.0", "2.66.0"),
+    "smolagents": ("1.20.0", "1.26.0"),
+}
+
+
+@contextmanager
+def require_hook(distribution: str) -> Iterator[None]:
+    """Turn the failure to import a framework's hook into one clear ImportError."""
+    try:
+        yield
+    except ImportError as error:
+        lowest, newest = TESTED_VERSIONS[distribution]
+        try:
+            found = f"{distribution} {metadata.version(distribution)} doesn't have what this adapter uses"
+        except metadata.PackageNotFoundError:
+            found = f"{distribution} is not installed"
+        raise ImportError(
+            f"{found} ({error}); it was tested with {lowest} to {newest}: pip install '{distribution}=={newest}'"
+        ) from error

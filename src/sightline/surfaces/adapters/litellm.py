@@ -1,0 +1,66 @@
+"""LiteLLM: a callback that prepares the images of each request, in the SDK (`acompletion`, Router) and its proxy.
+
+    litellm.callbacks = [SightlineCallback()]
+
+In the proxy's configuration: `callbacks: ["sightline.surfaces.adapters.litellm.callback"]`. LiteLLM calls no hook
+before the synchronous `completion`, so images of that are not prepared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sightline.api import Session
+from sightline.surfaces.adapters import require_hook
+from sightline.surfaces.adapters.message_preparation import Destination, prepare_body
+from sightline.vision.background_loop import run_in_thread
+
+with require_hook("litellm"):
+    from litellm.integrations.custom_logger import CustomLogger
+
+# The key of the messages and the wire that they are written in, for each type of call that has messages.
+_CALLS = {
+    **dict.fromkeys(("completion", "acompletion", "text_completion"), ("messages", "openai_chat")),
+    "anthropic_messages": ("messages", "anthropic"),
+    **dict.fromkeys(("responses", "aresponses"), ("input", "openai_responses")),
+}
+
+
+class SightlineCallback(CustomLogger):  # type: ignore[misc]
+    """Shows, fits, retires or describes images on their way to the model, as its profile asks.
+
+    session: the settings and record to use; without one, the user's own.
+    """
+
+    def __init__(self, session: Session | None = None) -> None:
+        super().__init__()
+        self._session = session
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+        """Prepare a request of the SDK, after a deployment was chosen."""
+        return await self._prepare(kwargs, getattr(call_type, "value", call_type))
+
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
+    ) -> dict[str, Any] | None:
+        """Prepare a request of the proxy."""
+        return await self._prepare(data, getattr(call_type, "value", call_type))
+
+    async def _prepare(self, request: dict[str, Any], call_type: str) -> dict[str, Any] | None:
+        key, wire = _CALLS.get(call_type, ("", ""))
+        if not isinstance(request.get(key), list):
+            return None
+        destination = _find_destination(request)
+        done = await run_in_thread(prepare_body, request[key], wire, destination, self._session)
+        return {**request, key: done.body} if done.changed else None
+
+
+callback = SightlineCallback()
+
+
+def _find_destination(request: dict[str, Any]) -> Destination:
+    """Return where a request goes, from the name `PROVIDER/MODEL` of its model, and its address if it has one."""
+    provider, slash, model = str(request.get("model", "")).partition("/")
+    named = request.get("custom_llm_provider") or (provider if slash else "")
+    address = request.get("api_base") or request.get("base_url") or ""
+    return Destination(model if slash else provider, str(address or named))

@@ -1,0 +1,108 @@
+"""The messages of a framework, prepared as `sightline.prepare` prepares those of a request.
+
+An adapter writes each message of its framework as one of Chat Completions. They are prepared together, and each comes
+back with the object that it was written from: an unchanged message is that object itself, so that nothing that only the
+framework knows is lost, and its own history is never changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sightline.api import Failure, Session
+from sightline.api.body_preparation import PreparedBody, prepare
+from sightline.model.records import Receipt
+from sightline.vision.background_loop import run_in_thread
+
+_log = logging.getLogger("sightline")
+_NUMBER = "_sightline_number"  # the key of a message's number: what has none was added
+_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
+
+M = TypeVar("M")
+ChatMessage = dict[str, Any]
+ChatPart = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where messages go: it decides what becomes of their images."""
+
+    model: str
+    upstream: str = ""  # the provider's name or its address; an unknown name is treated as an API like OpenAI's
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMessage(Generic[M]):
+    """A message as it is sent."""
+
+    original: M | None  # what it was written from; None: it was added
+    role: str
+    content: Any  # of Chat Completions: a text, or a list of parts
+    changed: bool
+
+    @property
+    def parts(self) -> list[ChatPart]:
+        """The content as parts."""
+        return [text_part(self.content)] if isinstance(self.content, str) else list(self.content or ())
+
+
+def prepare_messages(
+    messages: Sequence[tuple[M, ChatMessage]], destination: Destination, session: Session | None
+) -> list[PreparedMessage[M]] | None:
+    """Prepare messages, each given with the object that it was written from; None: nothing has to be changed."""
+    numbered = [{**message, _NUMBER: number} for number, (_, message) in enumerate(messages)]
+    done = prepare_body(numbered, "openai_chat", destination, session)
+    if not done.changed:
+        return None
+    unchanged = {id(message) for message in numbered}
+    return [
+        PreparedMessage(
+            messages[message[_NUMBER]][0] if _NUMBER in message else None,
+            message["role"],
+            message.get("content"),
+            id(message) not in unchanged,
+        )
+        for message in done.body
+    ]
+
+
+async def prepare_messages_async(
+    messages: Sequence[tuple[M, ChatMessage]], destination: Destination, session: Session | None
+) -> list[PreparedMessage[M]] | None:
+    """Do what `prepare_messages` does without holding up the event loop."""
+    return await run_in_thread(prepare_messages, messages, destination, session)
+
+
+def prepare_body(body: Any, wire: str, destination: Destination, session: Session | None) -> PreparedBody:
+    """Prepare a body or its messages. If that fails, log why and return it unchanged: the framework has to send it."""
+    upstream = destination.upstream or None
+    done = prepare(body, wire=wire, model=destination.model, upstream=upstream, session=session)
+    if isinstance(done, Failure) and upstream is not None:  # a provider that has no preset
+        done = prepare(body, wire=wire, model=destination.model, session=session)
+    if isinstance(done, Failure):
+        _log.warning("the images of a request were left as they are: %s", done)
+        return PreparedBody(body, Receipt(destination.upstream, destination.model, notes=(str(done),)))
+    return done
+
+
+def text_part(text: str) -> ChatPart:
+    """Return a text as a part of a message."""
+    return {"type": "text", "text": text}
+
+
+def image_part(data: bytes | str, mime: str) -> ChatPart:
+    """Return an image, given as bytes or as base64, as a part of a message."""
+    encoded = data if isinstance(data, str) else base64.b64encode(data).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{encoded}"}}
+
+
+def read_image_part(part: ChatPart) -> tuple[str, str] | None:
+    """Return the type and the base64 of an image in a part, or None for a part of another kind or with an address."""
+    url = part.get("image_url", {}).get("url", "") if part.get("type") == "image_url" else ""
+    found = _DATA_URL.match(url)
+    return (found[1], url[found.end() :]) if found else None

@@ -13,9 +13,7 @@ from sightline.surfaces.adapters.google_adk import prepare_request, sightline_to
 
 
 def build(model):
-    return LlmAgent(
-        name="assistant", model=model, tools=sightline_tools(), before_model_callback=prepare_request()
-    )
+    return LlmAgent(name="assistant", model=model, tools=sightline_tools(), before_model_callback=prepare_request())
 
 
 async def main(task):

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from sightline.api.body_preparation import hoist as hoist
     from sightline.api.body_preparation import hoist_tool_result_images as hoist_tool_result_images
     from sightline.api.body_preparation import prepare as prepare
+    from sightline.api.http_clients import async_http_client as async_http_client
+    from sightline.api.http_clients import http_client as http_client
     from sightline.model.image import Image as Image
     from sightline.model.media_capability import AudioCapability as AudioCapability
     from sightline.model.media_capability import ImageCapability as ImageCapability
@@ -59,6 +61,7 @@ _FROM = (
         lambda: import_module("sightline.api.body_preparation"),
         *("PreparedBody", "hoist", "hoist_tool_result_images", "prepare"),
     ),
+    (lambda: import_module("sightline.api.http_clients"), "async_http_client", "http_client"),
     (lambda: import_module("sightline.vision.capabilities"), "supports_pdf", "supports_video", "supports_vision"),
     (
         lambda: import_module("sightline.model.media_capability"),

@@ -53,5 +53,5 @@ def test_an_agent_on_gemini_sees_an_image(provider: Provider, model: str) -> Non
 @requirement("library.examples")
 def test_the_agents_are_short() -> None:
     agents = sorted(EXAMPLES.glob("agent_*.py"))
-    assert [each.name for each in agents] == ["agent_anthropic.py", "agent_gemini.py", "agent_openai.py"]
+    assert len(agents) > 8
     assert all(each.read_text().count("\n") < 40 for each in agents)

@@ -195,7 +195,7 @@ def error_event(no: No) -> bytes:
 
 def _items_said(asked: Asked, said: Said) -> list[Json]:
     text = {"type": "output_text", "text": said.text, "annotations": [], "logprobs": []}
-    message: Json = {"id": "msg_scripted", "type": "message", "status": "completed", "role": "assistant"}
+    message: Json = {"id": f"msg_scripted_{len(asked.words)}", "type": "message", "status": "completed", "role": "assistant"}
     calls = [
         {
             "id": f"fc_scripted_{asked.steps:02}_{number:02}",
@@ -220,7 +220,7 @@ def whole(asked: Asked, said: Said) -> Json:
         "total_tokens": asked.tokens + said.tokens,
     }
     return {
-        "id": "resp_" + hashlib.sha256(said.text.encode()).hexdigest()[:24],
+        "id": "resp_" + hashlib.sha256(f"{asked.steps} {len(asked.words)} {said.text}".encode()).hexdigest()[:24],
         "object": "response",
         "created_at": 1_760_000_000,
         "status": "completed",

@@ -1,9 +1,10 @@
-"""The images and files of a call, as programs give them: paths, bytes, file objects, PIL images, addresses, base64."""
+"""The images and files of a call, as programs give them: paths, bytes, file objects, addresses, and other objects."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import PurePath
@@ -31,6 +32,8 @@ _NOT_AN_IMAGE = Refusal(
     "this is not an image",
     "give a path, bytes, a file object, a PIL image or a sha256: reference",
 )
+_NOT_PIXELS = Refusal("invalid_input", "this array is not an image", "give rows of pixels, each 1, 3 or 4 times uint8")
+_NO_IMAGE_INSIDE = Refusal("invalid_input", "there is no image in this result", "give a result that has one")
 
 
 class ReadableFile(Protocol):
@@ -39,9 +42,46 @@ class ReadableFile(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+class PixelArray(Protocol):
+    """An array of numpy: rows of pixels."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+
+class BlockWithImage(Protocol):
+    """A block of MCP."""
+
+    @property
+    def data(self) -> str: ...
+
+
+class ResultWithImage(Protocol):
+    """The result of a tool of MCP."""
+
+    @property
+    def content(self) -> Sequence[Any]: ...
+
+
+class PageState(Protocol):
+    """The state of a page in browser-use."""
+
+    @property
+    def screenshot(self) -> str | None: ...
+
+
+class BrowserStep(Protocol):
+    """A step in the history of browser-use."""
+
+    @property
+    def state(self) -> Any: ...
+
+
 if TYPE_CHECKING:
-    ImageInput = str | PurePath | bytes | bytearray | memoryview | ReadableFile | Image | PilImage
-    """An image as a program gives it: a path, a web address, a `sha256:` reference, or the image itself."""
+    _ObjectWithImage = BlockWithImage | ResultWithImage | PageState | BrowserStep | Mapping[str, Any]
+    _Bytes = bytes | bytearray | memoryview
+    ImageInput = str | PurePath | _Bytes | ReadableFile | Image | PilImage | PixelArray | _ObjectWithImage
+    """An image as a program gives it: a path, an address, a `sha256:` reference, the image, or an object with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +94,53 @@ class GivenImage:
 
 def read_image_input(value: object) -> object:
     """Return a reference as text, an image as `GivenImage`, or a Refusal. Other values are returned as they are."""
-    if isinstance(value, PurePath):
-        return str(value)
-    if isinstance(value, Image):
-        return GivenImage(value.data)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return _check_bytes(bytes(value))
+    match value:
+        case str():
+            return _decode_text(value) if value[:5].lower() == "data:" else value
+        case PurePath():
+            return str(value)
+        case Image():
+            return GivenImage(value.data)
+        case bytes() | bytearray() | memoryview():
+            return _check_bytes(bytes(value))
+        case _:
+            return _read_object(value)
+
+
+def _read_object(value: object) -> object:
+    """Return the image of a file object, a picture of PIL, an array of numpy or a result; another value as it is."""
     if callable(read := getattr(value, "read", None)):
-        return _read_object(read, getattr(value, "name", ""))
+        return _read_file_object(read, getattr(value, "name", ""))
     if callable(getattr(value, "save", None)) and hasattr(value, "mode"):
         return _encode_pil_image(value)
+    if hasattr(value, "__array_interface__"):
+        return _encode_array(value)
+    return _open_object(value)
+
+
+def _open_object(value: object) -> object:
+    """Return the image in an object of MCP or browser-use, or the value itself if it is none of them."""
+    read: Callable[[str], Any] = value.get if isinstance(value, Mapping) else lambda name: getattr(value, name, None)
+    if read("type") == "image" and isinstance(data := read("data"), str):  # a block of MCP
+        return _decode_text(data)
+    if isinstance(blocks := read("content"), list):  # a result of MCP
+        found = (_open_object(block) for block in blocks)
+        return next((each for each in found if isinstance(each, GivenImage | Refusal)), _NO_IMAGE_INSIDE)
+    state = read("state") or value  # a step of browser-use has a state; the summary of a page is one
+    if callable(load := getattr(state, "get_screenshot", None)):
+        return _decode_text(encoded) if isinstance(encoded := load(), str) else _NO_IMAGE_INSIDE
+    if hasattr(state, "screenshot") and hasattr(state, "url"):
+        return _decode_text(state.screenshot) if isinstance(state.screenshot, str) else _NO_IMAGE_INSIDE
     return value
+
+
+def _decode_text(text: str) -> GivenImage | Refusal:
+    """Return an image that is given as base64, or as a data URL."""
+    raw = text.encode("utf-8", "replace")
+    if compute_decoded_size(raw) > MAX_FILE_BYTES:
+        return _TOO_LARGE
+    data = decode_base64(raw)
+    return data if isinstance(data, Refusal) else _check_bytes(data)
 
 
 def _check_bytes(data: bytes, name: str = "") -> GivenImage | Refusal:
@@ -73,7 +149,7 @@ def _check_bytes(data: bytes, name: str = "") -> GivenImage | Refusal:
     return _TOO_LARGE if len(data) > MAX_FILE_BYTES else GivenImage(data, name)
 
 
-def _read_object(read: Any, name: object) -> GivenImage | Refusal:
+def _read_file_object(read: Any, name: object) -> GivenImage | Refusal:
     try:
         data = read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:  # a closed file is a ValueError
@@ -95,6 +171,16 @@ def _encode_pil_image(image: Any) -> GivenImage | Refusal:
     except (OSError, ValueError, TypeError):
         return _NOT_AN_IMAGE
     return _check_bytes(out.getvalue())
+
+
+def _encode_array(array: Any) -> GivenImage | Refusal:
+    """Return an array of numpy as PNG."""
+    from PIL import Image as pil  # noqa: N813, a module
+
+    try:
+        return _encode_pil_image(pil.fromarray(array))
+    except (TypeError, ValueError, KeyError):
+        return _NOT_PIXELS
 
 
 @dataclass(frozen=True, slots=True)

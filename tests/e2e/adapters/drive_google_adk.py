@@ -4,11 +4,12 @@ import asyncio
 import os
 from typing import Any
 
-from driver import load_example, main
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.models import Gemini
 from google.adk.runners import InMemoryRunner
 from google.genai import types
+
+from tests.e2e.adapters.driver import load_example, main
 
 build = load_example("agent_google_adk.py")["build"]
 

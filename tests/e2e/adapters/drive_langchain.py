@@ -4,10 +4,11 @@ import asyncio
 import base64
 from typing import Any
 
-from driver import load_example, main
 from langchain_anthropic import ChatAnthropic
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
+
+from tests.e2e.adapters.driver import load_example, main
 
 build = load_example("agent_langchain.py")["build"]
 

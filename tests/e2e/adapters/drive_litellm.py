@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from driver import load_example, main
+from tests.e2e.adapters.driver import load_example, main
 
 run = load_example("agent_litellm.py")["run"]
 

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from agents import OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, set_tracing_disabled
-from driver import load_example, main
 from openai import AsyncOpenAI
+
+from tests.e2e.adapters.driver import load_example, main
 
 example = load_example("agent_openai_agents.py")
 set_tracing_disabled(True)

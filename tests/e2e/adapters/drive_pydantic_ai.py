@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-from driver import load_example, main
 from pydantic_ai import BinaryContent
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.anthropic import AnthropicModel
@@ -13,6 +12,8 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
+
+from tests.e2e.adapters.driver import load_example, main
 
 build = load_example("agent_pydantic_ai.py")["build"]
 
@@ -50,7 +51,7 @@ class PydanticConversation:
                 return kind(name, provider=OpenAIProvider(base_url=f"{url}/v1", api_key=key))
 
     def count_images(self) -> int:
-        return ModelMessagesTypeAdapter.dump_json(self.messages).count(b'"kind":"binary"')
+        return str(ModelMessagesTypeAdapter.dump_json(self.messages)).count('"kind":"binary"')
 
 
 main(PydanticConversation)

@@ -3,9 +3,10 @@
 import io
 from typing import Any
 
-from driver import load_example, main
 from PIL import Image
 from smolagents import OpenAIModel
+
+from tests.e2e.adapters.driver import load_example, main
 
 build = load_example("agent_smolagents.py")["build"]
 

@@ -45,7 +45,7 @@ def sightline_tools(session: Session | None = None) -> list[BaseTool]:
     return [_FrameworkTool(tool) for tool in list_perception_tools(session)]
 
 
-class _FrameworkTool(BaseTool):  # type: ignore[misc]
+class _FrameworkTool(BaseTool):
     def __init__(self, tool: PerceptionTool) -> None:
         super().__init__(name=tool.name, description=tool.description)
         self._tool = tool

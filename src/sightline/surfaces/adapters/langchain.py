@@ -31,7 +31,7 @@ with require_hook("langchain"):
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
 
-class SightlineMiddleware(AgentMiddleware):  # type: ignore[misc]
+class SightlineMiddleware(AgentMiddleware):
     """Shows, fits, retires or describes images on their way to the model, as its profile asks.
 
     session: the settings and record to use; without one, the user's own.

@@ -26,7 +26,7 @@ _CALLS = {
 }
 
 
-class SightlineCallback(CustomLogger):  # type: ignore[misc]
+class SightlineCallback(CustomLogger):
     """Shows, fits, retires or describes images on their way to the model, as its profile asks.
 
     session: the settings and record to use; without one, the user's own.

@@ -20,7 +20,7 @@ with require_hook("llm"):
     from llm import Attachment, Tool, ToolOutput, hookimpl
 
 
-@hookimpl  # type: ignore[untyped-decorator]
+@hookimpl
 def register_tools(register: Callable[[Tool], None]) -> None:
     for tool in list_perception_tools(None):
         register(

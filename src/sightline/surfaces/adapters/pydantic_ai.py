@@ -38,7 +38,7 @@ _Place = tuple[int, int]  # of a part: the index of its message, and its own
 _PROVIDERS = {"google": "gemini", "google-gla": "gemini", "google-vertex": "gemini"}
 
 
-class Sightline(AbstractCapability[Any]):  # type: ignore[misc]
+class Sightline(AbstractCapability[Any]):
     """Shows, fits, retires or describes images on their way to the model, as its profile asks; and offers the tools.
 
     session: the settings and record to use; without one, the user's own.

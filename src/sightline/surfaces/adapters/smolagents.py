@@ -32,11 +32,11 @@ with require_hook("smolagents"):
     from smolagents import Model, Tool
     from smolagents.models import ChatMessage, MessageRole
 
-_VIEW = '{"ok":true,'  # how the text of a view begins
+_VIEW = '{"ok": true,'  # how the text of a view begins
 _DECODER = json.JSONDecoder()
 
 
-class SightlineModel(Model):  # type: ignore[misc]
+class SightlineModel(Model):
     """A model whose images are shown, fitted, retired or described on their way to it, as its profile asks.
 
     model: the model to call.
@@ -86,7 +86,7 @@ def sightline_tools(session: Session | None = None) -> list[Tool]:
     return [_FrameworkTool(tool) for tool in list_perception_tools(session)]
 
 
-class _FrameworkTool(Tool):  # type: ignore[misc]
+class _FrameworkTool(Tool):
     output_type = "string"
     skip_forward_signature_validation = True  # its arguments are those of its JSON Schema
 

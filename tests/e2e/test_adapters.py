@@ -148,3 +148,68 @@ def test_thirty_turns_with_ten_images(stage: Stage) -> None:
     key = MESSAGES[stage.wire]
     for before, after in pairwise(bodies):
         assert after[key][: len(before[key]) - 1] == before[key][:-1], "a request begins like the one before it"
+
+
+@pytest.mark.parametrize("stage", [case for case in list_cases() if "openai_chat" in case.id], indirect=True)
+def test_a_text_only_model_gets_descriptions(stage: Stage) -> None:
+    """Its provider has a model that sees; a switch of the model in mid-conversation keeps the meaning."""
+    seeing, blind = SEEING["openai_chat"], "deepseek-v4-pro"
+    starts_seeing = stage.framework not in ("litellm", "smolagents")
+    models = [seeing, blind, seeing] if starts_seeing else [blind]
+    tasks = [{"text": f"What do you see? ({number})", "model": model} for number, model in enumerate(models)]
+    whole = stage.converse(tasks, stream=starts_seeing)
+    to_blind = [body for body in stage.bodies() if body["model"] == blind]
+    assert "quadrants" in json.dumps(to_blind[-1])
+    assert not any("iVBORw0KGgo" in json.dumps(body) for body in to_blind)
+    assert whole["kept"] == 3
+    if starts_seeing:
+        first, told, again = whole["answers"]
+        assert told.count("I was told") >= 3
+        assert again.count("quadrants") >= first.count("quadrants") == 3
+
+
+@requirement("adapter.llm")
+def test_the_plugin_of_llm_shows_an_image(tmp_path: Path, package: Path) -> None:
+    with Provider(mind=play([[view(0)]])) as provider:
+        stage = Stage(tmp_path, package, "llm", "openai_chat", provider)
+        (tmp_path / "llm").mkdir()
+        model = {
+            "model_id": "x",
+            "model_name": "x",
+            "api_base": f"{provider.url}/v1",
+            "supports_tools": True,
+            "vision": True,
+        }
+        (tmp_path / "llm" / "extra-openai-models.yaml").write_text(json.dumps([model]))
+        done = subprocess.run(
+            [find_environment("llm") / "llm", "-m", "x", "-T", "view_image", "--key", "k", "What do you see?"],
+            cwd=tmp_path,
+            env={**stage.env, "LLM_USER_PATH": str(tmp_path / "llm")},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 0, done.stderr
+    assert "image 1 of 1: quadrants" in done.stdout
+
+
+@requirement("adapter.versions")
+def test_a_framework_without_the_hook_names_the_tested_versions(tmp_path: Path, package: Path) -> None:
+    """The environment of `llm` has no LangChain; a package without the hook stands for an old version."""
+    code = "import sightline.surfaces.adapters.langchain"
+    errors = []
+    for has_old in (False, True):
+        if has_old:
+            (tmp_path / "langchain").mkdir()
+            (tmp_path / "langchain" / "__init__.py").touch()
+            (tmp_path / "langchain-0.3.0.dist-info").mkdir()
+            (tmp_path / "langchain-0.3.0.dist-info" / "METADATA").write_text("Name: langchain\nVersion: 0.3.0\n")
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{package}:{tmp_path}"}
+        command = [find_environment("llm") / "python", "-c", code]
+        errors.append(
+            subprocess.run(command, env=env, capture_output=True, text=True, check=False).stderr.splitlines()[-1]
+        )
+    assert "langchain is not installed" in errors[0]
+    assert "langchain 0.3.0 doesn't have" in errors[1]
+    assert all("pip install 'langchain==1.4.7'" in error for error in errors)

@@ -195,7 +195,12 @@ def error_event(no: No) -> bytes:
 
 def _items_said(asked: Asked, said: Said) -> list[Json]:
     text = {"type": "output_text", "text": said.text, "annotations": [], "logprobs": []}
-    message: Json = {"id": f"msg_scripted_{len(asked.words)}", "type": "message", "status": "completed", "role": "assistant"}
+    message: Json = {
+        "id": f"msg_scripted_{len(asked.words)}",
+        "type": "message",
+        "status": "completed",
+        "role": "assistant",
+    }
     calls = [
         {
             "id": f"fc_scripted_{asked.steps:02}_{number:02}",

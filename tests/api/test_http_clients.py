@@ -1,0 +1,120 @@
+"""The SDKs of providers with clients that prepare each request: tools' images are seen, text-only models are told."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+import sightline
+from tests.requirements import requirement
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider
+
+PNG = base64.b64encode(paint_quadrants(some_colours(3), (640, 400))).decode()
+TOOL_MESSAGES: list[Any] = [
+    {"role": "user", "content": "What is in shot.png?"},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+    },
+    {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "content": [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}],
+    },
+]
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+    with Provider((("deepseek-v4-pro", "deepseek"), ("*", "sees"))) as provider:
+        bases = {"anthropic": provider.url, "openai_chat": f"{provider.url}/v1"}
+        monkeypatch.setenv("SIGHTLINE_UPSTREAMS", json.dumps({"deepseek": {"baseUrl": bases}}))
+        monkeypatch.setenv("DEEPSEEK_API_KEY", "k")
+        yield provider
+
+
+def open_openai(provider: Provider) -> openai.OpenAI:
+    return openai.OpenAI(
+        base_url=f"{provider.url}/v1", api_key="k", max_retries=0, http_client=sightline.http_client()
+    )
+
+
+@requirement("adapter.sdks")
+@pytest.mark.parametrize(("model", "told"), [("deepseek-v4-flash", False), ("deepseek-v4-pro", True)])
+def test_a_tools_image_is_seen_on_chat_completions(provider: Provider, model: str, *, told: bool) -> None:
+    with open_openai(provider) as client:
+        answer = client.chat.completions.create(model=model, messages=TOOL_MESSAGES).choices[0].message.content
+    assert "quadrants" in (answer or "")
+    assert ("I was told" in (answer or "")) is told
+
+
+@requirement("adapter.sdks")
+def test_a_stream_passes_unchanged(provider: Provider) -> None:
+    with open_openai(provider) as client:
+        chunks = client.chat.completions.create(model="deepseek-v4-flash", messages=TOOL_MESSAGES, stream=True)
+        assert "quadrants" in "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+
+
+@requirement("adapter.sdks")
+async def test_the_asynchronous_client_prepares_on_messages(provider: Provider) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    async with anthropic.AsyncAnthropic(
+        base_url=provider.url, api_key="k", max_retries=0, http_client=sightline.async_http_client()
+    ) as client:
+        answer = await client.messages.create(
+            model="deepseek-v4-pro", max_tokens=99, messages=[{"role": "user", "content": [image]}]  # type: ignore[list-item, typeddict-item]
+        )
+    assert "I was told: image 1 of 1: quadrants" in answer.content[0].text  # type: ignore[union-attr]
+
+
+@requirement("adapter.sdks")
+def test_other_requests_pass_unchanged(provider: Provider) -> None:
+    with sightline.http_client() as client:
+        sent = {"messages": "of another API", "image": PNG}
+        client.post(f"{provider.url}/v1/embeddings", json=sent)
+        client.post(f"{provider.url}/v1/chat/completions", content=b"{not JSON")
+    assert json.loads(provider.exchanges[0].body) == sent
+    assert provider.exchanges[1].body == b"{not JSON"
+
+
+@requirement("adapter.sdks")
+def test_a_missing_library_is_named() -> None:
+    with pytest.raises(ImportError, match="no_such_library is not installed"):
+        sightline.http_client(library="no_such_library")
+
+
+@requirement("library.images")
+def test_objects_of_other_libraries_are_images(tmp_path: Path) -> None:
+    import mcp.types
+    import numpy as np
+
+    class State:
+        """What browser-use knows of a page."""
+
+        url, screenshot = "https://example.com", PNG
+
+    class Step:
+        """A step in its history."""
+
+        class state:  # noqa: N801
+            @staticmethod
+            def get_screenshot() -> str:
+                return PNG
+
+    block = mcp.types.ImageContent(type="image", data=PNG, mime_type="image/png")
+    result = mcp.types.CallToolResult(content=[mcp.types.TextContent(type="text", text="A page."), block])
+    given: list[Any] = [f"data:image/png;base64,{PNG}", block, result, result.model_dump(), State(), Step()]
+    views = [sightline.view(each) for each in given]
+    assert [str(getattr(view, "size", view)) for view in views] == ["640x400"] * len(given)
+    pixels = sightline.view(np.zeros((20, 30, 3), np.uint8))
+    assert str(getattr(pixels, "size", pixels)) == "30x20"
+    wrong: list[Any] = [np.zeros((2, 2, 7), np.float64), {"content": []}, "data:image/png;base64,????"]
+    assert [getattr(sightline.view(each), "reason", "") for each in wrong] == ["invalid_input", "invalid_input", "corrupt"]

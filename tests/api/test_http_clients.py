@@ -42,9 +42,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
 
 
 def open_openai(provider: Provider) -> openai.OpenAI:
-    return openai.OpenAI(
-        base_url=f"{provider.url}/v1", api_key="k", max_retries=0, http_client=sightline.http_client()
-    )
+    return openai.OpenAI(base_url=f"{provider.url}/v1", api_key="k", max_retries=0, http_client=sightline.http_client())
 
 
 @requirement("adapter.sdks")
@@ -70,7 +68,9 @@ async def test_the_asynchronous_client_prepares_on_messages(provider: Provider) 
         base_url=provider.url, api_key="k", max_retries=0, http_client=sightline.async_http_client()
     ) as client:
         answer = await client.messages.create(
-            model="deepseek-v4-pro", max_tokens=99, messages=[{"role": "user", "content": [image]}]  # type: ignore[list-item, typeddict-item]
+            model="deepseek-v4-pro",
+            max_tokens=99,
+            messages=[{"role": "user", "content": [image]}],  # type: ignore[list-item, typeddict-item]
         )
     assert "I was told: image 1 of 1: quadrants" in answer.content[0].text  # type: ignore[union-attr]
 
@@ -117,4 +117,8 @@ def test_objects_of_other_libraries_are_images(tmp_path: Path) -> None:
     pixels = sightline.view(np.zeros((20, 30, 3), np.uint8))
     assert str(getattr(pixels, "size", pixels)) == "30x20"
     wrong: list[Any] = [np.zeros((2, 2, 7), np.float64), {"content": []}, "data:image/png;base64,????"]
-    assert [getattr(sightline.view(each), "reason", "") for each in wrong] == ["invalid_input", "invalid_input", "corrupt"]
+    assert [getattr(sightline.view(each), "reason", "") for each in wrong] == [
+        "invalid_input",
+        "invalid_input",
+        "corrupt",
+    ]

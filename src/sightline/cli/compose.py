@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from sightline.api.failure import Failure
-from sightline.api.session import ToolContext, TurnQuota
+from sightline.api.session import Session, ToolContext, TurnQuota
 from sightline.api.tool_registry import call_tool, list_tools
 from sightline.commands.execution import answer_text
 from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
@@ -17,6 +17,7 @@ from sightline.model.records import Receipt
 from sightline.model.scene import Json
 from sightline.runtime import Runtime, find_model_profile, get_shared_workers, grant_network, grant_rendering
 from sightline.server import App
+from sightline.server.asgi import MemoryBudget
 from sightline.settings import Settings
 from sightline.sources.files import PathPolicy, build_path_policy
 from sightline.surfaces.mcp import ClientTerms
@@ -25,6 +26,7 @@ from sightline.surfaces.proxy.app import ChatCommands, Proxy
 from sightline.surfaces.proxy.document_expander import DocumentExpander
 from sightline.surfaces.proxy.http_headers import CREDENTIAL_HEADERS, NO_CREDENTIAL
 from sightline.surfaces.proxy.middleware import serve_mounts
+from sightline.surfaces.proxy.prepare_endpoint import PREPARE_PATH, PrepareEndpoint
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 from sightline.surfaces.proxy.tool_loop import OwnTools
 from sightline.vision.capabilities import get_provider_name, may_take_pdf
@@ -61,10 +63,11 @@ def build_proxy(
     mcp: McpMount | None = None,
 ) -> Proxy:
     commands = ChatCommands(partial(_answer_command, runtime, policy))
-    mounts = {} if mcp is None else _list_mounts(mcp)
+    memory = MemoryBudget() if mcp is None else mcp.memory
+    prepare_endpoint = PrepareEndpoint(partial(_open_session, runtime, policy), memory)
+    mounts: dict[str, App] = {PREPARE_PATH: prepare_endpoint, **({} if mcp is None else _list_mounts(mcp))}
     tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
     parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
-    memory = None if mcp is None else mcp.memory
     documents = _build_expander(runtime)
     return Proxy(*parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents)
 
@@ -79,6 +82,12 @@ def _build_expander(runtime: Runtime) -> DocumentExpander | None:
     if renderers is None:
         return None
     return DocumentExpander(runtime.engine, runtime.record.images, renderers, takes_pdf)
+
+
+def _open_session(runtime: Runtime, policy: PathPolicy) -> Session:
+    """Return a session of the user who runs the proxy, by the settings as they are now."""
+    runtime.refresh()
+    return Session.from_context(_build_context(runtime, policy, runtime.record.compute_scope("")))
 
 
 def _find_directory(runtime: Runtime) -> UpstreamDirectory:

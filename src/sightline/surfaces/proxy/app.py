@@ -101,7 +101,7 @@ class Proxy:
             "/sightline/health": lambda: (b"application/json", b'{"ok":true}'),
             "/sightline/metrics": lambda: (CONTENT_TYPE, metrics.render().encode()),
         }
-        app = serve_pages(mount(self._serve, self._mounts), pages, _GREETING, self._send_error)
+        app = mount(serve_pages(self._serve, pages, _GREETING, self._send_error), self._mounts)
         self._app = self._log.wrap(guard(refuse_websockets(app, self._send_error), token, self._send_error))
 
     async def close(self) -> None:

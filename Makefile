@@ -46,7 +46,7 @@ format: setup ## let ruff format and sort
 
 e2e: setup ## real agents through the real proxy (installs Node, the agents and VS Code into a cache)
 	@scripts/e2e-env >/dev/null
-	@for group in peers langchain aider; do scripts/peers-env $$group >/dev/null || exit 1; done
+	@for group in peers langchain aider google-adk litellm llm openai-agents pydantic-ai smolagents; do scripts/peers-env $$group >/dev/null || exit 1; done
 	@scripts/vscode-env >/dev/null
 	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
 

@@ -88,5 +88,10 @@ def know_models() -> tuple[str, list[bool]]:
     return sightline.__version__, [each("gemini-2.5-pro", "gemini") for each in supports]
 
 
+def open_clients() -> list[Any]:
+    """Open HTTP clients for the SDKs of providers."""
+    return [sightline.http_client(session=sightline.Session()), sightline.async_http_client(library="httpx2")]
+
+
 async def see_later(path: Path) -> sightline.View | sightline.Failure:
     return await sightline.view.aio(path)

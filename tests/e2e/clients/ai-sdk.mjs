@@ -30,6 +30,7 @@ const asked = {
   tools: { read: look },
   stopWhen: stepCountIs(4),
   maxRetries: 0,
+  ...(process.env.PREPARE_STEP ? { prepareStep: (await import(process.env.PREPARE_STEP)).prepareStep } : {}),
 };
 if (stream === "stream") {
   const result = streamText(asked);

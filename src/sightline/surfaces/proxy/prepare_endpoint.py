@@ -60,7 +60,7 @@ class PrepareEndpoint:
         return await run_in_thread(answer_request, body.data, self._open_session())
 
 
-def answer_request(data: bytes, session: Session) -> tuple[int, bytes]:
+def answer_request(data: bytes | bytearray, session: Session) -> tuple[int, bytes]:
     """Return the status and the body of the answer to a request."""
     try:
         given = orjson.loads(data)

@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check format e2e bench mutate wheel clean
+.PHONY: help setup run demo test check format e2e compat bench mutate wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -49,6 +49,9 @@ e2e: setup ## real agents through the real proxy (installs Node, the agents and 
 	@for group in peers langchain aider google-adk litellm llm openai-agents pydantic-ai smolagents; do scripts/peers-env $$group >/dev/null || exit 1; done
 	@scripts/vscode-env >/dev/null
 	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
+
+compat: setup ## the adapters with the lowest and the newest tested version of each framework
+	@$(BIN)/python scripts/compat
 
 bench: setup ## the figures: proxy, acp, pixels, wires, retention, seers, reading (about an hour; bench/README.md)
 	@$(BIN)/python bench/run.py

@@ -243,3 +243,12 @@ def test_usage_with_a_damaged_record_fails(home: Path) -> None:
     ended = sightline("usage", "--json")
     assert ended.code == 1
     assert json.loads(ended.out)["ok"] is False
+
+
+@requirement("ask.login")
+@pytest.mark.parametrize("verb", ["ask", "video", "view", "describe"])
+def test_the_login_in_an_address_is_not_printed(folder: Path, verb: str) -> None:
+    question = ["What?"] if verb == "ask" else []
+    done = sightline(verb, "https://me:secret@example.com/a.png", *question, folder=folder)
+    assert done.code == 1
+    assert "secret" not in done.err + done.out

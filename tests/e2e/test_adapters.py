@@ -57,6 +57,13 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+def find_framework(name: str) -> Path:
+    """Return the folder of the programs in a framework's environment: the pinned one, or that of `scripts/compat`."""
+    if home := os.environ.get("SIGHTLINE_ADAPTER_HOME"):
+        return Path(home, "bin")
+    return find_environment(name.replace("_", "-"))
+
+
 class Stage:
     """A folder with ten pictures, a scripted provider, and a framework that talks to it."""
 
@@ -78,7 +85,7 @@ class Stage:
 
     def converse(self, tasks: Sequence[dict[str, Any]], *, asynchronous: bool = False, stream: bool = False) -> Any:
         """Return the answers, and how many images the framework's history holds at the end."""
-        python = find_environment(self.framework.replace("_", "-")) / "python"
+        python = find_framework(self.framework) / "python"
         given = {"wire": self.wire, "url": self.provider.url, "tasks": tasks}
         done = subprocess.run(
             [python, "-m", f"tests.e2e.adapters.drive_{self.framework}"],
@@ -181,7 +188,7 @@ def test_the_plugin_of_llm_shows_an_image(tmp_path: Path, package: Path) -> None
         }
         (tmp_path / "llm" / "extra-openai-models.yaml").write_text(json.dumps([model]))
         done = subprocess.run(
-            [str(find_environment("llm") / "llm"), "-m", "x", "-T", "view_image", "--key", "k", "What do you see?"],
+            [str(find_framework("llm") / "llm"), "-m", "x", "-T", "view_image", "--key", "k", "What do you see?"],
             cwd=tmp_path,
             env={**stage.env, "LLM_USER_PATH": str(tmp_path / "llm")},
             capture_output=True,
@@ -280,7 +287,7 @@ def test_the_hooks_of_litellms_proxy_prepare_a_request(tmp_path: Path, package: 
             {"role": "tool", "tool_call_id": "c", "content": [picture]},
         ]
         done = subprocess.run(
-            [find_environment("litellm") / "python", "-m", "tests.e2e.adapters.prepare_by_litellm_proxy"],
+            [find_framework("litellm") / "python", "-m", "tests.e2e.adapters.prepare_by_litellm_proxy"],
             input=json.dumps({"model": "openai/gpt-5.4", "messages": messages}),
             env=stage.env,
             capture_output=True,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ _FORMATS: Mapping[str, str] = {
 }
 _READ_FILE = "call read_file"  # in a remedy for models
 _MIN_SHOWN_COST = 0.0001  # dollars; prices have four decimals
+_LOGIN = re.compile(r"(?i)^(https?://)[^/?#]*@")
 _DIM_STYLE, _RESET_STYLE, _CLEAR_LINE = "\033[2m", "\033[0m", "\r\033[K"
 
 
@@ -109,8 +111,13 @@ def print_refusal(refusal: Refusal, fields: Mapping[str, Json] | None = None, *,
 def print_failure(about: str, message: str) -> int:
     """Print a failure of the library for people: with the file that it is about, and with remedies for people."""
     message = message.replace(_READ_FILE, "open it as text")
-    print_status(f"{about:.200}: {message}" if about else message)
+    print_status(f"{hide_login(about):.200}: {message}" if about else message)
     return 1
+
+
+def hide_login(reference: str) -> str:
+    """Return a reference to a file as it may be printed: an address without the login in it."""
+    return _LOGIN.sub(r"\1", reference)
 
 
 def print_status(line: str) -> None:

@@ -125,7 +125,7 @@ def _print(outcome: FileAnswer | Failure, args: Namespace) -> int:
     if not read:
         terminal.print_json(outcome.as_dict())
     if isinstance(outcome, Failure):
-        about = f"{args.file:.200}: " if outcome.prefix in _FILE_PREFIXES else ""
+        about = f"{terminal.hide_login(args.file):.200}: " if outcome.prefix in _FILE_PREFIXES else ""
         return terminal.print_failure("", f"{outcome.prefix}: {about}{outcome.message}")
     if read:
         seer = "/".join(dict.fromkeys((outcome.provider, outcome.model)))
@@ -133,7 +133,7 @@ def _print(outcome: FileAnswer | Failure, args: Namespace) -> int:
         usage = terminal.format_usage(outcome.usage, outcome.cost_usd, cached=outcome.cached)
         pages = f" (pages 1 to {outcome.pages[0]} of {outcome.pages[1]})" if outcome.pages else ""
         stills = f", from {len(outcome.frames)} stills" if outcome.frames else ""
-        terminal.print_details(f"{args.file}{pages} by {seer}{stills}, {usage}")
+        terminal.print_details(f"{terminal.hide_login(args.file)}{pages} by {seer}{stills}, {usage}")
     for error in outcome.schema_errors if read else outcome.schema_errors[:1]:
         terminal.print_status(f"the answer does not follow the schema: {error}")
     return 1 if outcome.schema_errors else 0

@@ -59,7 +59,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def find_framework(name: str) -> Path:
     """Return the folder of the programs in a framework's environment: the pinned one, or that of `scripts/compat`."""
-    if home := os.environ.get("SIGHTLINE_ADAPTER_HOME"):
+    if home := os.environ.get("FRAMEWORK_ENVIRONMENT"):
         return Path(home, "bin")
     return find_environment(name.replace("_", "-"))
 

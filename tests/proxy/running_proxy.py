@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from sightline.model.refusal import Refusal
 from sightline.runtime import build_runtime
 from sightline.server import serve_app
 from sightline.settings import load_settings
+from sightline.settings.setting_kinds import WIRE_NAMES
 
 NOTHING_ON_LOOPBACK = '{"ollama":{"baseUrl":"http://127.0.0.1:9/v1"},"lmstudio":{"baseUrl":"http://127.0.0.1:9/v1"},"llamacpp":{"baseUrl":"http://127.0.0.1:9/v1"},"vllm":{"baseUrl":"http://127.0.0.1:9/v1"}}'
 
@@ -32,6 +34,15 @@ class Running:
     """Let the next request check the settings file, as if a second had passed."""
 
 
+def declare_apis(flag: str, environment: dict[str, str]) -> str:
+    """Return the flag for an address that gets the requests of all APIs: of an unknown one, Gemini's isn't expected."""
+    if not flag.startswith("http"):
+        return flag
+    entry = {"baseUrl": dict.fromkeys(WIRE_NAMES, flag)}
+    environment["SIGHTLINE_UPSTREAMS"] = json.dumps({**json.loads(environment["SIGHTLINE_UPSTREAMS"]), "every": entry})
+    return "every"
+
+
 @contextmanager
 def sightline(
     home: Path,
@@ -43,6 +54,7 @@ def sightline(
     local_clients: bool = True,
 ) -> Iterator[Running]:
     environment = {"SIGHTLINE_HOME": str(home), "SIGHTLINE_UPSTREAMS": NOTHING_ON_LOOPBACK, **(env or {})}
+    flags = [declare_apis(flag, environment) for flag in upstreams]
     listening = bind_socket("127.0.0.1", 0)
     assert not isinstance(listening, Refusal)
     running = Running(find_url(listening))
@@ -54,7 +66,7 @@ def sightline(
         running.tasks = lambda: len(asyncio.all_tasks(loop))
         settings = load_settings(environment)
         reach = compose.limit_to_folder(settings, root) if root else compose.NO_FILES
-        whole = build_runtime(settings, upstreams, path_policy=reach if root else None, local_clients=local_clients)
+        whole = build_runtime(settings, flags, path_policy=reach if root else None, local_clients=local_clients)
         assert not isinstance(whole, Refusal), whole
         assert whole.live is not None
         running.check_settings = whole.live.check_soon

@@ -192,6 +192,7 @@ AGENT = CodingAgent(
     "claude",
     "Claude Code",
     start=start,
+    api="anthropic",
     packages=("@anthropic-ai/claude-code",),
     find_steering=find_steering,
     choose_target=choose_target,

@@ -19,6 +19,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import TOOL_NAMES, TOOLSET_NAME, Json
 from sightline.model.seer import LOCAL_SEER
 from sightline.profiles.presets import PRESETS
+from sightline.profiles.profile_lookup import spread_address
 
 API_KEY_NAME = "apiKey"  # the name of a provider's key, at the top or within an object
 
@@ -242,7 +243,7 @@ def _convert_upstreams(entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str,
     return {
         name: Upstream(
             name,
-            _convert_bases(entry.get("baseUrl", "")),
+            _convert_bases(entry.get("baseUrl", ""), entry.get("preset") or (name if name in PRESETS else "")),
             entry.get("preset", ""),
             api_key=entry.get(API_KEY_NAME, ""),
             hoist=None if "lowering" not in entry else entry["lowering"] == "hoist",
@@ -251,10 +252,10 @@ def _convert_upstreams(entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str,
     }
 
 
-def _convert_bases(base: str | dict[WireName, str]) -> Mapping[WireName, str]:
+def _convert_bases(base: str | dict[WireName, str], preset: str) -> Mapping[WireName, str]:
     if isinstance(base, dict):
         return {wire: url for wire, url in base.items() if url}
-    return dict.fromkeys(WIRE_NAMES, base) if base else {}
+    return spread_address(base, preset) if base else {}
 
 
 def _convert_capability(value: dict[str, Json]) -> ImageCapability:

@@ -104,7 +104,7 @@ def _look_up(
         upstream.name,
         model,
         profile.vision,
-        pdf=supports_pdf(model, provider, settings) or published.get("pdf", False),
+        pdf=supports_pdf(model, provider, settings) or published.get("pdf", False) or profile.takes_pdf,
         video=supports_video(model, provider, settings) or published.get("video", False),
         tools=supports_vision(model, provider, settings),
         tool_images=profile.tool_images,

@@ -272,6 +272,7 @@ class RepairLesson:
 
 
 OWN_BODY_ACCEPTED = "the upstream rejected a request that Sightline had changed, and accepted the client's own"
+PDF_ACCEPTED = Lesson(why=OWN_BODY_ACCEPTED, takes_pdf=True)
 OWN_TOOLS_REJECTED = Lesson(why="the upstream rejected a request with Sightline's tools", takes_own_tools=False)
 
 

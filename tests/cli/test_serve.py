@@ -74,7 +74,7 @@ def test_the_banner_has_the_address_the_agents_and_how_to_stop() -> None:
         assert process.stdout
         lines = [process.stdout.readline() for _ in range(len(AGENTS) + 4)]
         assert [line.split("  ")[1].strip() for line in lines[1:-3]] == [agent.title for agent in AGENTS.values()]
-        assert f"ANTHROPIC_BASE_URL={address}/u/NAME claude" in lines[1]
+        assert AGENTS["claude"].render(address).one_run in lines[1], "as `setup` says"
         assert not any("sightline run" in line for line in lines), "it would start another proxy"
         assert f"{address}/v1 (OpenAI)" in lines[-3]
         assert lines[-2].split() == ["MCP", "hosts", f"{address}/mcp"]

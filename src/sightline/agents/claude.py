@@ -197,7 +197,6 @@ AGENT = CodingAgent(
     find_steering=find_steering,
     choose_target=choose_target,
     mcp="claude mcp add --scope user sightline -- sightline mcp",
-    short_hint="ANTHROPIC_BASE_URL=$P/u/NAME claude",
     one_run="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$B"}}'""",
     file="~/.claude/settings.json",
     moved_by=("CLAUDE_CONFIG_DIR", "settings.json"),

@@ -47,6 +47,8 @@ class KnownModel:
 
     def __str__(self) -> str:
         kinds = [_SEES[self.vision], *(["pdf"] if self.pdf else []), *(["video"] if self.video else [])]
+        if self.vision and not self.tools:
+            kinds[0] = "sees behind the proxy, but is not known to tools"
         placed = [] if self.vision is False else [f"images {_PLACEMENTS[self.tool_images]}"]
         places = [f"coordinates {self.grounding}"] if self.grounding != "none" else []
         return f"{self.upstream}/{self.model}: {', '.join([*kinds, *placed, *places])} ({self.why})"

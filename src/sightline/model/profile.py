@@ -16,6 +16,14 @@ from sightline.model.value import value_class
 WireName = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
 """The APIs that an upstream can serve."""
 
+API_TITLES: Mapping[WireName, str] = {
+    "anthropic": "the Anthropic API",
+    "openai_chat": "Chat Completions",
+    "openai_responses": "the Responses API",
+    "gemini": "the Gemini API",
+}
+"""What these are called in messages."""
+
 USUAL_WIRES: tuple[WireName, ...] = ("anthropic", "openai_chat", "openai_responses")
 """The APIs that an upstream which nothing is known about may serve; only a few have Gemini's."""
 

@@ -45,6 +45,7 @@ class SettingKind:
     find_doubt: Callable[[Any], str] = lambda value: ""  # a likely mistake, which a file may contain
     convert: Callable[[Any], object] = lambda value: value  # from a valid JSON value to the typed field
     find_entry_fault: Callable[[str, Any], str] | None = None  # for an object of entries that count one by one
+    words: tuple[str, ...] = ()  # the values that can be listed
 
     def drop_entries(self, value: Json) -> tuple[Json, list[str]]:
         """Return a value without its invalid entries, and what is wrong with each, if any is valid.
@@ -69,7 +70,9 @@ class SettingKind:
 
 def choice(*names: str) -> SettingKind:
     allowed = ", ".join(names)
-    return SettingKind(allowed, lambda value: "" if value in names else f"{value!r:.60} is not one of {allowed}")
+    return SettingKind(
+        allowed, lambda value: "" if value in names else f"{value!r:.60} is not one of {allowed}", words=names
+    )
 
 
 def whole_number(low: int, high: int) -> SettingKind:
@@ -275,6 +278,7 @@ FLAG = SettingKind(
     "true, false",
     lambda value: "" if isinstance(value, bool) else f"{value!r:.60} is not true or false",
     lambda text: _FLAG_WORDS.get(text.lower(), text),
+    words=("true", "false"),
 )
 _OBJECT = "a JSON object"
 MODELS = SettingKind(
@@ -301,8 +305,8 @@ GROUNDING = SettingKind(
     '{"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}',
     find_entry_fault=_check_grounding_model,
 )
-SEER = SettingKind(f"auto, off, {LOCAL_SEER}, PROVIDER/MODEL", _check_seer)
-RETENTION = SettingKind("auto, turns:N, off", _check_retention, convert=_convert_retention)
+SEER = SettingKind(f"auto, off, {LOCAL_SEER}, PROVIDER/MODEL", _check_seer, words=("auto", "off", LOCAL_SEER))
+RETENTION = SettingKind("auto, turns:N, off", _check_retention, convert=_convert_retention, words=("auto", "off"))
 TOOLS = SettingKind(
     "names", _check_names, _build_list_parser(","), "view_image,analyze_image", _check_tool_names, frozenset
 )

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from sightline.model.profile import Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
-from sightline.profiles.presets import PRESETS
+from sightline.profiles.presets import PRESET_ALIASES, PRESETS
 from sightline.profiles.profile_lookup import find_preset_name, match_model, spread_address
 from sightline.settings import Settings
 
@@ -134,8 +134,9 @@ def get_consent_name(upstream: Upstream, wire: WireName = "openai_chat") -> str:
 
 
 def find_upstream(named: Mapping[str, Upstream], name: str) -> Upstream | None:
-    """Return an upstream by its name or by its name for consents."""
-    return named.get(name) or next((each for each in named.values() if name in _list_consent_names(each)), None)
+    """Return an upstream by its name, another name for it, or its name for consents."""
+    known = named.get(name) or named.get(PRESET_ALIASES.get(name, ""))
+    return known or next((each for each in named.values() if name in _list_consent_names(each)), None)
 
 
 def find_user_names(settings: Settings, consent_name: str) -> tuple[str, ...]:

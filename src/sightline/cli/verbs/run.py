@@ -77,12 +77,14 @@ def _build_context(settings: Settings, upstream: str | None) -> LaunchContext | 
 def _run_with_proxy(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:
     """Run the agent and return its exit code. The proxy listens from before its start to after its end."""
     from sightline.cli.proxy_server import ProxyThread, ServeOptions
-    from sightline.runtime import build_runtime
+    from sightline.runtime import build_runtime, find_working_folder
     from sightline.settings.upstreams import PreviousUpstreams
 
     flags = [args.upstream] if args.upstream else []
     previous = PreviousUpstreams({} if flags else started.former_upstreams, started.named_upstreams)
-    runtime = build_runtime(settings, flags, previous, single_agent=True, local_clients=True)
+    runtime = build_runtime(
+        settings, flags, previous, single_agent=True, local_clients=True, client_folder=find_working_folder()
+    )
     if isinstance(runtime, Refusal):
         return runtime
     proxy = ProxyThread(runtime, listening, ServeOptions(verbose=args.verbose))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-from sightline.model.profile import Upstream, UpstreamDirectory, WireName, join_url
+from sightline.model.profile import API_TITLES, Upstream, UpstreamDirectory, WireName, join_url
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
 from sightline.profiles.profile_lookup import find_preset_name
@@ -15,12 +15,6 @@ from sightline.wire import WIRES, Wire
 from sightline.wire.scene_reader import Endpoint
 
 _WIRE_BY_NAME = {wire.name: wire for wire in WIRES}
-_API_TITLES: Mapping[WireName, str] = {
-    "anthropic": "the Anthropic API",
-    "openai_chat": "Chat Completions",
-    "openai_responses": "the Responses API",
-    "gemini": "the Gemini API",
-}
 
 _MAX_ROUTES = 256  # that are kept
 _MAX_PATH = 256  # characters of the path of one
@@ -120,7 +114,7 @@ def _refuse_api(api: WireName, directory: UpstreamDirectory) -> Refusal:
     names = ", ".join(sorted({each.name for each in directory.defaults.values()}))
     return Refusal(
         "not_found",
-        f"{names} is not known to have {_API_TITLES[api]}",
+        f"{names} is not known to have {API_TITLES[api]}",
         "name a provider that has it in the path, as /u/NAME, or with --upstream",
     )
 

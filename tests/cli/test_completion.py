@@ -84,9 +84,8 @@ def test_completions_are_generated_from_the_parsers(scripts: dict[str, str]) -> 
 @requirement("cli.completion")
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 def test_fish_completes(scripts: dict[str, str]) -> None:
-    asked = ("sightline se", "sightline config un", "sightline config set mod", "sightline serve --log j")
-    asked += ("sightline config set mode al",)
-    script = scripts["fish"] + "".join(f"complete -C '{each}'\n" for each in asked)
+    words = ("se", "config un", "config set mod", "serve --log j", "config set mode al")
+    script = scripts["fish"] + "".join(f"complete -C 'sightline {each}'\n" for each in words)
     out = [line.split("\t")[0] for line in run_shell("fish", "--no-config", given=script).splitlines()]
     assert out == ["serve", "setup", "unset", "mode", "model", "modelId", "models", "json", "always"]
 

@@ -12,7 +12,7 @@ from sightline.agents.command_lines import launch
 from sightline.agents.launch import FILES, Launch, LaunchContext
 from sightline.model.refusal import Refusal
 from sightline.settings import load_settings
-from sightline.settings.upstreams import find_flag_upstream
+from sightline.settings.upstreams import find_flag_upstream, has_known_apis
 from tests.cli.command import ALONE
 from tests.requirements import requirement
 
@@ -279,6 +279,26 @@ def test_a_named_upstream_is_used_only_for_variables_of_its_apis(upstream: str, 
     assert pointed(found) == expected
     assert isinstance(found, Launch)
     assert (found.former_upstreams, found.named_upstreams) == ({}, {})
+
+
+@requirement("run.apis")
+@pytest.mark.parametrize(
+    ("upstream", "is_known"),
+    [
+        ("deepseek", True),
+        ("https://api.deepseek.com/v1", True),
+        ("ollama", True),
+        ("only-gemini", True),
+        ("one-address", False),
+        ("https://x.example", False),
+        ("deepseek=https://x.example", False),
+    ],
+)
+def test_the_apis_of_a_provider_are_known_and_those_of_an_address_are_not(upstream: str, is_known: bool) -> None:
+    settings = load_settings({**ALONE, "SIGHTLINE_UPSTREAMS": json.dumps(OWN_UPSTREAMS)})
+    named = find_flag_upstream(settings, upstream)
+    assert not isinstance(named, Refusal)
+    assert has_known_apis(named) == is_known
 
 
 @requirement("run.variables")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from sightline.model.profile import Upstream, UpstreamDirectory, WireName
+from sightline.model.profile import USUAL_WIRES, Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
 from sightline.profiles.presets import PRESET_ALIASES, PRESETS
 from sightline.profiles.profile_lookup import find_preset_name, match_model, spread_address
@@ -85,6 +85,13 @@ def _apply_flags(
 def find_flag_upstream(settings: Settings, flag: str) -> Upstream | Refusal:
     """Return the upstream that a flag of the command line names."""
     return parse_upstream_flag(flag, _collect_reachable_upstreams(settings))
+
+
+def has_known_apis(upstream: Upstream) -> bool:
+    """Return whether an upstream has no other APIs: it is at its provider's address, or the user has listed them."""
+    addresses = dict.fromkeys(upstream.bases.values())
+    is_at_home = any(find_preset_name(url) for url in addresses)
+    return is_at_home or len(addresses) > 1 or (not upstream.preset and tuple(upstream.bases) != USUAL_WIRES)
 
 
 def _find_by_address(api: WireName, url: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:

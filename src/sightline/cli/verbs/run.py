@@ -18,7 +18,6 @@ from sightline.agents.command_lines import launch
 from sightline.agents.launch import FILES, Launch, LaunchContext
 from sightline.cli.proxy_server import DEFAULT_PORT, bind_socket, find_url
 from sightline.cli.terminal import list_files, print_refusal, print_status, print_warnings, read_text
-from sightline.model.profile import USUAL_WIRES
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load_settings
 
@@ -61,16 +60,16 @@ def run(args: Namespace) -> int:
 
 def _build_context(settings: Settings, upstream: str | None) -> LaunchContext | Refusal:
     """Return the context of the agent, without the proxy's address."""
-    from sightline.settings.upstreams import find_flag_upstream
+    from sightline.settings.upstreams import find_flag_upstream, has_known_apis
 
     context = LaunchContext(settings.environment, "", Path.cwd(), read_text, serve_port=DEFAULT_PORT)
     if upstream:
         named = find_flag_upstream(settings, upstream)
         if isinstance(named, Refusal):
             return named
-        apis = tuple(named.bases)
-        is_known = bool(named.preset) or apis != USUAL_WIRES
-        context = replace(context, upstream=named.name, upstream_apis=apis, is_upstream_known=is_known)
+        context = replace(
+            context, upstream=named.name, upstream_apis=tuple(named.bases), is_upstream_known=has_known_apis(named)
+        )
     return replace(context, real_home=context.home.resolve(), list_files=list_files, real_path=Path.resolve)
 
 

@@ -35,6 +35,21 @@ def build_expander(stage: Stage) -> DocumentExpander:
 
 
 @requirement("document.memory")
+async def test_all_of_the_expanded_body_is_reserved() -> None:
+    stage, reserved = Stage(), list[int]()
+    body = build("anthropic", "sure", REPORT)[1]
+    body["messages"].append({"role": "user", "content": "long " * 9000})
+
+    def reserve(size: int) -> bool:
+        reserved.append(size)
+        return True
+
+    expanded = await build_expander(stage).expand(stage.read(body), visitor(), reserve)
+    assert isinstance(expanded, ExpandedBody)
+    assert sum(reserved) == len(expanded.data)
+
+
+@requirement("document.memory")
 def test_pages_that_replace_a_pdf_take_memory_of_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, body = build("anthropic", "eye", REPORT)
     sent = json.dumps(body).encode()

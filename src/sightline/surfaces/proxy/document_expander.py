@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
@@ -28,6 +28,7 @@ from sightline.server.asgi import NO_MEMORY
 from sightline.vision.concurrency import LruCache
 from sightline.wire.documents import DocumentBlock, find_documents, replace_documents
 from sightline.wire.json_document import JsonDocument
+from sightline.wire.json_tree import Buffer
 
 if TYPE_CHECKING:
     from sightline.pixels.renderers.render_file import PagePicture, RenderRequest
@@ -88,7 +89,7 @@ class _Job:
     scope: str
     max_pages: int
     sees: bool
-    stop: Event
+    stop: Event  # set if the client disconnects
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,25 +115,35 @@ class DocumentExpander:
             return None
         if self._takes_pdf(caller, reading.scene.model):
             return None
-        stop = Event()  # set if the client disconnects
+        sees = self.engine.can_see(caller, reading.scene.model)
+        job = _Job(renderers, caller.scope, _MAX_PAGES, sees, stop=Event())
         try:
-            found = await self._compute(caller, find_documents, caller.wire, reading.tree, reading.texts)
-            sees = self.engine.can_see(caller, reading.scene.model)
-            replaced, pages_left = dict[JsonPath, NewBlocks](), _MAX_PAGES
-            for one in found:  # the oldest first, so that the pages of a conversation stay the same
-                job = _Job(renderers, caller.scope, pages_left, sees, stop)
-                new = await asyncio.to_thread(self._build_blocks, one, job)
-                pages_left -= new.page_count
-                if not reserve(new.size):
-                    return NO_MEMORY
-                if new.blocks:
-                    replaced[one.place] = new
-            return await self._compute(caller, _write_body, caller.wire, reading, replaced) if replaced else None
+            return await self._replace_all(reading, caller, job, reserve)
         except Exception:  # fail open
             log.exception("the PDFs of a request could not be expanded; it is forwarded with them")
             return None
         finally:
-            stop.set()
+            job.stop.set()
+
+    async def _replace_all(
+        self, reading: Reading, caller: RequestOrigin, job: _Job, reserve: Callable[[int], bool]
+    ) -> ExpandedBody | Refusal | None:
+        replaced: dict[JsonPath, NewBlocks] = {}
+        found = await self._compute(caller, find_documents, caller.wire, reading.tree, reading.texts)
+        for one in found:  # the oldest first, so that the pages of a conversation stay the same
+            new = await asyncio.to_thread(self._build_blocks, one, job)
+            job = replace(job, max_pages=job.max_pages - new.page_count)
+            if not reserve(new.size):
+                return NO_MEMORY
+            if new.blocks:
+                replaced[one.place] = new
+        if not replaced:
+            return None
+        parts = await self._compute(caller, _splice, caller.wire, reading, replaced)
+        if not reserve(sum(map(len, parts)) - sum(new.size for new in replaced.values())):
+            return NO_MEMORY
+        data = await self._compute(caller, b"".join, parts)
+        return ExpandedBody(data, _describe([new.kind for new in replaced.values()]))
 
     async def _compute(self, caller: RequestOrigin, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work` in the thread for long computations, since a body with PDFs is large."""
@@ -196,11 +207,11 @@ class DocumentExpander:
         return drawn
 
 
-def _write_body(wire: WireName, reading: Reading, replaced: Mapping[JsonPath, NewBlocks]) -> ExpandedBody | None:
+def _splice(wire: WireName, reading: Reading, replaced: Mapping[JsonPath, NewBlocks]) -> Sequence[Buffer]:
+    """Return the parts of a body with other blocks in the place of PDFs."""
     assert isinstance(reading.texts, JsonDocument)
     edits = replace_documents(wire, reading.tree, {place: new.blocks for place, new in replaced.items()})
-    data = b"".join(reading.texts.splice(edits))
-    return ExpandedBody(data, _describe([new.kind for new in replaced.values()])) if edits else None
+    return reading.texts.splice(edits)
 
 
 def may_have_pdf(reading: Reading) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,6 @@ from sightline.model.refusal import Refusal
 from sightline.runtime import build_runtime
 from sightline.server import serve_app
 from sightline.settings import load_settings
-from sightline.settings.setting_kinds import WIRE_NAMES
 
 NOTHING_ON_LOOPBACK = '{"ollama":{"baseUrl":"http://127.0.0.1:9/v1"},"lmstudio":{"baseUrl":"http://127.0.0.1:9/v1"},"llamacpp":{"baseUrl":"http://127.0.0.1:9/v1"},"vllm":{"baseUrl":"http://127.0.0.1:9/v1"}}'
 
@@ -34,13 +33,14 @@ class Running:
     """Let the next request check the settings file, as if a second had passed."""
 
 
-def declare_apis(flag: str, environment: dict[str, str]) -> str:
-    """Return the flag for an address that gets the requests of all APIs: of an unknown one, Gemini's isn't expected."""
-    if not flag.startswith("http"):
-        return flag
-    entry = {"baseUrl": dict.fromkeys(WIRE_NAMES, flag)}
-    environment["SIGHTLINE_UPSTREAMS"] = json.dumps({**json.loads(environment["SIGHTLINE_UPSTREAMS"]), "every": entry})
-    return "every"
+def declare_gemini(flags: Sequence[str], environment: dict[str, str]) -> list[str]:
+    """Return the flags with another one for an address: of an unknown one, Gemini's API isn't expected."""
+    addresses = [flag for flag in flags if flag.startswith("http")]
+    if not addresses:
+        return [*flags]
+    entry = {"baseUrl": {"gemini": addresses[-1]}}
+    environment["SIGHTLINE_UPSTREAMS"] = json.dumps({**json.loads(environment["SIGHTLINE_UPSTREAMS"]), "google": entry})
+    return [*flags, "google"]
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def sightline(
     local_clients: bool = True,
 ) -> Iterator[Running]:
     environment = {"SIGHTLINE_HOME": str(home), "SIGHTLINE_UPSTREAMS": NOTHING_ON_LOOPBACK, **(env or {})}
-    flags = [declare_apis(flag, environment) for flag in upstreams]
+    flags = declare_gemini(upstreams, environment)
     listening = bind_socket("127.0.0.1", 0)
     assert not isinstance(listening, Refusal)
     running = Running(find_url(listening))

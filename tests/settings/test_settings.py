@@ -57,7 +57,7 @@ def test_every_key_has_its_default(home: Path) -> None:
 def test_settings_have_a_typed_field_for_each_key(home: Path) -> None:
     hints, own = (
         get_type_hints(Settings),
-        {"file", "record_folder", "sources", "warnings", "json_values", "environment"},
+        {"file", "record_folder", "sources", "warnings", "entry_warnings", "json_values", "environment"},
     )
     assert sorted(key.field for key in KEYS) == sorted(hints.keys() - own)
     settings = load_settings(env(home, SIGHTLINE_RETENTION="turns:2", SIGHTLINE_RETENTION_PASTED="retire"))

@@ -25,7 +25,8 @@ turn. These are the rules:
 5. Pixels for a text-only model: only those that the client itself addressed to it. Sightline adds none.
 6. What it costs: one more request. Some clients repeat a request up to 84 times: a body that was rejected in both forms
    is remembered for ten minutes, and its repetitions are sent only as the client wrote them. Not if the client's own
-   was rejected because of its images: then only an edited form can be accepted.
+   was rejected because of its images: then only an edited form can be accepted. Counting tokens costs nothing, and is
+   tried in both forms each time.
 7. Streams: rejections are read before the client gets the head of a response, so it notices nothing.
 8. The tool loop: a request with restored calls is first sent without them (`ToolLoop.send`). If a later leg of an
    answer is rejected and the answer is not streamed, the client's own body is sent. If a part of it was streamed, it
@@ -98,7 +99,8 @@ class OwnBodyFallback:
         """Remember how the upstream took the client's own body (`again`: it rejects that too), and return a receipt."""
         note = _SENT.format(rejected.rejection.status)
         if again is not None:
-            if again.status in REJECTED_STATUSES and parse_rejection(again.status, again.words) is None:
+            needs_edits = parse_rejection(again.status, again.words) is not None
+            if again.status in REJECTED_STATUSES and not needs_edits and not context.route.endpoint.counts_tokens:
                 self._rejected.put(_identify(context, own), time.monotonic())
             return _build_receipt(context, rejected, f"{note}got {again.status}")
         lesson = rejected.lesson

@@ -53,6 +53,7 @@ class RuntimeInputs:
     path_policy: PathPolicy | None = None  # the files that may be read; None: those that the user's own tools may read
     labels_images: bool = False  # pasted images get a label with their reference, if the settings say so
     local_clients: bool = False  # all clients are on this machine; images may be compared with any file that they name
+    client_folder: Path | None = None  # the folder where the only client works; None: not known
 
     def find_providers(self, settings: Settings) -> tuple[UpstreamDirectory, VisionProviders] | Refusal:
         """Return the upstreams and vision models that settings name, or why they can't be used."""
@@ -118,13 +119,22 @@ def build_runtime(
     single_agent: bool = False,
     path_policy: PathPolicy | None = None,
     local_clients: bool = False,
+    client_folder: Path | None = None,
     report: Callable[[str], None] = _log.warning,
 ) -> Runtime | Refusal:
     """Build a runtime with its own record and workers, for a server process. The caller closes it.
 
     See `RuntimeInputs` for the other arguments; `report` gets a line about changed settings that can't be used.
     """
-    inputs = RuntimeInputs(flags, previous, single_agent, path_policy, labels_images=True, local_clients=local_clients)
+    inputs = RuntimeInputs(
+        flags,
+        previous,
+        single_agent,
+        path_policy,
+        labels_images=True,
+        local_clients=local_clients,
+        client_folder=client_folder,
+    )
     found = inputs.find_providers(settings)
     if isinstance(found, Refusal):
         return found
@@ -236,6 +246,7 @@ def _build_engine_options(settings: Settings, inputs: RuntimeInputs) -> EngineOp
         network_grant=grant_network(network=settings.network),
         find_file_policy=lambda: build_read_policy(settings) if policy is None else policy,
         compares_any_file=inputs.local_clients,
+        client_folder=inputs.client_folder,
         references=inputs.labels_images and settings.references,
         image_model=settings.image_model,
     )

@@ -42,6 +42,10 @@ def run_shell(*command: str, given: str = "") -> str:
         ("sightline --v", {"--version"}),
         ("sightline config un", {"unset"}),
         ("sightline config set mo", {"mode", "model", "modelId", "models"}),
+        ("sightline config set mode ''", {"fallback", "always", "off", "route", "--help", "--json"}),
+        ("sightline config set seer o", {"off"}),
+        ("sightline config set model a", {""}),
+        ("sightline config get mode m", {""}),
         ("sightline config get --j", {"--json"}),
         ("sightline setup c", {name for name in AGENTS if name.startswith("c")}),
         ("sightline setup claude --u", {"--upstream", "--undo"}),
@@ -80,10 +84,10 @@ def test_completions_are_generated_from_the_parsers(scripts: dict[str, str]) -> 
 @requirement("cli.completion")
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 def test_fish_completes(scripts: dict[str, str]) -> None:
-    asked = ("sightline se", "sightline config un", "sightline config set mod", "sightline serve --log j")
-    script = scripts["fish"] + "".join(f"complete -C '{each}'\n" for each in asked)
+    words = ("se", "config un", "config set mod", "serve --log j", "config set mode al")
+    script = scripts["fish"] + "".join(f"complete -C 'sightline {each}'\n" for each in words)
     out = [line.split("\t")[0] for line in run_shell("fish", "--no-config", given=script).splitlines()]
-    assert out == ["serve", "setup", "unset", "mode", "model", "modelId", "models", "json"]
+    assert out == ["serve", "setup", "unset", "mode", "model", "modelId", "models", "json", "always"]
 
 
 @requirement("cli.completion")

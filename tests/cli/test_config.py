@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sightline.model.profile import ImageLimits, Lesson
-from sightline.settings import FILE_NAME, KEYS
+from sightline.settings import FILE_NAME, KEYS, load_settings
 from sightline.store import open_record
 from tests.cli.command import assert_refused, sightline
 from tests.requirements import requirement
@@ -54,6 +54,20 @@ def test_set_and_get_agree(home: Path) -> None:
     models = '{"zai/glm-5*": {"vision": false}}'
     assert sightline("config", "set", "models", models).code == 0
     assert sightline("config", "get", "models").out == models + "\n"
+
+
+@requirement("seer.overridden")
+@pytest.mark.parametrize("value", ["off", "local", "anthropic/claude-haiku-5-5"])
+def test_setting_the_seer_says_if_another_setting_overrides_it(home: Path, value: str) -> None:
+    assert "warning" not in sightline("config", "set", "seer", value).err
+    (home / FILE_NAME).write_text('{"auxiliary.vision.model": "openai/gpt-6"}')
+    ended = sightline("config", "set", "seer", value)
+    assert ended.code == 0
+    assert "auxiliary.vision.model" in ended.err
+    assert "openai/gpt-6" in ended.err
+    assert any("auxiliary.vision.model" in line for line in load_settings({"SIGHTLINE_HOME": str(home)}).advice)
+    assert "auxiliary.vision.model" not in sightline("config", "set", "seer", "auto").err
+    assert not load_settings({"SIGHTLINE_HOME": str(home)}).advice
 
 
 @requirement("settings.live.restart")

@@ -297,3 +297,8 @@ def test_a_crop_of_a_single_image_needs_no_index(folder: Path) -> None:
         assert (ended.code, "a corner" in ended.out) == (0, True), ended
     two = sightline("describe", "shot.png", "shot.png", "--crop", "r=top-left", env=ALONE, folder=folder)
     assert_refused(two, "'r=top-left'", "sightline describe --help")
+
+
+@requirement("cli.stdin.once")
+def test_standard_input_is_one_image() -> None:
+    assert_refused(sightline("describe", "-", "-"), "standard input")

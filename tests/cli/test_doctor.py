@@ -117,7 +117,7 @@ def test_doctor_says_where_the_vision_model_and_its_key_are(home: Path) -> None:
     }
     assert report["upstreams"]["work"]["key_name"] == "upstreams.work.apiKey"
     (line,) = [line for line in text.splitlines() if line.startswith("seer ")]
-    assert all(each in line for each in ("127.0.0.1:9", "anthropic", "auxiliary.vision.apiKey"))
+    assert all(each in line for each in ("127.0.0.1:9", "Anthropic", "auxiliary.vision.apiKey"))
     assert KEY not in json.dumps(report) + text
 
 

@@ -12,7 +12,7 @@ from sightline.agents.command_lines import launch
 from sightline.agents.launch import FILES, Launch, LaunchContext
 from sightline.model.refusal import Refusal
 from sightline.settings import load_settings
-from sightline.settings.upstreams import find_flag_wires
+from sightline.settings.upstreams import find_flag_upstream, has_known_apis
 from tests.cli.command import ALONE
 from tests.requirements import requirement
 
@@ -235,10 +235,11 @@ def pointed(found: Launch | Refusal) -> dict[str, str]:
 def started_with_upstream(
     upstream: str, *argv: str, env: dict[str, str] | None = None, dotenv: str = ""
 ) -> Launch | Refusal:
-    wires = find_flag_wires(load_settings({**ALONE, "SIGHTLINE_UPSTREAMS": json.dumps(OWN_UPSTREAMS)}), upstream)
-    assert not isinstance(wires, Refusal)
-    context = LaunchContext({**HOME, **(env or {})}, HERE, FOLDER, {FOLDER / ".env": dotenv}.get, has_upstream=True)
-    return launch(argv, replace(context, upstream_apis=wires))
+    settings = load_settings({**ALONE, "SIGHTLINE_UPSTREAMS": json.dumps(OWN_UPSTREAMS)})
+    named = find_flag_upstream(settings, upstream)
+    assert not isinstance(named, Refusal)
+    context = LaunchContext({**HOME, **(env or {})}, HERE, FOLDER, {FOLDER / ".env": dotenv}.get, upstream="office")
+    return launch(argv, replace(context, upstream_apis=tuple(named.bases)))
 
 
 POINTED_ANTHROPIC = dict.fromkeys(("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_HOST"), HERE)
@@ -280,6 +281,26 @@ def test_a_named_upstream_is_used_only_for_variables_of_its_apis(upstream: str, 
     assert (found.former_upstreams, found.named_upstreams) == ({}, {})
 
 
+@requirement("run.apis")
+@pytest.mark.parametrize(
+    ("upstream", "is_known"),
+    [
+        ("deepseek", True),
+        ("https://api.deepseek.com/v1", True),
+        ("ollama", True),
+        ("only-gemini", True),
+        ("one-address", False),
+        ("https://x.example", False),
+        ("deepseek=https://x.example", False),
+    ],
+)
+def test_the_apis_of_a_provider_are_known_and_those_of_an_address_are_not(upstream: str, is_known: bool) -> None:
+    settings = load_settings({**ALONE, "SIGHTLINE_UPSTREAMS": json.dumps(OWN_UPSTREAMS)})
+    named = find_flag_upstream(settings, upstream)
+    assert not isinstance(named, Refusal)
+    assert has_known_apis(named) == is_known
+
+
 @requirement("run.variables")
 def test_other_variables_keep_their_upstream() -> None:
     env = {"OPENAI_HOST": "https://x.example", "GEMINI_API_BASE": "https://g.example"}
@@ -318,7 +339,7 @@ def test_a_dotenv_file_that_names_an_address_is_not_overridden() -> None:
     assert (refused.code, "OPENAI_BASE_URL" in refused.what) == ("not_permitted", True)
     assert isinstance(started("python", "agent.py", files=files, env={"OPENAI_BASE_URL": "https://me.example"}), Launch)
     context = LaunchContext(
-        HOME, HERE, FOLDER, {FOLDER / ".env": str(files["/srv/project/.env"])}.get, has_upstream=True
+        HOME, HERE, FOLDER, {FOLDER / ".env": str(files["/srv/project/.env"])}.get, upstream="office"
     )
     assert isinstance(launch(["python", "agent.py"], context), Launch)
 

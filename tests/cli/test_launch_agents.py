@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sightline.agents.command_lines import launch
 from sightline.agents.launch import FILES, Launch, LaunchContext, find_address, resolve_upstream
 from sightline.agents.settings_files import merge, parse_json
+from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from tests.cli.test_launch import FOLDER, HERE, HOME, started
 from tests.requirements import requirement
@@ -249,7 +251,7 @@ def test_an_opencode_model_of_an_unknown_provider_is_refused() -> None:
     assert isinstance(refusal, Refusal)
     assert "--upstream" in refusal.remedy
     sent = launch(
-        ["opencode", "-m", "somebody/m"], LaunchContext(HOME, HERE, FOLDER, lambda path: None, has_upstream=True)
+        ["opencode", "-m", "somebody/m"], LaunchContext(HOME, HERE, FOLDER, lambda path: None, upstream="office")
     )
     assert isinstance(sent, Launch)
     assert json.loads(sent.env["OPENCODE_CONFIG_CONTENT"])["provider"]["somebody"]["options"]["baseURL"] == f"{HERE}/v1"
@@ -551,9 +553,71 @@ def test_a_named_upstream_replaces_every_provider_of_the_agent(name: str) -> Non
         "/home/me/.copilot/providers.json": json.dumps(HELD),
     }
     held = {FOLDER / path: text for path, text in files.items()}
-    found = launch([name], LaunchContext(HOME, HERE, FOLDER, held.get, has_upstream=True))
+    apis: tuple[WireName, ...] = ("anthropic", "openai_chat", "openai_responses", "gemini")
+    found = launch([name], LaunchContext(HOME, HERE, FOLDER, held.get, upstream="office", upstream_apis=apis))
     assert isinstance(found, Launch)
     assert f"{HERE}/u/" not in json.dumps([found.argv, dict(found.env), dict(found.files)])
+
+
+def launched_with(upstream: str, name: str, files: dict[str, object] | None = None, **env: str) -> Launch | Refusal:
+    """Start an agent with an upstream that has no API of Google's, known by its name or not."""
+    held = {FOLDER / path: json.dumps(tree) for path, tree in (files or {}).items()}
+    context = LaunchContext({**HOME, **env}, HERE, FOLDER, held.get, upstream=upstream)
+    return launch([name], replace(context, is_upstream_known=upstream != "office"))
+
+
+@requirement("run.apis")
+@pytest.mark.parametrize("upstream", ["deepseek", "office"])
+def test_a_provider_with_an_api_that_the_upstream_lacks_keeps_its_own_address(upstream: str) -> None:
+    own = {"api": "google-generative-ai", "baseUrl": "https://g.example.com/v1beta"}
+    found = launched_with(upstream, "pi", {"/home/me/.pi/agent/models.json": {"providers": {"mine": own}}})
+    assert isinstance(found, Launch)
+    bases = json.loads(found.env["SIGHTLINE_PI_PROVIDERS"])
+    kept = {name: base for name, base in bases.items() if base not in (HERE, f"{HERE}/v1")}
+    assert kept == {"google": f"{HERE}/u/gemini/v1beta", "mine": f"{HERE}/u/pi-mine/v1beta"}
+    assert found.named_upstreams == {"pi-mine": ("gemini", "https://g.example.com/v1beta")}
+    found = launched_with(upstream, "opencode")
+    assert isinstance(found, Launch)
+    providers = json.loads(found.env["OPENCODE_CONFIG_CONTENT"])["provider"]
+    others = {name for name, each in providers.items() if each["options"]["baseURL"] != f"{HERE}/v1"}
+    assert others == {"google"}
+    assert providers["google"]["options"]["baseURL"] == f"{HERE}/u/gemini/v1beta"
+
+
+@requirement("run.apis")
+def test_qwen_code_keeps_the_address_of_google_with_an_upstream_that_lacks_its_api() -> None:
+    entry = {"id": "g", "baseUrl": "https://g.example.com"}
+    files: dict[str, object] = {"/home/me/.qwen/settings.json": {"modelProviders": {"gemini": [entry]}}}
+    for env, address in (({}, "/u/gemini"), ({"GOOGLE_GEMINI_BASE_URL": "https://own.example.com"}, "/u/qwen-gemini")):
+        found = launched_with("deepseek", "qwen", files, **env)
+        assert isinstance(found, Launch)
+        assert found.env["GOOGLE_GEMINI_BASE_URL"] == HERE + address
+        assert (found.env["OPENAI_BASE_URL"], found.env["ANTHROPIC_BASE_URL"]) == (f"{HERE}/v1", HERE)
+        (written,) = json.loads(found.files["qwen-settings.json"])["modelProviders"]["gemini"]
+        assert written["baseUrl"] == f"{HERE}/u/qwen-1"
+        assert found.named_upstreams["qwen-1"] == ("gemini", "https://g.example.com")
+
+
+@requirement("run.apis")
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
+def test_an_agent_of_one_api_is_not_pointed_at_a_provider_that_lacks_it(name: str) -> None:
+    context = LaunchContext(HOME, HERE, FOLDER, lambda path: None, upstream="mistral", upstream_apis=("openai_chat",))
+    refused = launch([name], replace(context, is_upstream_known=True))
+    assert isinstance(refused, Refusal)
+    assert (refused.code, "mistral" in refused.what) == ("unsupported_type", True)
+    found = launch([name], context)  # the user knows its API
+    assert isinstance(found, Launch)
+    assert f"{HERE}/u/mistral" in json.dumps([found.argv, dict(found.env)])
+
+
+@requirement("run.apis")
+def test_copilot_is_not_pointed_at_a_provider_that_lacks_its_api() -> None:
+    context = LaunchContext({**HOME, **COPILOT}, HERE, FOLDER, lambda path: None, upstream="mistral")
+    env = {**HOME, **COPILOT, "COPILOT_PROVIDER_TYPE": "anthropic"}
+    refused = launch(["copilot"], replace(context, env=env, upstream_apis=("openai_chat",)))
+    assert isinstance(refused, Refusal)
+    assert refused.code == "unsupported_type"
+    assert isinstance(launch(["copilot"], replace(context, env=env)), Launch)
 
 
 @given(st.dictionaries(st.text(), st.one_of(st.none(), st.booleans(), st.text(), st.lists(st.integers()))))

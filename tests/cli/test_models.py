@@ -15,6 +15,7 @@ from sightline.model.profile import Lesson
 from sightline.reader.ocr import weights
 from sightline.settings import load_settings
 from sightline.store import open_record
+from sightline.vision.capabilities import supports_vision
 from tests.cli.command import sightline
 from tests.requirements import requirement
 
@@ -142,3 +143,12 @@ def test_the_models_of_one_upstream_and_a_single_model_are_listed() -> None:
     assert [(each["model"], each["vision"]) for each in some] == [("codestral-x", False)]
     unknown = sightline("models", "list", "nobody", "--json")
     assert (unknown.code, unknown.json["reason"]) == (1, "not_found")
+
+
+@requirement("cli.models.tools")
+def test_a_model_that_only_a_pattern_knows_is_not_listed_for_tools() -> None:
+    for name, is_known in (("openai/gpt-5-2099-01-01", False), ("openai/gpt-6-luna", True)):
+        (row,) = sightline("models", "list", name, "--json").json["known"]
+        assert (row["vision"], row["tools"]) == (True, is_known)
+        assert ("tools," in sightline("models", "list", name).out.partition("images after")[0]) != is_known
+        assert supports_vision(name) == is_known

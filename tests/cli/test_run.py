@@ -128,6 +128,15 @@ def test_a_request_of_another_api_does_not_go_to_the_named_upstream(bin_folder: 
     assert chosen.json == "/named/v1beta/models"
 
 
+@requirement("run.apis")
+def test_gemini_cli_asks_an_unknown_address_and_no_provider_without_its_api(bin_folder: Path) -> None:
+    agent(bin_folder, "gemini", ASKS_GEMINI)
+    with Provider() as named:
+        for upstream in (f"{named.url}/named", f"deepseek={named.url}/named"):
+            assert ran("--upstream", upstream, "--", "gemini").json == "/named/v1beta/models"
+    assert_refused(ran("--upstream", "deepseek", "--", "gemini"), "deepseek", "Gemini CLI")
+
+
 @requirement("run.refused")
 def test_a_command_that_cannot_be_run_is_refused(bin_folder: Path) -> None:
     assert_refused(ran("--", "no-such-agent"), "no-such-agent")

@@ -28,6 +28,7 @@ from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
+from tests.waiting import try_again
 
 BEHIND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)
 """As a script starts what is to run in its background."""
@@ -73,7 +74,7 @@ def test_the_banner_has_the_address_the_agents_and_how_to_stop() -> None:
         assert process.stdout
         lines = [process.stdout.readline() for _ in range(len(AGENTS) + 4)]
         assert [line.split("  ")[1].strip() for line in lines[1:-3]] == [agent.title for agent in AGENTS.values()]
-        assert f"ANTHROPIC_BASE_URL={address}/u/NAME claude" in lines[1]
+        assert AGENTS["claude"].render(address).one_run in lines[1], "as `setup` says"
         assert not any("sightline run" in line for line in lines), "it would start another proxy"
         assert f"{address}/v1 (OpenAI)" in lines[-3]
         assert lines[-2].split() == ["MCP", "hosts", f"{address}/mcp"]
@@ -197,8 +198,9 @@ def test_mode_off_takes_effect_in_a_running_proxy(workers: str) -> None:
     with deepseek() as provider, serving(*flags, f"deepseek={provider.url}") as (_, address):
         assert is_described(address)
         assert sightline("config", "set", "mode", "off").code == 0
-        while any(is_described(address) for _ in range(3 * int(workers))):  # within a second
-            pass
+        for _ in try_again():  # it takes a second
+            if not any(is_described(address) for _ in range(3 * int(workers))):
+                break
 
 
 @requirement("serve.beyond", "serve.token")
@@ -226,7 +228,9 @@ def test_workers_share_a_port_and_one_that_is_killed_is_replaced() -> None:
         while any(time.time() - Path(f"/proc/{each}").stat().st_ctime < 3 for each in first):
             time.sleep(0.05)
         os.kill(min(first), signal.SIGKILL)
-        while len(now := {int(each) for each in children.read_text().split()}) < 2 or now == first:
+        for _ in try_again():
+            if len(now := {int(each) for each in children.read_text().split()}) == 2 and now != first:
+                break
             with contextlib.suppress(ConnectionError):  # one that the killed worker had been dealt
                 assert get(address, "/sightline/health")[0] == 200
             time.sleep(0.05)
@@ -241,8 +245,9 @@ def test_every_worker_reports_the_counts_of_all_workers() -> None:
     with Provider() as provider, serving("--workers", "3", "--upstream", provider.url) as (_, address):
         for _ in range(12):
             assert get(address, "/v1/models")[0] == 200
-        while counted(address) < 12:  # the last one is counted when its answer is out
-            pass
+        for _ in try_again():  # the last one is counted when its answer is out
+            if counted(address) >= 12:
+                break
         assert {counted(address) for _ in range(12)} == {12}
 
 

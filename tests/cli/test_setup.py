@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sightline.agents import AGENTS
 from sightline.agents.agent import CodingAgent
-from sightline.agents.settings_files import merge_text
+from sightline.agents.settings_files import merge_text, revert_text
 from sightline.model.refusal import Refusal
 from tests.cli.command import Ended, assert_refused, sightline
 from tests.requirements import requirement
@@ -210,7 +210,7 @@ def test_undo_restores_exactly_what_was_there(before: bytes | None, writes: int,
 
 
 @requirement("setup.undo.exact")
-@pytest.mark.parametrize("how", ["the file", "its copy", "no file"])
+@pytest.mark.parametrize("how", ["the file is no JSON", "its copy", "no file"])
 def test_undo_refuses_if_it_cannot_restore_exactly(how: str, tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path)}
     file = tmp_path / ".claude" / "settings.json"
@@ -220,12 +220,66 @@ def test_undo_refuses_if_it_cannot_restore_exactly(how: str, tmp_path: Path) -> 
     if how == "no file":
         file.unlink()
     else:
-        changed = file if how == "the file" else file.with_name("settings.json.bak")
-        changed.write_text('{"model": "sonnet"}')
+        changed = file.with_name("settings.json.bak") if how == "its copy" else file
+        changed.write_text('{"model": "sonnet"}' if how == "its copy" else "{")
     now = snapshot(tmp_path)
-    assert_refused(sightline("setup", "claude", "--undo", env=env), "settings.json", "`sightline setup claude`")
+    assert_refused(sightline("setup", "claude", "--undo", env=env), "settings.json", "by hand")
     assert snapshot(tmp_path) == now
     assert sightline("setup", "claude", "--undo", "--write", env=env).code == 2
+
+
+@requirement("setup.undo.changed")
+@pytest.mark.parametrize(
+    "before", [None, '{"env": {"A": "1", "ANTHROPIC_BASE_URL": "https://old.example"}, "model": "opus"}']
+)
+def test_undo_keeps_what_the_agent_has_changed_since(before: str | None, tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "SIGHTLINE_UPSTREAMS": '{"old": {"baseUrl": "https://old.example"}}'}
+    file = tmp_path / ".claude" / "settings.json"
+    if before is not None:
+        file.parent.mkdir()
+        file.write_text(before)
+    for upstream in ("deepseek", "zai", "moonshot"):
+        assert sightline("setup", "claude", "--upstream", upstream, "--write", env=env).code == 0
+        now = json.loads(file.read_text())
+        assert now["env"]["ANTHROPIC_BASE_URL"].endswith(f"/u/{upstream}")
+        if upstream != "deepseek":  # also between two writes
+            file.write_text(json.dumps({**now, "model": "sonnet", upstream: "dark"}))
+    assert sightline("setup", "claude", "--undo", env=env).code == 0
+    kept = {"model": "sonnet", "zai": "dark", "moonshot": "dark"}
+    assert json.loads(file.read_text()) == {**json.loads(before or "{}"), **kept}
+    assert_refused(sightline("setup", "claude", "--undo", env=env), str(file))
+
+
+TOML = 'model = "gpt-6"\nmodel_provider = "mine"\n[model_providers.mine]\nbase_url = "https://m.example"\n'
+DOTENV = "A=1\nGOOGLE_GEMINI_BASE_URL=old\n"
+QWEN = '{"modelProviders": {"openai": [{"id": "a", "baseUrl": "https://a.example"}, {"id": "m", "x": 1}]}, "y": 2}'
+CHANGED = '{"provider": {"$N": {"options": {"baseURL": "https://theirs.example"}}}}'
+
+
+@requirement("setup.undo.changed")
+@pytest.mark.parametrize(
+    ("agent", "before", "change", "expected"),
+    [
+        ("codex", TOML, ("gpt-6", "gpt-7"), TOML.replace("gpt-6", "gpt-7")),
+        ("codex", "", ("name =", "\nname ="), ""),
+        ("gemini", DOTENV, ("A=1", "A=2"), DOTENV.replace("A=1", "A=2")),
+        ("gemini", "", ("GOOGLE", "B=1\nGOOGLE"), "B=1\n"),
+        ("qwen", QWEN, ('"y": 2', '"y": 3'), QWEN.replace('"y": 2', '"y": 3')),
+        ("qwen", QWEN, ('"id": "a"', '"id": "b"'), QWEN.replace('"id": "a"', '"id": "b"')),
+        ("opencode", "{}", ('"$B"', '"https://theirs.example"'), CHANGED),
+    ],
+)
+def test_only_what_was_written_is_taken_out_of_a_file(
+    agent: str, before: str, change: tuple[str, str], expected: str
+) -> None:
+    name, lines = AGENTS[agent].file, AGENTS[agent].file_lines.replace("\n$A", "").replace("$M", "m")
+    read: Callable[[str], object] = {".toml": tomllib.loads, ".json": json.loads}.get(Path(name).suffix, str)
+    written = merge_text(name, before, lines)
+    assert isinstance(written, str)
+    now = written.replace(*change)
+    assert now != written
+    assert read(str(revert_text(name, before, written, now))) == read(expected)
+    assert read(str(revert_text(name, before, written, written))) == read(before)
 
 
 @requirement("setup.undo.exact")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,16 @@ class Running:
     """Let the next request check the settings file, as if a second had passed."""
 
 
+def declare_gemini(flags: Sequence[str], environment: dict[str, str]) -> list[str]:
+    """Return the flags with another one for an address: of an unknown one, Gemini's API isn't expected."""
+    addresses = [flag for flag in flags if flag.startswith("http")]
+    if not addresses:
+        return [*flags]
+    entry = {"baseUrl": {"gemini": addresses[-1]}}
+    environment["SIGHTLINE_UPSTREAMS"] = json.dumps({**json.loads(environment["SIGHTLINE_UPSTREAMS"]), "google": entry})
+    return [*flags, "google"]
+
+
 @contextmanager
 def sightline(
     home: Path,
@@ -43,6 +54,7 @@ def sightline(
     local_clients: bool = True,
 ) -> Iterator[Running]:
     environment = {"SIGHTLINE_HOME": str(home), "SIGHTLINE_UPSTREAMS": NOTHING_ON_LOOPBACK, **(env or {})}
+    flags = declare_gemini(upstreams, environment)
     listening = bind_socket("127.0.0.1", 0)
     assert not isinstance(listening, Refusal)
     running = Running(find_url(listening))
@@ -54,7 +66,7 @@ def sightline(
         running.tasks = lambda: len(asyncio.all_tasks(loop))
         settings = load_settings(environment)
         reach = compose.limit_to_folder(settings, root) if root else compose.NO_FILES
-        whole = build_runtime(settings, upstreams, path_policy=reach if root else None, local_clients=local_clients)
+        whole = build_runtime(settings, flags, path_policy=reach if root else None, local_clients=local_clients)
         assert not isinstance(whole, Refusal), whole
         assert whole.live is not None
         running.check_settings = whole.live.check_soon

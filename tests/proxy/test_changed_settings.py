@@ -9,7 +9,9 @@ import pytest
 
 from sightline.settings import FILE_NAME
 from tests.proxy.clients import ask_chat, pasted_chat
+from tests.proxy.raw_http import exchange
 from tests.proxy.running_proxy import NOTHING_ON_LOOPBACK, Running, sightline
+from tests.proxy.test_documents import REPORT, build
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -60,6 +62,23 @@ def test_upstreams_facts_about_models_and_tools_are_followed_too(tmp_path: Path)
         change(tmp_path, proxy, seer="off", models={"deepseek/*": {"vision": True}})
         paste(proxy, 2)
         assert any(b"data:image" in each.body for each in provider.asked(MODEL))
+
+
+@requirement("settings.live", "document.pages")
+def test_rendering_and_facts_about_pdfs_are_followed_too(tmp_path: Path) -> None:
+    path, body = build("anthropic", "eye", REPORT)
+    sent = json.dumps(body).encode()
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        for values, is_kept in (
+            ({}, True),
+            ({"models": {"eye": {"vision": True, "pdf": False}}}, False),
+            ({"models": {"eye": {"vision": True, "pdf": False}}, "render": "off"}, True),
+            ({"models": {"eye": {"vision": True, "pdf": False}}, "render": "on"}, False),
+            ({"models": {"eye": {"vision": True, "pdf": True}}}, True),
+        ):
+            change(tmp_path, proxy, **values)
+            exchange(proxy.url, path, sent)
+            assert (provider.exchanges[-1].body == sent) == is_kept, values
 
 
 @requirement("models.upstream", "settings.live")

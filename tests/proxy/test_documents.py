@@ -22,7 +22,7 @@ from tests.pixels.renderers.pdf_files import BLUE, RED, document, fill, text
 from tests.proxy.legs import Script, serving, tools
 from tests.proxy.raw_http import exchange
 from tests.proxy.running_proxy import Running, sightline
-from tests.proxy.test_own_body_fallback import DONE, judged, only, reject
+from tests.proxy.test_own_body_fallback import DONE, judged, learned, only, reject
 from tests.proxy.test_tool_loop import LOOKS
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
@@ -165,6 +165,23 @@ def test_the_own_body_with_its_pdf_is_sent_if_the_expanded_one_is_rejected(
     assert f"a PDF was replaced by {new}" in list_notes(proxy)
     assert any("the client's own was sent, and was accepted" in note for note in list_notes(proxy))
     assert not any("from now on" in note for note in list_notes(proxy))  # perhaps it was the PDF
+
+
+@requirement("document.learned", "recover.own_body")
+@pytest.mark.parametrize(("words", "counts"), [("Request rejected: E4711.", (2, 4, 5)), ("messages.0: bad", (2, 3))])
+@pytest.mark.parametrize("model", ["eye", "stone"])
+def test_an_upstream_that_takes_the_pdf_and_not_its_pages_is_learned(
+    tmp_path: Path, model: str, words: str, counts: tuple[int, ...]
+) -> None:
+    path, body = build("anthropic", model, REPORT)
+    own = json.dumps(body, indent=1).encode()
+    with judged(tmp_path, "anthropic", only(own, words), ENV) as (provider, proxy):
+        for count in counts:
+            assert exchange(proxy.url, f"/u/x{path}", own).status == 200
+            assert len(provider.bodies) == count
+    lesson = learned(tmp_path, model)
+    assert lesson is not None
+    assert (lesson.takes_pdf, lesson.tool_images, lesson.takes_own_tools) == (True, {}, None)
 
 
 @requirement("document.own_body", "recover.own_body")

@@ -46,6 +46,7 @@ from tests.scripted.server import Exchange, Reply, Server
 PICTURE = paint_quadrants(some_colours(3))
 SHOT = Call("call_shot00000001", "shoot", {})
 WORDS = "Request rejected: E4711."
+SHAPE = "messages.2.content.0: Extra inputs are not permitted"
 LONG = "This model's maximum context length is 1000 tokens."
 ORDER = "Unexpected role 'user' after role 'tool'"
 DONE = Leg("Done.")
@@ -139,7 +140,7 @@ def notes(proxy: Running) -> list[str]:
 @requirement("law.9", "recover.own_body")
 def test_a_rejected_edit_leads_to_the_clients_own_body(tmp_path: Path, wire: str, stream: bool) -> None:
     own = written(wire, stream=stream)
-    with judged(tmp_path, wire, only(own)) as (provider, proxy):
+    with judged(tmp_path, wire, only(own, SHAPE)) as (provider, proxy):
         for sent in (2, 3):  # learned once
             got = ask(proxy, wire, own, stream=stream)
             assert seen(wire, heard(wire, got.body, stream=stream)) == joined(wire, [DONE])
@@ -165,9 +166,29 @@ def test_a_rejection_inside_a_stream_leads_to_the_own_body(tmp_path: Path, wire:
 @requirement("law.9", "recover.own_body")
 def test_a_moved_image_that_is_rejected_stays_in_its_result(tmp_path: Path) -> None:
     own = placed()
-    with judged(tmp_path, "openai_chat", only(own)) as (provider, proxy):
+    with judged(tmp_path, "openai_chat", only(own, SHAPE)) as (provider, proxy):
         assert [ask(proxy, "openai_chat", own).status for _ in range(2)] == [200, 200]
     assert [each == own for each in provider.bodies] == [False, True, True]
+
+
+@requirement("recover.learned_twice", "recover.own_body")
+def test_an_error_about_anything_teaches_at_the_second_time(tmp_path: Path) -> None:
+    own = placed()
+    with judged(tmp_path, "openai_chat", only(own)) as (provider, proxy):
+        for sent in (2, 4, 5):
+            assert ask(proxy, "openai_chat", own).status == 200
+            assert len(provider.exchanges) == sent
+            assert (learned(tmp_path) is None) == (sent == 2)
+
+
+@requirement("recover.learned_twice")
+def test_edits_that_were_accepted_in_between_are_not_blamed(tmp_path: Path) -> None:
+    own, verdicts = placed(), iter([WORDS, None, WORDS, None])
+    with judged(tmp_path, "openai_chat", lambda one: None if one.body == own else next(verdicts)) as (provider, proxy):
+        for sent in (2, 3, 5, 6):
+            assert ask(proxy, "openai_chat", own).status == 200
+            assert len(provider.exchanges) == sent
+    assert learned(tmp_path) is None
 
 
 @requirement("recover.tool_order")
@@ -204,11 +225,29 @@ def test_the_client_gets_the_answer_to_its_own_body(tmp_path: Path) -> None:
     with judged(tmp_path, "openai_chat", judge) as (provider, proxy):
         assert b"your own" in ask(proxy, "openai_chat", own).body
         for _ in range(3):  # clients repeat a request that failed
-            assert ask(proxy, "openai_chat", own).status == 400
+            again = ask(proxy, "openai_chat", own)
+            assert (again.status, b"your own" in again.body) == (400, True)
         assert len(provider.exchanges) == 2 + 3
         ask(proxy, "openai_chat", placed(temperature=1))
         assert len(provider.exchanges) == 2 + 3 + 2
     assert learned(tmp_path) is None
+
+
+@requirement("recover.repeated")
+def test_a_body_that_is_accepted_in_the_end_is_edited_again(tmp_path: Path) -> None:
+    own, verdicts = placed(), iter([WORDS, WORDS, None, None])
+    with judged(tmp_path, "openai_chat", lambda one: next(verdicts)) as (provider, proxy):
+        assert [ask(proxy, "openai_chat", own).status for _ in range(3)] == [400, 200, 200]
+    assert [each == own for each in provider.bodies] == [False, True, True, False]
+
+
+@requirement("recover.repeated")
+def test_a_body_that_needs_its_edits_is_not_sent_without_them(tmp_path: Path) -> None:
+    """Its upstream was busy, but would never accept the client's own images."""
+    own, verdicts = placed(), iter([WORDS, "this model does not support image input", None])
+    with judged(tmp_path, "openai_chat", lambda one: next(verdicts)) as (provider, proxy):
+        assert [ask(proxy, "openai_chat", own).status for _ in range(2)] == [400, 200]
+    assert [each == own for each in provider.bodies] == [False, True, False]
 
 
 @requirement("recover.own_body")
@@ -266,7 +305,7 @@ def test_rejected_tools_are_not_offered_again_and_images_are_still_edited(tmp_pa
     """Whatever the words, also for a model that sees nothing: its images go on being described."""
 
     def judge(exchange: Exchange) -> str | None:
-        return "tools.1: unknown field" if b"analyze_image" in exchange.body else None
+        return "tools.1: unknown field" if b"analyze_image" in exchange.body else None  # about the form
 
     plain = json.dumps(body(wire, [user(wire, "Hi.")], stream=False)).encode()
     with judged(tmp_path, wire, judge, BLIND) as (provider, proxy):

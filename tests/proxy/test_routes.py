@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from urllib.parse import unquote
 
 import pytest
@@ -74,6 +75,100 @@ def test_a_path_that_repeats_the_end_of_the_base_address_is_read(path: str, wire
 @requirement("route.credential")
 def test_a_key_in_the_query_tells_the_api() -> None:
     assert owner("/v1/models", [], "pageSize=9&key=AIzaSyX") == "gemini"
+
+
+APIS = {
+    "anthropic": "/v1/messages",
+    "openai_chat": "/v1/chat/completions",
+    "openai_responses": "/v1/responses",
+    "gemini": "/v1beta/models/m:generateContent",
+}
+
+
+def list_owners(*flags: str, single_agent: bool = False) -> dict[str, str]:
+    """The upstream that gets each API without a name in the path, among those that get one."""
+    own = {"listed": {"baseUrl": {"gemini": "https://g.example.com"}}, "plain": {"baseUrl": "https://p.example.com"}}
+    settings = load_settings({"SIGHTLINE_UPSTREAMS": json.dumps(own)})
+    found = build_directory(settings, flags, single_agent=single_agent)
+    assert not isinstance(found, Refusal)
+    routes = {api: find_route(path, "", [], found) for api, path in APIS.items()}
+    return {api: way.upstream.name for api, way in routes.items() if isinstance(way, Route)}
+
+
+@requirement("route.apis")
+@pytest.mark.parametrize("single_agent", [False, True])
+@pytest.mark.parametrize(
+    ("flag", "apis"),
+    [
+        ("deepseek", {"anthropic", "openai_chat", "openai_responses"}),
+        ("https://api.deepseek.com", {"anthropic", "openai_chat", "openai_responses"}),
+        ("openai", {"openai_chat", "openai_responses"}),
+        ("mistral", {"openai_chat"}),
+        ("gemini", {"gemini", "openai_chat"}),
+        ("https://llm.example.com/v1", {"anthropic", "openai_chat", "openai_responses"}),
+        ("plain", {"anthropic", "openai_chat", "openai_responses"}),
+        ("listed", {"gemini"}),
+    ],
+)
+def test_an_upstream_gets_only_requests_of_its_own_apis(flag: str, apis: set[str], single_agent: bool) -> None:
+    owners = list_owners(flag, single_agent=single_agent)
+    assert owners.keys() == apis
+    assert len(set(owners.values())) == 1
+
+
+@requirement("route.apis")
+def test_a_named_upstream_can_be_added_for_an_api_that_the_default_lacks() -> None:
+    google = "gemini=https://g.example.com"
+    expected = {**dict.fromkeys(APIS, "deepseek"), "gemini": "gemini"}
+    assert list_owners("deepseek", google) == list_owners(google, "deepseek") == expected
+    assert list_owners(google) == dict.fromkeys(APIS, "openai") | {"anthropic": "anthropic", "gemini": "gemini"}
+
+
+@requirement("route.apis")
+def test_a_request_that_no_upstream_gets_is_refused_with_the_api() -> None:
+    found = build_directory(load_settings({}), ["deepseek"])
+    assert not isinstance(found, Refusal)
+    for path, header in ((APIS["gemini"], (b"x-goog-api-key", b"k")), ("/v1/models", (b"x-goog-api-key", b"k"))):
+        refused = find_route(path, "", [header], found)
+        assert isinstance(refused, Refusal)
+        assert (refused.code, "deepseek" in refused.what, "/u/NAME" in refused.remedy) == ("not_found", True, True)
+    only_responses = build_directory(load_settings({}), ["chatgpt"])
+    assert not isinstance(only_responses, Refusal)
+    way = find_route("/models", "", [], only_responses)
+    assert isinstance(way, Route)
+    assert way.upstream.name == "chatgpt"
+
+
+@requirement("route.key_stays")
+@pytest.mark.parametrize(
+    ("header", "owner"),
+    [
+        (("authorization", "Bearer sk-ant-oat01-x"), "anthropic"),
+        (("x-api-key", "sk-ant-api03-x"), "anthropic"),
+        (("authorization", "Bearer sk-proj-x"), "openai"),
+        (("chatgpt-account-id", "acc"), "chatgpt"),
+        (("x-goog-api-key", "AIzaSyX"), "gemini"),
+    ],
+)
+def test_a_key_is_not_sent_to_a_provider_that_it_does_not_belong_to(header: tuple[str, str], owner: str) -> None:
+    own = {
+        "gateway": {"baseUrl": "https://llm.example.com", "preset": "deepseek"},
+        "mine": {"preset": "deepseek", "apiKey": "sk-mine"},
+    }
+    found = build_directory(load_settings({"SIGHTLINE_UPSTREAMS": json.dumps(own)}))
+    assert not isinstance(found, Refusal)
+    headers = [(header[0].encode(), header[1].encode())]
+    for path in ("/v1/messages", "/v1/chat/completions", "/v1beta/models/m:generateContent", "/v1/models"):
+        refused = find_route(f"/u/deepseek{path}", "", headers, found)
+        assert isinstance(refused, Refusal)
+        assert (refused.code, owner in refused.what, "deepseek" in refused.what) == ("not_permitted", True, True)
+        for name in (owner, "gateway", "mine"):  # a gateway may have the key, and an upstream's own replaces it
+            assert isinstance(find_route(f"/u/{name}{path}", "", headers, found), Route), name
+    refused = find_route("/u/deepseek/v1beta/models/m:generateContent", "key=AIzaSyX", [], found)
+    assert isinstance(refused, Refusal)
+    router = Router()  # which keeps routes
+    assert isinstance(router.find("/u/deepseek/v1/messages", "", [], found), Route)
+    assert isinstance(router.find("/u/deepseek/v1/messages", "", headers, found), Refusal)
 
 
 @requirement("route.credential")

@@ -88,6 +88,28 @@ def test_a_broken_file_keeps_the_old_settings_and_is_reported_once(home: Path, b
     assert len(process.reports) == 2, "it is broken again"
 
 
+@requirement("settings.live.entries")
+def test_an_invalid_entry_is_left_out_and_reported_once(home: Path) -> None:
+    process = Process(home, {"mode": "always"})
+    process.live.get()
+    entries = {"a/b": {"format": "nope"}, "c/d": {"format": "qwen_pixels"}}
+    for mode in ("off", "fallback"):
+        process.write({"mode": mode, "groundingModels": entries})
+        assert process.later() == mode
+        assert process.live.get().grounding_models.keys() == {"c/d"}
+    assert [("'a/b'" in report, str(process.file) in report) for report in process.reports] == [(True, True)]
+    process.write(
+        {
+            "mode": "always",
+            "groundingModels": entries,
+            "upstreams": {"x": {"baseUrl": "nowhere"}, "y": {"preset": "zai"}},
+        }
+    )
+    assert process.later() == "always"
+    assert process.live.get().upstreams.keys() == {"y"}
+    assert len(process.reports) == 2
+
+
 @requirement("settings.live.broken")
 def test_a_fault_that_was_there_at_the_start_does_not_stop_other_changes(home: Path) -> None:
     process = Process(home, {"mode": "always", "cacheSize": 9999})

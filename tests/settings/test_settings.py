@@ -57,7 +57,7 @@ def test_every_key_has_its_default(home: Path) -> None:
 def test_settings_have_a_typed_field_for_each_key(home: Path) -> None:
     hints, own = (
         get_type_hints(Settings),
-        {"file", "record_folder", "sources", "warnings", "json_values", "environment"},
+        {"file", "record_folder", "sources", "warnings", "entry_warnings", "json_values", "environment"},
     )
     assert sorted(key.field for key in KEYS) == sorted(hints.keys() - own)
     settings = load_settings(env(home, SIGHTLINE_RETENTION="turns:2", SIGHTLINE_RETENTION_PASTED="retire"))
@@ -437,7 +437,11 @@ def test_an_unknown_key_cannot_be_saved(home: Path) -> None:
         ({"seer": "zai/glm-5v"}, {}, ("zai", "glm-5v")),
         ({"seer": "openrouter/z-ai/glm-5v", "provider": "xai", "modelId": "a"}, {}, ("openrouter", "z-ai/glm-5v")),
         ({"seer": "local", "provider": "xai", "modelId": "a", "model": "openai/b"}, {}, ("local", "local")),
-        ({"seer": "off", "provider": "xai", "modelId": "a"}, {}, ("xai", "a")),
+        ({"seer": "off", "provider": "xai", "modelId": "a"}, {}, None),
+        ({"seer": "off", "model": "xai/a"}, {}, None),
+        ({"seer": "off"}, {"PI_VISION_PROXY_MODEL": "openai/b"}, ("openai", "b")),
+        ({}, {"SIGHTLINE_SEER": "off", "PI_VISION_PROXY_MODEL": "openai/b"}, None),
+        ({"seer": "off", "auxiliary.vision.model": "openai/b"}, {}, ("openai", "b")),
         ({"seer": "zai/glm-5v", "auxiliary.vision.model": "openai/b"}, {}, ("openai", "b")),
         ({"seer": "zai/glm-5v"}, {"PI_VISION_PROXY_MODEL": "openai/b"}, ("openai", "b")),
         ({}, {"SIGHTLINE_SEER": "zai/glm-5v", "PI_VISION_PROXY_MODEL": "openai/b"}, ("zai", "glm-5v")),

@@ -20,8 +20,8 @@ DIGEST = sha256(DATA).hexdigest()
 OLD = 1_600_000_000
 
 
-def matches(path: Path | str, policy: PathPolicy | None = None, data: bytes = DATA) -> bool:
-    return FileDigests().matches(str(path), len(data), sha256(data).hexdigest(), policy)
+def matches(path: Path | str, policy: PathPolicy | None = None, data: bytes = DATA, folder: Path | None = None) -> bool:
+    return FileDigests().matches(str(path), len(data), sha256(data).hexdigest(), policy, folder)
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -67,8 +67,35 @@ def test_a_path_that_depends_on_the_caller_or_another_machine_does_not_match(
 ) -> None:
     monkeypatch.chdir(desk)
     monkeypatch.setenv("HOME", str(desk))
-    for path in ("a.png", "./a.png", "~/a.png", f"/{desk}/a.png", "//server/share/a.png", r"\\server\share\a.png"):
+    shares = (
+        f"/{desk}/a.png",
+        "//server/share/a.png",
+        r"\\server\share\a.png",
+        "file://server/a.png",
+        "file:////s/a.png",
+    )
+    for path in ("a.png", "./a.png", "~/a.png", "file:a.png", *shares):
         assert not matches(path), path
+    for path in ("~/a.png", *shares):
+        assert not matches(path, folder=desk), path
+
+
+@requirement("retain.relative")
+def test_a_relative_path_starts_at_the_folder_of_the_caller_where_that_is_known(desk: Path) -> None:
+    for path in ("a.png", "./a.png", "../elsewhere/a.png", "file:a.png"):
+        assert matches(path, folder=desk), path
+    assert not matches("none.png", folder=desk)
+    assert not matches("a.png", folder=desk.parent)
+    assert not matches("../elsewhere/a.png", build_path_policy(desk, None, (), None), folder=desk)
+
+
+@requirement("retain.relative")
+def test_an_address_of_a_file_is_its_path(desk: Path) -> None:
+    (desk / "a b.png").write_bytes(DATA)
+    for address in (f"file://{desk}/a%20b.png", f"file://localhost{desk}/a.png", f"file:{desk}/a.png"):
+        assert matches(address), address
+    assert not matches(f"file://{desk}/none.png")
+    assert not matches("file://[/a.png")
 
 
 @requirement("retain.reach")

@@ -251,6 +251,7 @@ def test_the_setting_models_counts_for_an_upstream_without_a_preset(
     [
         ("anthropic", {}, "/v1/messages", "x-api-key"),
         ("gemini", {}, "/v1beta/models/eye:streamGenerateContent?alt=sse", "x-goog-api-key"),
+        ("google", {}, "/v1beta/models/eye:streamGenerateContent?alt=sse", "x-goog-api-key"),
         ("openai", {}, "/v1/chat/completions", "authorization"),
         ("zai", {}, "/v1/chat/completions", "authorization"),
         ("nobody", {}, "/v1/chat/completions", "authorization"),

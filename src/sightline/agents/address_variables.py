@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sightline.agents.launch import Launch, LaunchContext, choose_version, resolve_upstream
+from sightline.agents.launch import USUAL_PROVIDERS, Launch, LaunchContext, choose_version, resolve_upstream
 from sightline.agents.project_files import Steering, find_steering_variables
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -41,13 +41,6 @@ _GROUPS = (
     AddressGroup(("KIMI_BASE_URL",), "openai_chat", "/v1", is_default=False),
     AddressGroup(("KIMI_MODEL_BASE_URL",), "openai_chat", "/v1", is_default=False),
 )
-# The names of the usual providers: with `--upstream`, an address without a name leads to that upstream.
-_USUAL_PROVIDERS: Mapping[WireName, str] = {
-    "anthropic": "anthropic",
-    "openai_chat": "openai",
-    "openai_responses": "openai",
-    "gemini": "gemini",
-}
 _GOOSE_PATH = "OPENAI_BASE_PATH"
 _CHAT_PATH = "v1/chat/completions"
 # Programs that keep an address in files of their own, which one of these variables overrides.
@@ -145,7 +138,7 @@ def _point(launch: Launch, variable: str, group: AddressGroup, context: LaunchCo
         named = {**named, name: (group.api, theirs)}
         base = f"{context.address}/u/{name}"
     elif context.has_upstream and not is_ours:
-        base = f"{context.address}/u/{_USUAL_PROVIDERS[group.api]}"
+        base = f"{context.address}/u/{USUAL_PROVIDERS[group.api]}"
     address = base + choose_version(theirs, version) if version else base
     return replace(launch, env={**launch.env, variable: address}, former_upstreams=former, named_upstreams=named)
 

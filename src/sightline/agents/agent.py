@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sightline.agents.launch import Launch, LaunchContext, bypass_web_proxies, refuse_own_address
+from sightline.agents.launch import Launch, LaunchContext, bypass_web_proxies, refuse_own_address, refuse_upstream
 from sightline.agents.project_files import Steering
 from sightline.model.profile import Upstream, WireName, strip_version
 from sightline.model.refusal import Refusal
@@ -94,6 +94,7 @@ class CodingAgent:
     start: Callable[
         [Sequence[str], LaunchContext], Launch | Refusal
     ]  # return how to start a command of it so that it asks the proxy
+    api: WireName | None = None  # that all its requests use; None: it depends on its provider
     packages: tuple[str, ...] = ()  # npm packages that contain it
     find_steering: Callable[[Sequence[str], LaunchContext], list[Steering]] = find_no_steering
     choose_target: Callable[[SetupRequest], ProviderTarget | Refusal] = choose_default_target
@@ -115,7 +116,13 @@ class CodingAgent:
 
     def launch(self, argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
         """Return how a command line of this agent is started so that it asks the proxy, or why it isn't."""
-        started = self.start(argv, replace(context, env=bypass_web_proxies(context.env)))
+        context = replace(context, env=bypass_web_proxies(context.env))
+        if self.api is not None and context.has_upstream and not context.uses_upstream(self.api):
+            if context.is_upstream_known:
+                return refuse_upstream(context, self.title)
+            # Nothing is known about the upstream: who names it for an agent of one API names that API as well.
+            context = replace(context, address=f"{context.address}/u/{context.upstream}", upstream_apis=(self.api,))
+        started = self.start(argv, context)
         return started if isinstance(started, Refusal) or context.has_upstream else refuse_own_address(started, context)
 
     def render(self, address: str, target: ProviderTarget | None = None, model: str = "") -> CodingAgent:

@@ -111,6 +111,7 @@ AGENT = CodingAgent(
     "cline",
     "Cline CLI",
     start=start,
+    api="openai_chat",
     find_steering=find_steering,
     mcp="in ~/.cline/data/settings/cline_mcp_settings.json:\n"
     '{"mcpServers": {"sightline": {"command": "sightline", "args": ["mcp"], "timeout": 120}}}',

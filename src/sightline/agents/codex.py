@@ -198,6 +198,7 @@ AGENT = CodingAgent(
     "codex",
     "Codex",
     start=start,
+    api="openai_responses",
     packages=("@openai/codex",),
     choose_target=choose_target,
     mcp="in ~/.codex/config.toml:\n"

@@ -25,6 +25,7 @@ from sightline.agents.launch import (
     choose_version,
     find_address,
     find_options,
+    refuse_upstream,
     remove_options,
 )
 from sightline.agents.project_files import (
@@ -155,16 +156,21 @@ def _get_version(provider: Mapping[str, Any]) -> str:
     return "/v1" if provider.get("type", "openai") == "openai" else ""
 
 
+def _get_api(provider: Mapping[str, Any]) -> WireName:
+    kinds = (provider.get("type"), provider.get("wireApi"))
+    return next((api for kind, api in _APIS.items() if kind in kinds), "openai_chat")
+
+
 def _point(provider: dict[str, Any], context: LaunchContext, named: _Named) -> dict[str, Any]:
     """Return a provider of the user's with its address here."""
     upstream, version = find_address(provider.get("baseUrl")), _get_version(provider)
-    if context.has_upstream:
+    api = _get_api(provider)
+    if context.uses_upstream(api):
         return {**provider, "baseUrl": context.address + version}
     if not upstream:  # unknown address: it stays as it is
         return provider
-    kinds = (provider.get("type"), provider.get("wireApi"))
     name = f"copilot-{len(named) + 1}"
-    named[name] = (next((api for kind, api in _APIS.items() if kind in kinds), "openai_chat"), upstream)
+    named[name] = (api, upstream)
     return {**provider, "baseUrl": f"{context.address}/u/{name}{choose_version(upstream, version)}"}
 
 
@@ -173,9 +179,13 @@ def _add_file(started: Launch, file: Mapping[str, Any]) -> Launch:
     return replace(started, env=env, files={_FILE: json.dumps(file, ensure_ascii=False)})
 
 
-def _start_by_variables(argv: Sequence[str], context: LaunchContext, file: Mapping[str, Any], named: _Named) -> Launch:
+def _start_by_variables(
+    argv: Sequence[str], context: LaunchContext, file: Mapping[str, Any], named: _Named
+) -> Launch | Refusal:
     """Start it with the provider of the variables in the file; they stay for its commands that read no file."""
     provider, model = _read_provider(context.env), _read_model(argv, context.env)
+    if context.has_upstream and not context.uses_upstream(_get_api(provider)):
+        return refuse_upstream(context, "Copilot CLI")
     former_upstream, version = find_address(context.env.get(_BASE_URL)), _get_version(provider)
     base = context.address + (version if context.has_upstream else choose_version(former_upstream, version))
     messages = provider.get("type") == "anthropic"

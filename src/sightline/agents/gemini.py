@@ -162,6 +162,7 @@ AGENT = CodingAgent(
     "gemini",
     "Gemini CLI",
     start=start,
+    api="gemini",
     packages=("@google/gemini-cli",),
     find_steering=find_steering,
     choose_target=choose_target,

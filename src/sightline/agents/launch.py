@@ -22,6 +22,13 @@ ListFiles = Callable[[Path], Sequence[Path] | None]
 
 FILES = "{sightline-files}"
 """In arguments and variables, the placeholder for a private folder that is removed when the agent ends."""
+# The names of the usual providers: with `--upstream`, an address without a name leads to that upstream.
+USUAL_PROVIDERS: Mapping[WireName, str] = {
+    "anthropic": "anthropic",
+    "openai_chat": "openai",
+    "openai_responses": "openai",
+    "gemini": "gemini",
+}
 _THIS_MACHINE = ("127.0.0.1", "localhost")
 
 
@@ -55,12 +62,23 @@ class LaunchContext:
     address: str  # of the proxy
     folder: Path  # where the agent works
     read: ReadText
-    has_upstream: bool = False  # the user named the upstream, so no provider of its APIs keeps its own address
-    upstream_apis: tuple[WireName, ...] = USUAL_WIRES  # that this upstream is known to have
+    upstream: str = ""  # the name of the upstream that the user named; no provider of its APIs keeps its own address
+    upstream_apis: tuple[WireName, ...] = USUAL_WIRES  # that this upstream gets the requests of
+    is_upstream_known: bool = False  # it has no other APIs
     real_home: Path | None = None  # the home folder with links followed
     list_files: ListFiles = _list_no_files
     serve_port: int = 0  # where `sightline serve` listens unless the user says otherwise
     real_path: Callable[[Path], Path] = _normalize  # where a path leads when all links in it are followed
+
+    @property
+    def has_upstream(self) -> bool:
+        """Whether the user named an upstream."""
+        return bool(self.upstream)
+
+    def uses_upstream(self, api: WireName) -> bool:
+        """Return whether requests of an API go to the upstream that the user named: otherwise a key of another
+        provider could be sent there."""
+        return self.has_upstream and api in self.upstream_apis
 
     @property
     def home(self) -> Path:
@@ -179,6 +197,15 @@ def refuse_own_address(started: Launch, context: LaunchContext) -> Launch | Refu
                 "add --upstream NAME, or start the agent without `sightline run`",
             )
     return started
+
+
+def refuse_upstream(context: LaunchContext, title: str) -> Refusal:
+    """Return the refusal of an upstream without the API that an agent, or a provider of it, uses."""
+    return Refusal(
+        "unsupported_type",
+        f"{context.upstream} is not known to have the API that {title} uses",
+        "name another provider with --upstream; or, if it has that API, its address for it in the setting `upstreams`",
+    )
 
 
 def bypass_web_proxies(env: Mapping[str, str]) -> dict[str, str]:

@@ -338,7 +338,7 @@ def _point_provider(
     claimed = get_object(settings, "options").get("baseURL")
     upstream = find_address(claimed)
     api = _get_api(name, settings)
-    if context.has_upstream:
+    if context.uses_upstream(api):
         where = ""
     elif upstream:
         key = f"opencode-{len(named) + 1}"

@@ -117,32 +117,34 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
     if loaded_code or (steering and not context.has_upstream):
         return refuse_project("pi", loaded_code or steering, _TRUST_REMEDY, ignorable=not loaded_code)
     own = _read_providers(context)
-    bases = {name: _build_address(context, f"/u/{known}", version) for name, (known, version) in _BUILT_IN.items()}
+    bases = {
+        name: _build_address(context, f"/u/{known}", *_get_api(name, {})) for name, (known, _) in _BUILT_IN.items()
+    }
     named: dict[str, tuple[WireName, str]] = {}
     for provider in own:
         settings = get_object(own, provider)
         url = find_address(settings.get("baseUrl"))
-        if not url and settings.get("baseUrl") and not context.has_upstream:  # unknown address: it stays as it is
+        api, version = _get_api(provider, settings)
+        is_ours = context.uses_upstream(api)
+        if not url and settings.get("baseUrl") and not is_ours:  # unknown address: it stays as it is
             bases.pop(provider, None)
         if not url:
             continue
-        api, version = _get_api(provider, settings)
         name = f"pi-{provider}" if provider.isascii() and provider.replace("-", "").isalnum() else f"pi-{len(named)}"
-        named[name] = (api, url)
-        if api != "gemini" and not context.has_upstream:
-            version = choose_version(url, version)
-        bases[provider] = _build_address(context, f"/u/{name}", version)
+        if not is_ours:
+            named[name] = (api, url)
+            version = version if api == "gemini" else choose_version(url, version)
+        bases[provider] = _build_address(context, f"/u/{name}", api, version)
     env = {**unset_variables(context.env, steering), _PROVIDERS_VARIABLE: json.dumps(bases)}
     is_approved = not all(map(is_dotenv, steering))
     words = [word for word in argv[1:] if word not in _APPROVES] if is_approved else argv[1:]
     flags = ("--no-approve", "-e") if is_approved else ("-e",)
     note = describe_ignored_settings("pi", steering)
-    kept = {} if context.has_upstream else named
-    return Launch((argv[0], *flags, f"{FILES}/{_FILE}", *words), env, {}, kept, {_FILE: _EXTENSION}, note)
+    return Launch((argv[0], *flags, f"{FILES}/{_FILE}", *words), env, {}, named, {_FILE: _EXTENSION}, note)
 
 
-def _build_address(context: LaunchContext, upstream: str, version: str) -> str:
-    return context.address + ("" if context.has_upstream else upstream) + version
+def _build_address(context: LaunchContext, upstream: str, api: WireName, version: str) -> str:
+    return context.address + ("" if context.uses_upstream(api) else upstream) + version
 
 
 def choose_target(request: SetupRequest) -> ProviderTarget | Refusal:

@@ -19,6 +19,7 @@ from typing import Any
 from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest
 from sightline.agents.launch import (
     FILES,
+    USUAL_PROVIDERS,
     Launch,
     LaunchContext,
     choose_version,
@@ -90,7 +91,7 @@ def start(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:
         *_list_dotenvs(context, home, trusted=trusted),
         *_list_variables(settings),
     ]
-    former_upstreams, pointed, notes = _choose_addresses(context, layers)
+    former_upstreams, pointed, notes = _choose_addresses(context, layers, named)
     env = {**context.env, **pointed, _SYSTEM: f"{FILES}/{_FILE}"}
     files = {_FILE: json.dumps(file, ensure_ascii=False)}
     note = describe_ignored_settings("Qwen Code", steering) or notes
@@ -150,9 +151,9 @@ def _point_entry(entry: object, kind: str, context: LaunchContext, named: dict[s
     _, version, api = _KINDS[kind]
     base, base_url = context.address, entry.get("baseUrl")
     upstream = find_address(expand_variables(base_url, context.env))
-    if base_url and not upstream and not context.has_upstream:  # unknown address: it stays as it is
+    if base_url and not upstream and not context.uses_upstream(api):  # unknown address: it stays as it is
         return entry
-    if upstream and not context.has_upstream:
+    if upstream and not context.uses_upstream(api):
         name = next((known for known, each in named.items() if each == (api, upstream)), f"qwen-{len(named) + 1}")
         named[name] = (api, upstream)
         base = f"{context.address}/u/{name}"
@@ -185,9 +186,12 @@ def _list_variables(settings: Sequence[Mapping[str, Any]]) -> Iterator[_Variable
 
 
 def _choose_addresses(
-    context: LaunchContext, layers: Sequence[_Variables]
+    context: LaunchContext, layers: Sequence[_Variables], named: dict[str, tuple[WireName, str]]
 ) -> tuple[dict[WireName, str], dict[str, str], str]:
-    """Return the former address of each kind of provider, the variables that point it here, and the notes."""
+    """Return the former address of each kind of provider, the variables that point it here, and the notes.
+
+    An address that needs a name of its own is added to `named`.
+    """
     former_upstreams: dict[WireName, str] = {}
     pointed: dict[str, str] = {}
     notes: list[str] = []
@@ -203,7 +207,12 @@ def _choose_addresses(
         if url:
             former_upstreams[api] = url
         notes.append(describe_project_upstream(url, where))
-        pointed[variable] = context.address + (version if context.has_upstream else choose_version(url, version))
+        is_ours = context.uses_upstream(api)
+        base = context.address
+        if context.has_upstream and not is_ours:
+            named |= {f"qwen-{api}": (api, url)} if url else {}
+            base = f"{base}/u/{f'qwen-{api}' if url else USUAL_PROVIDERS[api]}"
+        pointed[variable] = base + (version if is_ours else choose_version(url, version))
     return former_upstreams, pointed, "; ".join(filter(None, notes))
 
 

@@ -64,6 +64,16 @@ def merge_text(name: str, text: str, lines: str) -> str | Refusal:
     return write(name, text, lines)
 
 
+def revert_text(name: str, before: str, written: str, now: str) -> str | Refusal:
+    """Return the text of a file as it is `now` without what was changed from `before` to `written`.
+
+    What was changed since then stays, also in the same settings.
+    """
+    revert = _REVERTERS.get(PurePath(name).suffix) or _REVERTERS.get(PurePath(name).name)
+    assert revert is not None, "only files of these kinds are written"
+    return revert(name, before, written, now)
+
+
 def join_lines(lines: str) -> str:
     """Return the lines in one line that can be pasted: JSON stays JSON."""
     try:
@@ -168,4 +178,89 @@ _KINDS: Mapping[str, Callable[[str, str, str], str | Refusal]] = {
     ".json": _merge_json,
     ".toml": _merge_toml,
     ".env": _merge_dotenv,
+}
+
+
+_MISSING = object()  # a key that is not there
+
+
+def _revert_json(name: str, before: str, written: str, now: str) -> str | Refusal:
+    trees = [_load_object(text) for text in (before or "{}", written, now)]
+    if any(tree is None for tree in trees):
+        return Refusal("corrupt", f"{name} is not a JSON object without comments", "take the lines out by hand")
+    reverted = _revert_value(*trees)
+    return now if reverted == trees[2] else json.dumps(reverted, indent=2, ensure_ascii=False) + "\n"
+
+
+def _load_object(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _revert_value(before: Any, written: Any, now: Any) -> Any:
+    """Return a value as it is now, without what was written into it; `_MISSING` if it is to be removed."""
+    if now == written:
+        return before
+    if isinstance(written, dict) and isinstance(now, dict):
+        return _revert_object(before if isinstance(before, dict) else {}, written, now)
+    if isinstance(written, list) and isinstance(now, list):
+        return _revert_list(before if isinstance(before, list) else [], written, now)
+    return now
+
+
+def _revert_object(before: dict[str, Any], written: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, value in now.items():
+        old, new = before.get(name, _MISSING), written.get(name, _MISSING)
+        if new is not _MISSING and new != old:
+            value = _revert_value(old, new, value)
+            value = _MISSING if old is _MISSING and value in ({}, []) else value
+        if value is not _MISSING:
+            kept[name] = value
+    return kept
+
+
+def _revert_list(before: list[Any], written: list[Any], now: list[Any]) -> list[Any]:
+    """Revert the entries of a list one by one, each found by its identity."""
+    old, new = ({_get_identity(one): one for one in entries} for entries in (before, written))
+    reverted = [
+        _revert_value(old.get(by, _MISSING), new[by], one) if (by := _get_identity(one)) in new else one for one in now
+    ]
+    return [one for one in reverted if one is not _MISSING]
+
+
+def _revert_toml(name: str, before: str, written: str, now: str) -> str | Refusal:
+    """Remove the key above the first table and the table that were written, and put the old key back."""
+    try:
+        old, new, current = (tomllib.loads(text) for text in (before, written, now))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return Refusal("corrupt", f"{name} is not TOML", "take the lines out by hand")
+    key = written.partition("\n")[0]
+    setting, path = key.partition("=")[0].strip(), _HEAD.findall(written)[-1].split(".")
+    wanted = _revert_object(old, new, current)
+    own = next((line for line in before.splitlines() if line.partition("=")[0].strip() == setting), "")
+    rest = _remove_lines(now, setting, path)
+    reverted = f"{own}\n{rest}".strip() + "\n" if setting in wanted else rest.strip() + "\n"
+    try:
+        is_right = tomllib.loads(reverted) == wanted
+    except tomllib.TOMLDecodeError:
+        is_right = False
+    what = f"{name} was changed in the settings that `setup` has written"
+    return reverted if is_right else Refusal("not_permitted", what, "take the lines out by hand")
+
+
+def _revert_dotenv(name: str, before: str, written: str, now: str) -> str | Refusal:
+    added = [line for line in written.splitlines() if line not in before.splitlines()]
+    removed = [line for line in before.splitlines() if line not in written.splitlines()]
+    kept = [line for line in now.splitlines() if line not in added]
+    return "".join(f"{line}\n" for line in (*kept, *(removed if len(kept) < len(now.splitlines()) else ())))
+
+
+_REVERTERS: Mapping[str, Callable[[str, str, str, str], str | Refusal]] = {
+    ".json": _revert_json,
+    ".toml": _revert_toml,
+    ".env": _revert_dotenv,
 }

@@ -15,6 +15,7 @@ from sightline.commands.execution import answer_text
 from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
 from sightline.model.records import Receipt
 from sightline.model.scene import Json
+from sightline.pixels.workers import WorkerPool
 from sightline.runtime import Runtime, find_model_profile, get_shared_workers, grant_network, grant_rendering
 from sightline.server import App
 from sightline.server.asgi import MemoryBudget
@@ -72,16 +73,16 @@ def build_proxy(
     return Proxy(*parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents)
 
 
-def _build_expander(runtime: Runtime) -> DocumentExpander | None:
-    """Return what replaces PDFs for models that take none; None: rendering is off."""
-    renderers, settings = grant_rendering(render=runtime.settings.render), runtime.settings
+def _build_expander(runtime: Runtime) -> DocumentExpander:
+    """Return what replaces PDFs for models that take none, by the settings as they are for each request."""
 
     def takes_pdf(caller: RequestOrigin, model: str) -> bool:
-        return may_take_pdf(model, get_provider_name(caller.upstream, settings), settings)
+        return may_take_pdf(model, get_provider_name(caller.upstream, runtime.settings), runtime.settings)
 
-    if renderers is None:
-        return None
-    return DocumentExpander(runtime.engine, runtime.record.images, renderers, takes_pdf)
+    def find_renderers() -> WorkerPool | None:
+        return grant_rendering(render=runtime.settings.render)
+
+    return DocumentExpander(runtime.engine, runtime.record.images, find_renderers, takes_pdf)
 
 
 def _open_session(runtime: Runtime, policy: PathPolicy) -> Session:

@@ -47,6 +47,8 @@ class KnownModel:
 
     def __str__(self) -> str:
         kinds = [_SEES[self.vision], *(["pdf"] if self.pdf else []), *(["video"] if self.video else [])]
+        if self.vision and not self.tools:
+            kinds[0] = "sees behind the proxy, but is not known to tools"
         placed = [] if self.vision is False else [f"images {_PLACEMENTS[self.tool_images]}"]
         places = [f"coordinates {self.grounding}"] if self.grounding != "none" else []
         return f"{self.upstream}/{self.model}: {', '.join([*kinds, *placed, *places])} ({self.why})"
@@ -104,7 +106,7 @@ def _look_up(
         upstream.name,
         model,
         profile.vision,
-        pdf=supports_pdf(model, provider, settings) or published.get("pdf", False),
+        pdf=supports_pdf(model, provider, settings) or published.get("pdf", False) or profile.takes_pdf,
         video=supports_video(model, provider, settings) or published.get("video", False),
         tools=supports_vision(model, provider, settings),
         tool_images=profile.tool_images,

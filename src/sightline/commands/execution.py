@@ -172,10 +172,7 @@ def check_model(settings: Settings, model: str) -> Refusal | None:
 def _use_model(settings: Settings, model: str) -> ChangeResult | Refusal:
     """Save the vision model, unless it can't be used."""
     saved = check_model(settings, model) or _save(settings, {"seer": model})
-    if isinstance(saved, Refusal) or not settings.auxiliary_vision_model:
-        return saved
-    overriding = f"{_OVERRIDING} is set to {settings.auxiliary_vision_model} and overrides it"
-    return replace(saved, warning=f"{overriding} (sightline config unset {_OVERRIDING})")
+    return saved if isinstance(saved, Refusal) else replace(saved, warning=settings.overriding_model)
 
 
 def _write_value(change: ChangeSetting) -> str:

@@ -3,6 +3,7 @@
 from sightline.engine.driver import MAX_IMAGES, MAX_MESSAGES, Engine, find_profile
 from sightline.engine.requests import (
     OWN_TOOLS_REJECTED,
+    PDF_ACCEPTED,
     EngineOptions,
     PreparedRequest,
     Reading,
@@ -14,6 +15,7 @@ __all__ = [
     "MAX_IMAGES",
     "MAX_MESSAGES",
     "OWN_TOOLS_REJECTED",
+    "PDF_ACCEPTED",
     "Engine",
     "EngineOptions",
     "PreparedRequest",

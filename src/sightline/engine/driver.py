@@ -140,11 +140,7 @@ class Engine:
 
     def can_see(self, origin: RequestOrigin, model: str) -> bool:
         """Return whether this model gets pixels."""
-        return self._options.mode != "always" and self._find_profile(origin, model).vision is not False
-
-    def takes_own_tools(self, origin: RequestOrigin, model: str) -> bool:
-        """Return whether this model may be offered tools of our own: its upstream has not rejected them."""
-        return self._find_profile(origin, model).takes_own_tools
+        return self._options.mode != "always" and self.get_model_profile(origin, model).vision is not False
 
     def name_messages(self, reading: Reading) -> tuple[str, ...]:
         """Return the names of a conversation by its text: before the first message, and up to each message.
@@ -182,7 +178,7 @@ class Engine:
             if self._poison
             else frozenset[str]()
         )
-        profile = adjust_profile(self._find_profile(origin, reading.scene.model))
+        profile = adjust_profile(self.get_model_profile(origin, reading.scene.model))
         if reading.scene.sights and not profile.vision_by_user:
             self._discover(origin, reading.scene.model)
         if reading.routing is not None:  # the model for images is named: it also describes them for the other one
@@ -212,12 +208,13 @@ class Engine:
         # If the provider stores a part of the conversation, it may do so for one model only.
         if not wanted or scene.is_partial or reading.wire.name not in rerouting.REROUTED_WIRES:
             return reading
-        if self._find_profile(origin, image_model).vision is False:
+        if self.get_model_profile(origin, image_model).vision is False:
             return reading
         routing = choose_route(scene.with_sights(tuple(filter(_is_image, scene.sights))), image_model)
         return replace(reading, scene=replace(scene, model=routing.model), routing=routing)
 
-    def _find_profile(self, origin: RequestOrigin, model: str) -> Profile:
+    def get_model_profile(self, origin: RequestOrigin, model: str) -> Profile:
+        """Return what is known about a model, with what its upstream has taught."""
         overrides, hoist = self._options.overrides, self._options.hoist
         known = find_profile(self._policy, origin.upstream, origin.wire, model, overrides, hoist=hoist)
         for about_tools in (False, True) if self._suspected else ():

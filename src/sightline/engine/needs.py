@@ -212,7 +212,8 @@ class NeedResolver:
 
     def _has_digest(self, need: CompareFile, digest: str) -> bool:
         policy = None if self._options.compares_any_file else self._find_file_policy()
-        return self._file_digests.matches(need.path, compute_decoded_size(need.image.text), digest, policy)
+        size, folder = compute_decoded_size(need.image.text), self._options.client_folder
+        return self._file_digests.matches(need.path, size, digest, policy, folder)
 
     def _pin_file(self, key: tuple[str, str, tuple[str, ...]], same: bool) -> PinnedDescription:
         scope, name, about = key

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from sightline.model.base64_text import compute_base64_length
 from sightline.model.facts import ProxyMode, Retention, Routing, Rules
@@ -70,6 +71,7 @@ class EngineOptions:
     network_grant: WebGrant | None = None  # to fetch images by address for text-only models; None: not allowed
     find_file_policy: Callable[[], PathPolicy] = lambda: _NO_FILES  # the files that requests may refer to
     compares_any_file: bool = False  # clients are on this machine: images are compared with any file that they name
+    client_folder: Path | None = None  # where the client works, which relative paths start at; None: not known
     references: bool = False  # add a reference to each pasted image
     image_model: str = ""  # in the mode `route`: the model for turns with new images
     patience: float = 45.0  # seconds for all descriptions of one request
@@ -272,6 +274,7 @@ class RepairLesson:
 
 
 OWN_BODY_ACCEPTED = "the upstream rejected a request that Sightline had changed, and accepted the client's own"
+PDF_ACCEPTED = Lesson(why=OWN_BODY_ACCEPTED, takes_pdf=True)
 OWN_TOOLS_REJECTED = Lesson(why="the upstream rejected a request with Sightline's tools", takes_own_tools=False)
 
 

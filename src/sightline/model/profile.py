@@ -16,6 +16,14 @@ from sightline.model.value import value_class
 WireName = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
 """The APIs that an upstream can serve."""
 
+API_TITLES: Mapping[WireName, str] = {
+    "anthropic": "the Anthropic API",
+    "openai_chat": "Chat Completions",
+    "openai_responses": "the Responses API",
+    "gemini": "the Gemini API",
+}
+"""What these are called in messages."""
+
 USUAL_WIRES: tuple[WireName, ...] = ("anthropic", "openai_chat", "openai_responses")
 """The APIs that an upstream which nothing is known about may serve; only a few have Gemini's."""
 
@@ -101,6 +109,7 @@ class Profile:
     vision_by_user: bool = False  # set by the user: no lesson changes it
     placement_by_user: bool = False  # `tool_images` was set by the user: no lesson changes it
     takes_own_tools: bool = True  # False: the upstream has rejected requests that offer Sightline's own tools
+    takes_pdf: bool = False  # True: the upstream has rejected what replaces a PDF, and accepted the PDF
 
     @property
     def moves_tool_images(self) -> bool:
@@ -115,6 +124,7 @@ class Profile:
             limits=self.limits.tighten(lesson.limits),
             tool_images=learned or self.tool_images,
             takes_own_tools=self.takes_own_tools and lesson.takes_own_tools is not False,
+            takes_pdf=self.takes_pdf or lesson.takes_pdf is True,
         )
         if self.vision_by_user:
             return corrected
@@ -133,6 +143,7 @@ class Lesson:
     why: str = ""
     tool_images: Mapping[WireName, ToolImagePlacement] = field(default_factory=dict)  # on the wires where it was tried
     takes_own_tools: bool | None = None  # None: it taught nothing about Sightline's own tools
+    takes_pdf: bool | None = None  # None: it taught nothing about PDFs
     published: Mapping[str, bool] = field(default_factory=dict)  # whether it takes "vision", "pdf" or "video"
 
     @property
@@ -199,7 +210,7 @@ class UpstreamDirectory:
     """The upstreams that requests can reach."""
 
     by_name: Mapping[str, Upstream]
-    defaults: Mapping[WireName, Upstream]  # they get the requests that name no upstream
+    defaults: Mapping[WireName, Upstream]  # they get the requests that name no upstream; without one, none does
     fallback_wire: WireName = "openai_chat"  # of requests whose path does not tell their wire
 
 

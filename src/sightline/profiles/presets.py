@@ -245,6 +245,9 @@ VLLM = Preset(
 CHECKED_ON = "2026-11-15"
 """The day on which this table was checked against the providers' pages and public tables."""
 
+PRESET_ALIASES: Mapping[str, str] = MappingProxyType({"google": "gemini"})
+"""Other names for presets, which some agents and settings use."""
+
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         preset.name: preset

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from sightline.model.image import CropSizing, FlatSizing, PaddedSizing, PatchSizing, Sizing, TileSizing
-from sightline.model.profile import UNKNOWN_SIZING, CachePrice, Profile, ToolImagePlacement, WireName
+from sightline.model.profile import UNKNOWN_SIZING, USUAL_WIRES, CachePrice, Profile, ToolImagePlacement, WireName
 from sightline.profiles.preset import DEFAULT_PLACEMENTS, ModelRule, Preset
 from sightline.profiles.presets import PRESETS
 
@@ -236,6 +236,12 @@ def _build_profile(
 
 
 _build_profile_cached = lru_cache(maxsize=256)(_build_profile)
+
+
+def spread_address(url: str, preset: str = "") -> dict[WireName, str]:
+    """Return the bases of an upstream with one address: for each wire of its preset, else for the usual ones."""
+    known = PRESETS.get(preset or find_preset_name(url), _UNKNOWN)
+    return dict.fromkeys(known.bases or USUAL_WIRES, url)
 
 
 def find_preset_name(url: str) -> str:

@@ -253,6 +253,24 @@ _ORDINARY = re.compile(r"data policy|^tools?[.\[]|input_schema|invalid (?:json )
 _TOKENS = re.compile(r"tokens|\bTPM\b|rate limit|context (?:length|window)", re.IGNORECASE)
 
 
+_SHAPE = re.compile(
+    r"\b(?:messages|contents?|input|parts|tools?)(?:\[\d|\.\d)"
+    r"|\b(?:unknown|unexpected|unrecogni[sz]ed|invalid|missing|extra|additional) (?:\w+ ){0,2}"
+    r"['\"`]?(?:fields?|keys?|names?|variant|param(?:eter)?s?|propert(?:y|ies)|roles?|items?|types?|inputs?)\b"
+    r"|\b(?:must|should) be (?:an? )?(?:valid )?(?:string|array|object|list|text|one of)\b"
+    r"|\bexpected (?:an? |one of )?['\"`]?(?:string|array|object|list|text|map|sequence)\b"
+    r"|\broles? must alternate|\brole\b.{0,40}\b(?:after|follow)"
+    r"|validation error|deserialize|invalid json|\bschema\b"
+    r"|tool_(?:use|result|call)|function (?:call|response)",
+    re.IGNORECASE,
+)
+
+
+def is_about_shape(text: str) -> bool:
+    """Return whether an error is about the form of a request: a field, its type, a role, or the order of messages."""
+    return _SHAPE.search("\n".join(extract_sentences(text))) is not None
+
+
 def is_about_length(text: str) -> bool:
     """Return whether an error is about the number of tokens, which every change of a request changes."""
     return _TOKENS.search("\n".join(extract_sentences(text))) is not None

@@ -21,7 +21,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import settings_file as files
 from sightline.settings.keys import KEYS, Setting, find_key
-from sightline.settings.named_seer import SeerSettings
+from sightline.settings.named_seer import AUXILIARY, SeerSettings
 from sightline.settings.setting_kinds import API_KEY_NAME
 
 __all__ = ["FILE_NAME", "KEYS", "Setting", "Settings", "find_key", "load_settings"]
@@ -40,6 +40,7 @@ class Settings:
     record_folder: Path  # of the record
     sources: Mapping[str, str]  # where each value comes from: default, file, environment NAME
     warnings: tuple[str, ...]
+    entry_warnings: tuple[str, ...]  # those of `warnings` about one entry of a setting: the others are in use
     json_values: Mapping[str, Json] = field(repr=False)  # by key, as a file would write them
     environment: Mapping[str, str] = field(repr=False)
 
@@ -104,9 +105,20 @@ class Settings:
         """Values that are valid but are probably mistakes."""
         doubts = ((key, key.kind.find_doubt(self.json_values[key.name])) for key in KEYS)
         advice = [f"{key.name} ({self.sources[key.name]}): {doubt}" for key, doubt in doubts if doubt]
+        if self.seer != "auto" and self.overriding_model:
+            advice.append(f"seer ({self.sources['seer']}): {self.overriding_model}")
         if self.mode == "route" and not self.image_model:
             advice.append(f"mode is route but imageModel is not set: mode fallback applies ({_IMAGE_MODEL_COMMAND})")
         return tuple(advice)
+
+    @property
+    def overriding_model(self) -> str:
+        """Why `seer` has no effect, and what to do about it; empty: it has."""
+        name = f"{AUXILIARY}.model"
+        if not self.auxiliary_vision_model:
+            return ""
+        remedy = f"unset {lock}" if (lock := self.find_lock(name)) else f"sightline config unset {name}"
+        return f"{name} is set to {self.auxiliary_vision_model} and overrides it ({remedy})"
 
     @property
     def _seer(self) -> SeerSettings:
@@ -196,6 +208,7 @@ def load_settings(environment: Mapping[str, str] | None = None, config_file: Pat
     """Load the settings from the environment and the user's file. Files in a project's folder are never read."""
     environment = dict(os.environ if environment is None else environment)
     warnings: list[str] = []
+    entry_warnings: list[str] = []
     file, folder = _find_paths(environment, config_file, warnings)
     file_values = files.read_settings_file(file)
     if isinstance(file_values, Refusal):
@@ -204,13 +217,14 @@ def load_settings(environment: Mapping[str, str] | None = None, config_file: Pat
     elif files.has_exposed_secret(file, file_values):
         warnings.append(f"{file} contains a key and can be read by others; the key is ignored (run: chmod 600 {file})")
         file_values = files.remove_secrets(file_values)
-    resolved = {key.name: _resolve_key(key, environment, file_values, warnings) for key in KEYS}
+    resolved = {key.name: _resolve_key(key, environment, file_values, warnings, entry_warnings) for key in KEYS}
     values = {name: value for name, (value, _) in resolved.items()}
     return Settings(
         file=file,
         record_folder=folder,
         sources={name: source for name, (_, source) in resolved.items()},
-        warnings=tuple(warnings),
+        warnings=(*warnings, *entry_warnings),
+        entry_warnings=tuple(entry_warnings),
         json_values=values,
         environment=environment,
         **_convert(values),
@@ -242,7 +256,11 @@ def _find_paths(environment: Mapping[str, str], config: Path | None, warnings: l
 
 
 def _resolve_key(
-    key: Setting, environment: Mapping[str, str], file_values: Mapping[str, Json], warnings: list[str]
+    key: Setting,
+    environment: Mapping[str, str],
+    file_values: Mapping[str, Json],
+    warnings: list[str],
+    entry_warnings: list[str],
 ) -> tuple[Json, str]:
     texts = {name: environment.get(name, "").strip() for name in key.variables}
     candidates = [(f"environment {name}", key.kind.parse(text)) for name, text in texts.items() if text]
@@ -251,7 +269,7 @@ def _resolve_key(
         candidates.append(("file", value))
     for source, written in candidates:
         value, faults = key.kind.drop_entries(written)
-        warnings += (f"{key.name} ({source}): {fault}; this entry is ignored" for fault in faults)
+        entry_warnings += (f"{key.name} ({source}): {fault}; this entry is ignored" for fault in faults)
         if not (fault := key.kind.find_fault(value)):
             return value, source
         warnings.append(f"{key.name} ({source}): {fault}; it is ignored")

@@ -143,7 +143,7 @@ KEYS: tuple[Setting, ...] = (
         "how many calls of analyze_image in one turn may ask a vision model; 0: no limit"),
     Setting("seer", "auto", SEER,
         "the vision model that describes images; auto: chosen for each request; local: Sightline's own reader; "
-        "off: none, unless an older setting names one"),
+        "off: none"),
     Setting("imageModel", "", TEXT,
         "with mode route: the model that gets turns with new images, by its name at the same upstream"),
     Setting("references", default=True, kind=FLAG,

@@ -1,7 +1,8 @@
 """The settings of a process that runs for long: they follow the settings file.
 
 Surfaces ask for the settings once per request. That costs a comparison of clocks, and once a second a stat of the file.
-Changed settings are used as a whole or not at all: a file that can't be used leaves the old ones in place.
+Changed settings are used as a whole or not at all: a file that can't be used leaves the old ones in place. An invalid
+entry of a setting is left out, as when the process starts.
 """
 
 from __future__ import annotations
@@ -64,13 +65,16 @@ class LiveSettings:
         self._use(load_settings(self._current.environment, self._current.file))
 
     def _use(self, loaded: Settings) -> None:
-        warning = next((each for each in loaded.warnings if each not in self._loaded.warnings), "")
+        new_warnings = [each for each in loaded.warnings if each not in self._loaded.warnings]
+        warning = next((each for each in new_warnings if each not in loaded.entry_warnings), "")
         if fault := str(warning or self._find_fault(loaded) or ""):
             if fault != self._reported:
                 self._report(f"{loaded.file} was changed, but the old settings stay in use: {fault}")
             self._reported = fault
             return
         before, self._loaded, self._reported = self._loaded, loaded, ""
+        for each in new_warnings:
+            self._report(f"{loaded.file} was changed: {each}")
         for name in _FIXED_KEYS:
             if loaded.json_values[name] != before.json_values[name]:
                 self._report(f"{name} was changed in {loaded.file}: restart this command to use the new value")

@@ -1,7 +1,8 @@
 """Which vision model the settings name, at which address it is asked, and which key it gets. Pure.
 
 `seer` is the setting for it. The others that name a model are read as well, in this order: `auxiliary.vision.model`,
-then `seer` and `model` in the environment, then `seer`, `provider` with `modelId`, and `model` in the file.
+then `seer` and `model` in the environment, then `seer`, `provider` with `modelId`, and `model` in the file. With
+`seer` off, those after it don't count.
 """
 
 from __future__ import annotations
@@ -47,8 +48,11 @@ class SeerSettings:
             return NamedSeer(self.get(provider_key), name, provider_key, is_auxiliary=True)
         seer = _split_name(self.get("seer"), "seer") if self.get("seer") not in ("auto", "off") else None
         model = self._find_model() if self.get("model") else None
-        if model and self._is_from_environment("model") and not (seer and self._is_from_environment("seer")):
+        is_named = self.get("seer") != "auto"
+        if model and self._is_from_environment("model") and not (is_named and self._is_from_environment("seer")):
             return model
+        if self.get("seer") == "off":
+            return None
         if seer is None and self.get("modelId"):
             return NamedSeer(self.get("provider"), self.get("modelId"), "provider")
         return seer or model

@@ -19,6 +19,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import TOOL_NAMES, TOOLSET_NAME, Json
 from sightline.model.seer import LOCAL_SEER
 from sightline.profiles.presets import PRESETS
+from sightline.profiles.profile_lookup import spread_address
 
 API_KEY_NAME = "apiKey"  # the name of a provider's key, at the top or within an object
 
@@ -44,6 +45,7 @@ class SettingKind:
     find_doubt: Callable[[Any], str] = lambda value: ""  # a likely mistake, which a file may contain
     convert: Callable[[Any], object] = lambda value: value  # from a valid JSON value to the typed field
     find_entry_fault: Callable[[str, Any], str] | None = None  # for an object of entries that count one by one
+    words: tuple[str, ...] = ()  # the values that can be listed
 
     def drop_entries(self, value: Json) -> tuple[Json, list[str]]:
         """Return a value without its invalid entries, and what is wrong with each, if any is valid.
@@ -68,7 +70,9 @@ class SettingKind:
 
 def choice(*names: str) -> SettingKind:
     allowed = ", ".join(names)
-    return SettingKind(allowed, lambda value: "" if value in names else f"{value!r:.60} is not one of {allowed}")
+    return SettingKind(
+        allowed, lambda value: "" if value in names else f"{value!r:.60} is not one of {allowed}", words=names
+    )
 
 
 def whole_number(low: int, high: int) -> SettingKind:
@@ -242,7 +246,7 @@ def _convert_upstreams(entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str,
     return {
         name: Upstream(
             name,
-            _convert_bases(entry.get("baseUrl", "")),
+            _convert_bases(entry.get("baseUrl", ""), entry.get("preset") or (name if name in PRESETS else "")),
             entry.get("preset", ""),
             api_key=entry.get(API_KEY_NAME, ""),
             hoist=None if "lowering" not in entry else entry["lowering"] == "hoist",
@@ -251,10 +255,10 @@ def _convert_upstreams(entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str,
     }
 
 
-def _convert_bases(base: str | dict[WireName, str]) -> Mapping[WireName, str]:
+def _convert_bases(base: str | dict[WireName, str], preset: str) -> Mapping[WireName, str]:
     if isinstance(base, dict):
         return {wire: url for wire, url in base.items() if url}
-    return dict.fromkeys(WIRE_NAMES, base) if base else {}
+    return spread_address(base, preset) if base else {}
 
 
 def _convert_capability(value: dict[str, Json]) -> ImageCapability:
@@ -274,6 +278,7 @@ FLAG = SettingKind(
     "true, false",
     lambda value: "" if isinstance(value, bool) else f"{value!r:.60} is not true or false",
     lambda text: _FLAG_WORDS.get(text.lower(), text),
+    words=("true", "false"),
 )
 _OBJECT = "a JSON object"
 MODELS = SettingKind(
@@ -300,8 +305,8 @@ GROUNDING = SettingKind(
     '{"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}',
     find_entry_fault=_check_grounding_model,
 )
-SEER = SettingKind(f"auto, off, {LOCAL_SEER}, PROVIDER/MODEL", _check_seer)
-RETENTION = SettingKind("auto, turns:N, off", _check_retention, convert=_convert_retention)
+SEER = SettingKind(f"auto, off, {LOCAL_SEER}, PROVIDER/MODEL", _check_seer, words=("auto", "off", LOCAL_SEER))
+RETENTION = SettingKind("auto, turns:N, off", _check_retention, convert=_convert_retention, words=("auto", "off"))
 TOOLS = SettingKind(
     "names", _check_names, _build_list_parser(","), "view_image,analyze_image", _check_tool_names, frozenset
 )

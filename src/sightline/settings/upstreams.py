@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from sightline.model.profile import USUAL_WIRES, Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
-from sightline.profiles.presets import PRESETS
-from sightline.profiles.profile_lookup import find_preset_name, match_model
+from sightline.profiles.presets import PRESET_ALIASES, PRESETS
+from sightline.profiles.profile_lookup import find_preset_name, match_model, spread_address
 from sightline.settings import Settings
 
 _WIRE_OWNERS: Mapping[WireName, str] = {
@@ -52,33 +52,46 @@ def build_directory(
         if isinstance(upstream, Refusal):
             return upstream
         owners[api] = upstream
+    flagged: list[tuple[Upstream, bool]] = []
     for flag in flags:
         upstream = parse_upstream_flag(flag, named)
         if isinstance(upstream, Refusal):
             return upstream
         named[upstream.name] = upstream
-        # An upstream of the command line gets all wires it serves; one with a name only those that it has by default.
-        is_default = single_agent or "=" not in flag.partition("://")[0]
-        for wire in owners:
-            if is_default or owners[wire].name == upstream.name:
-                owners[wire] = upstream
+        flagged.append((upstream, single_agent or "=" not in flag.partition("://")[0]))
+    owners = _apply_flags(owners, flagged)
     # An agent that used one upstream sends unknown paths there, too.
     fallback_wire = next(iter(previous.owners)) if len(set(previous.owners.values())) == 1 else "openai_chat"
-    return UpstreamDirectory(named, owners, fallback_wire)
+    return UpstreamDirectory(named, owners, fallback_wire if fallback_wire in owners else next(iter(owners)))
 
 
-def find_flag_wires(settings: Settings, flag: str) -> tuple[WireName, ...] | Refusal:
-    """Return the wires that the upstream of a flag is known to have an address for.
+def _apply_flags(
+    owners: Mapping[WireName, Upstream], flagged: Sequence[tuple[Upstream, bool]]
+) -> dict[WireName, Upstream]:
+    """Return the upstream of each wire, by the upstreams of the command line and whether each is the default.
 
-    One address for all wires doesn't tell: its preset does. Without a preset, it isn't expected to have Gemini's API.
+    The default gets all wires that it has. A wire that it lacks gets no upstream: a key on it may belong to the default
+    or to another provider. Other upstreams only replace those of the same name.
     """
-    upstream = parse_upstream_flag(flag, _collect_reachable_upstreams(settings))
-    if isinstance(upstream, Refusal):
-        return upstream
-    if upstream.bases.keys() != _WIRE_OWNERS.keys() or len(set(upstream.bases.values())) > 1:
-        return tuple(upstream.bases)
-    preset = PRESETS.get(upstream.preset)
-    return (tuple(preset.bases) if preset else ()) or USUAL_WIRES
+    chosen: dict[WireName, Upstream] = {}
+    for upstream, is_default in flagged:
+        wires = owners if not is_default else upstream.bases
+        chosen |= {
+            wire: upstream for wire in wires if is_default or chosen.get(wire, owners[wire]).name == upstream.name
+        }
+    return chosen if any(is_default for _, is_default in flagged) else {**owners, **chosen}
+
+
+def find_flag_upstream(settings: Settings, flag: str) -> Upstream | Refusal:
+    """Return the upstream that a flag of the command line names."""
+    return parse_upstream_flag(flag, _collect_reachable_upstreams(settings))
+
+
+def has_known_apis(upstream: Upstream) -> bool:
+    """Return whether an upstream has no other APIs: it is at its provider's address, or the user has listed them."""
+    addresses = dict.fromkeys(upstream.bases.values())
+    is_at_home = any(find_preset_name(url) for url in addresses)
+    return is_at_home or len(addresses) > 1 or (not upstream.preset and tuple(upstream.bases) != USUAL_WIRES)
 
 
 def _find_by_address(api: WireName, url: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
@@ -128,8 +141,9 @@ def get_consent_name(upstream: Upstream, wire: WireName = "openai_chat") -> str:
 
 
 def find_upstream(named: Mapping[str, Upstream], name: str) -> Upstream | None:
-    """Return an upstream by its name or by its name for consents."""
-    return named.get(name) or next((each for each in named.values() if name in _list_consent_names(each)), None)
+    """Return an upstream by its name, another name for it, or its name for consents."""
+    known = named.get(name) or named.get(PRESET_ALIASES.get(name, ""))
+    return known or next((each for each in named.values() if name in _list_consent_names(each)), None)
 
 
 def find_user_names(settings: Settings, consent_name: str) -> tuple[str, ...]:
@@ -199,5 +213,5 @@ def parse_upstream_flag(flag: str, named: Mapping[str, Upstream]) -> Upstream | 
         )
     if parts.username is not None:  # it would be written to receipts, lessons and lists
         return Refusal("invalid_input", "an upstream's address must not contain a login", "send the key in a header")
-    bases: dict[WireName, str] = dict.fromkeys(_WIRE_OWNERS, url)
-    return complete_upstream(Upstream(name or find_preset_name(url) or parts.netloc, bases))
+    name = name or find_preset_name(url) or parts.netloc
+    return complete_upstream(Upstream(name, spread_address(url, name if name in PRESETS else "")))

@@ -10,6 +10,9 @@ import os
 import re
 import time
 from hashlib import sha256
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal
@@ -29,12 +32,14 @@ class FileDigests:
     def __init__(self) -> None:
         self._digests: dict[tuple[int, ...], str] = {}
 
-    def matches(self, path: str, size: int, digest: str, policy: PathPolicy | None) -> bool:
+    def matches(self, path: str, size: int, digest: str, policy: PathPolicy | None, folder: Path | None = None) -> bool:
         """Return whether a file has this size and this sha256; `policy` is None if any file may be compared.
 
-        A relative path never matches: the caller who wrote it may work in another folder.
+        `path` is a path or a `file:` address. A relative one starts at `folder`, where the caller works; if that is not
+        known, it never matches.
         """
-        if not 0 < size <= MAX_FILE_BYTES or not os.path.isabs(path) or _match_share(path):  # noqa: PTH117
+        path = _resolve_path(path, folder)
+        if not 0 < size <= MAX_FILE_BYTES or not path or _match_share(path):
             return False
         opened = open_permitted_file(path, policy or _ANY_FILE)
         if isinstance(opened, Refusal):
@@ -62,6 +67,19 @@ class FileDigests:
             for oldest in list(self._digests)[:-_DIGESTS_KEPT]:
                 self._digests.pop(oldest, None)
         return found
+
+
+def _resolve_path(path: str, folder: Path | None) -> str:
+    """Return the absolute path that a caller means; empty: it is not known, or on another machine."""
+    if path.startswith("file:"):
+        try:
+            address = urlsplit(path)
+        except ValueError:
+            return ""
+        path = url2pathname(address.path) if address.netloc in ("", "localhost") else ""
+    if os.path.isabs(path) or _match_share(path):  # noqa: PTH117
+        return path
+    return os.path.join(folder, path) if folder is not None and path and path[0] != "~" else ""  # noqa: PTH118
 
 
 def _hash(descriptor: int, size: int) -> str | None:

@@ -54,7 +54,7 @@ _ALL_DIGESTS = (
     " UNION SELECT json_each.value FROM entries, json_each(entries.images)"
     " UNION SELECT images FROM tellings WHERE NOT instr(images, ' ')"
 )
-_OWN_TOOLS = "own tools"  # in the column `about` of lessons
+_OWN_TOOLS, _PDF = "own tools", "pdf"  # in the column `about` of lessons
 _LISTING_DAYS = 30.0  # that a published fact counts, if it can't be fetched again
 _TOOLS_PREFIX = "tools "  # before the name of a wire, in the column `about` of lessons
 
@@ -282,6 +282,8 @@ def _split_lesson(lesson: Lesson, limits: ImageLimits) -> Iterator[tuple[str, Js
         yield "limits", asdict(limits)
     if lesson.takes_own_tools is not None:
         yield _OWN_TOOLS, lesson.takes_own_tools
+    if lesson.takes_pdf is not None:
+        yield _PDF, lesson.takes_pdf
     for wire, taken in lesson.tool_images.items():
         yield f"{_TOOLS_PREFIX}{wire}", taken
 
@@ -300,6 +302,7 @@ def _merge_lesson(rows: Sequence[Row]) -> Lesson:
         why=next((why for about, _, why in reversed(rows) if about != "published"), ""),
         tool_images=cast("dict[WireName, ToolImagePlacement]", tools),
         takes_own_tools=json.loads(texts[_OWN_TOOLS]) if _OWN_TOOLS in texts else None,
+        takes_pdf=json.loads(texts[_PDF]) if _PDF in texts else None,
         published=json.loads(texts["published"]) if "published" in texts else {},
     )
 

@@ -15,6 +15,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import LOCAL_SEER, Usage
 from sightline.profiles import profile_lookup
+from sightline.profiles.presets import PRESET_ALIASES
 from sightline.profiles.profile_lookup import ProfileOverride, find_preset_name
 from sightline.settings import Settings
 from sightline.settings.setting_kinds import API_KEY_NAME
@@ -103,14 +104,14 @@ def find_named_model(providers: Mapping[str, VisionModel], name: str) -> VisionM
     provider, _, model = name.partition("/")
     if provider == LOCAL_SEER:
         return LOCAL_READER
-    if model and provider in providers:
-        return replace(providers[provider], model=model)
+    if model and (known := providers.get(provider) or providers.get(PRESET_ALIASES.get(provider, ""))):
+        return replace(known, model=model)
     if other := find_litellm_model(provider, model):
         return other
-    known = ", ".join(sorted({*providers, LOCAL_SEER}))
+    names = ", ".join(sorted({*providers, LOCAL_SEER}))
     what = "has no known provider" if model and provider else "names no provider"
     return Refusal(
-        "invalid_input", f"the model {name!r:.80} {what}", f"write PROVIDER/MODEL, with one of these providers: {known}"
+        "invalid_input", f"the model {name!r:.80} {what}", f"write PROVIDER/MODEL, with one of these providers: {names}"
     )
 
 

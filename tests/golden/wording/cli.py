@@ -70,6 +70,7 @@ view shot.png --out copy
 view shot.png --out nowhere/copy.png
 SIGHTLINE_SEER=off describe shot.png
 describe absent.png
+describe - -
 describe shot.png absent.png
 describe shot.png --question ''
 describe shot.png --crop 1:r=top

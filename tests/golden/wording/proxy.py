@@ -116,7 +116,7 @@ def _repaired(folder: Path) -> str:
         return "\n".join(str(each) for each in proxy.receipts)
 
 
-def _own_body(failures: int, folder: Path) -> str:
+def _own_body(failures: int, words: str, folder: Path) -> str:
     """The receipts of a request whose edits are rejected, and what was learned."""
     image = f"data:image/png;base64,{b64encode((folder / 'shot.png').read_bytes()).decode()}"
     call = {"id": "call_1", "type": "function", "function": {"name": "shoot", "arguments": "{}"}}
@@ -128,7 +128,7 @@ def _own_body(failures: int, folder: Path) -> str:
     ]
     tools = [{"type": "function", "function": {"name": "shoot", "parameters": {"type": "object"}}}]
     asked = {"model": "m", "messages": messages, "tools": tools}
-    faults = [Fail(status=400, words="E4711")] * failures
+    faults = [Fail(status=400, words=words)] * failures
     env = {"SIGHTLINE_TOOL": "on"}
     with (
         Provider(faults=faults, tool_images="taken") as provider,
@@ -156,6 +156,7 @@ CASES: dict[str, Case] = {
     "an image that was described": partial(_told, {}),
     "an image that nobody may look at": partial(_told, {"SIGHTLINE_MODE": "off"}),
     "a model that turns out to be blind": _repaired,
-    "edits that are rejected": partial(_own_body, 1),
-    "a request that is rejected with and without edits": partial(_own_body, 2),
+    "edits that are rejected": partial(_own_body, 1, "messages.2: unknown field"),
+    "edits that are rejected for an unknown reason": partial(_own_body, 1, "E4711"),
+    "a request that is rejected with and without edits": partial(_own_body, 2, "E4711"),
 }

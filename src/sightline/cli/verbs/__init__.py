@@ -78,7 +78,7 @@ def list_lessons(policy: PolicyStore) -> list[dict[str, Json]]:
 
 
 def describe_lesson(lesson: Lesson) -> str:
-    """Describe a lesson in a few words: sight, limits, where images of tools go, and our own tools."""
+    """Describe a lesson in a few words: sight, limits, where images of tools go, our own tools, and PDFs."""
     from sightline.model.profile import ImageLimits
 
     none = ImageLimits()
@@ -90,4 +90,5 @@ def describe_lesson(lesson: Lesson) -> str:
     sight = {True: ["blind"], False: ["sees"], None: []}[lesson.blind]
     tools = [f"images of tools {_TOOL_IMAGES[taken]} ({wire})" for wire, taken in lesson.tool_images.items()]
     own = {True: ["takes Sightline's tools"], False: ["rejects Sightline's tools"], None: []}[lesson.takes_own_tools]
-    return ", ".join([*sight, *limits, *tools, *own]) or "nothing"
+    pdf = ["takes PDFs"] if lesson.takes_pdf else []
+    return ", ".join([*sight, *limits, *tools, *own, *pdf]) or "nothing"

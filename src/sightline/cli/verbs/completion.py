@@ -22,7 +22,7 @@ EXAMPLE = """  sightline completion bash
 class CommandWords:
     """The words that can follow a verb, or a verb and an action."""
 
-    name: str  # `config`, `config set`; empty: the command itself
+    name: str  # `config`, `config set`, `config set mode`; empty: the command itself
     words: Mapping[str, str]  # verbs, actions and values by position, each with its meaning, which may be empty
     options: Mapping[str, str] = field(default_factory=dict)  # each with its meaning
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the options that take one
@@ -45,9 +45,20 @@ def list_command_words(command_line: CommandLine) -> list[CommandWords]:
     table = [CommandWords("", summaries, {"--help": "show the verbs", "--version": "show the version"})]
     for name in summaries:
         table += _list_parser_words(name, command_line.build_parser(name))
+    table += _list_setting_words(table)
     help_words = next(each for each in table if each.name == "help")
     table[table.index(help_words)] = CommandWords("help", summaries, help_words.options)
     return table
+
+
+def _list_setting_words(table: list[CommandWords]) -> Iterator[CommandWords]:
+    """Yield the words after the name of a setting: its values where it is set, and no other name."""
+    from sightline.settings import KEYS
+
+    for action in (each for each in table if each.name.split()[:1] == ["config"] and KEYS[0].name in each.words):
+        for key in KEYS:
+            values = key.kind.words if action.name == "config set" else ()
+            yield CommandWords(f"{action.name} {key.name}", dict.fromkeys(values, ""), action.options, action.values)
 
 
 def _list_parser_words(name: str, parser: ArgumentParser) -> Iterator[CommandWords]:
@@ -129,11 +140,8 @@ def _build_fish_condition(name: str, actions: Mapping[str, list[str]]) -> str:
     """Return the condition under which the words of a command are completed."""
     if not name:
         return "__fish_use_subcommand"
-    verb, _, action = name.partition(" ")
-    seen = f"__fish_seen_subcommand_from {verb}"
-    if action:
-        return f"{seen}; and __fish_seen_subcommand_from {action}"
-    return f"{seen}; and not __fish_seen_subcommand_from {' '.join(actions[verb])}" if actions[verb] else seen
+    seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in name.split())
+    return f"{seen}; and not __fish_seen_subcommand_from {' '.join(actions[name])}" if actions[name] else seen
 
 
 def _write_fish_command(command: CommandWords, condition: str) -> Iterator[str]:

@@ -118,6 +118,8 @@ def _set(settings: Settings, name: str, text: str) -> VerbOutcome:
     if refusal := settings.save(name, value):
         back = refusal.code == "invalid_input" and value in _DEFAULT
         return replace(refusal, remedy=f"to use the default, run: sightline config unset {name}") if back else refusal
+    if name == "seer" and value != "auto":
+        print_warnings(filter(None, [settings.overriding_model]))
     return _report_change(settings, name, f"(saved in {settings.file})")
 
 

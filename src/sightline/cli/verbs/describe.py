@@ -94,6 +94,9 @@ def describe(
     settings = terminal.read_settings()
     if overlay and (refusal := _check_overlay(command, overlay, force=force)):
         return refusal
+    if command.images.count("-") > 1:
+        what = "- is given more than once, but standard input has only one image"
+        return Refusal("invalid_input", what, "give the other images as files")
     context = Session(settings, render=True).context
     terminal.ask_consent(settings, context.record, command.model)
     found = _look(context, command, page)

@@ -15,7 +15,7 @@ from sightline.agents import AGENTS, explain_omission
 from sightline.cli.proxy_server import DEFAULT_PORT, format_url, read_port
 from sightline.cli.terminal import add_json, print_result, show_progress
 from sightline.cli.verbs import list_lessons, measure_record, open_record, silence_warnings
-from sightline.model.profile import Upstream
+from sightline.model.profile import API_TITLES, Upstream
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER
 from sightline.settings import Settings, load_settings
@@ -237,8 +237,9 @@ def _list_lines(settings: Settings, report: Report, proxy_url: str) -> Iterator[
     tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
     yield f"mcp        {tools}"
     if (model := report["vision_model"]) is not None:
-        key = f"the key in {model['key_name']}" if model["key_name"] else "no key"
-        yield f"seer       {model['name']}, asked at {model['address']} by {model['wire']} with {key}"
+        key = f"with the key in {model['key_name']}" if model["key_name"] else "without a key"
+        api = "Ollama's own API" if model["wire"] == "ollama" else API_TITLES.get(model["wire"], "LiteLLM")
+        yield f"seer       {model['name']} at {model['address']}, through {api}, {key}"
     yield "seers      a vision model of the same provider if it has one, otherwise:"
     yield from (
         f"  {format_provider(settings, seer['name']) if 'name' in seer else seer['refusal']}"

@@ -60,26 +60,30 @@ def run(args: Namespace) -> int:
 
 def _build_context(settings: Settings, upstream: str | None) -> LaunchContext | Refusal:
     """Return the context of the agent, without the proxy's address."""
-    from sightline.settings.upstreams import find_flag_wires
+    from sightline.settings.upstreams import find_flag_upstream, has_known_apis
 
     context = LaunchContext(settings.environment, "", Path.cwd(), read_text, serve_port=DEFAULT_PORT)
     if upstream:
-        apis = find_flag_wires(settings, upstream)
-        if isinstance(apis, Refusal):
-            return apis
-        context = replace(context, has_upstream=True, upstream_apis=apis)
+        named = find_flag_upstream(settings, upstream)
+        if isinstance(named, Refusal):
+            return named
+        context = replace(
+            context, upstream=named.name, upstream_apis=tuple(named.bases), is_upstream_known=has_known_apis(named)
+        )
     return replace(context, real_home=context.home.resolve(), list_files=list_files, real_path=Path.resolve)
 
 
 def _run_with_proxy(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:
     """Run the agent and return its exit code. The proxy listens from before its start to after its end."""
     from sightline.cli.proxy_server import ProxyThread, ServeOptions
-    from sightline.runtime import build_runtime
+    from sightline.runtime import build_runtime, find_working_folder
     from sightline.settings.upstreams import PreviousUpstreams
 
     flags = [args.upstream] if args.upstream else []
     previous = PreviousUpstreams({} if flags else started.former_upstreams, started.named_upstreams)
-    runtime = build_runtime(settings, flags, previous, single_agent=True, local_clients=True)
+    runtime = build_runtime(
+        settings, flags, previous, single_agent=True, local_clients=True, client_folder=find_working_folder()
+    )
     if isinstance(runtime, Refusal):
         return runtime
     proxy = ProxyThread(runtime, listening, ServeOptions(verbose=args.verbose))

@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     what.add_argument(
         "--write", action="store_true", help="merge the settings into the agent's file, and keep a copy of it"
     )
-    what.add_argument("--undo", action="store_true", help="restore the agent's file as it was before --write")
+    what.add_argument("--undo", action="store_true", help="take out of the agent's file what --write has changed")
     add_json(parser)
 
 
@@ -95,9 +95,11 @@ def _undo(agent: CodingAgent, settings: Settings, *, as_json: bool) -> int:
     if isinstance(restored, Refusal):
         refusal = replace(restored, remedy=restored.remedy.replace("AGENT", agent.name))
         return print_refusal(refusal, as_json=as_json)
-    exists = restored.exists()
-    line = f"{restored} is {'as it was' if exists else 'gone, as'} before `sightline setup {agent.name} --write`"
-    return print_result({"file": str(restored), "restored": exists}, [line], as_json=as_json)
+    exists = restored.file.exists()
+    line = f"{restored.file} is {'as it was' if exists else 'gone, as'} before `sightline setup {agent.name} --write`"
+    if not restored.is_exact:
+        line = f"what `sightline setup {agent.name} --write` wrote is no longer in {restored.file}; other changes stay"
+    return print_result({"file": str(restored.file), "restored": exists}, [line], as_json=as_json)
 
 
 def _get_key_hint(agent: CodingAgent, target: ProviderTarget | Refusal) -> str:
@@ -190,7 +192,7 @@ def _merge_file(file: Path, lines: str, journal: SetupJournal) -> WrittenFile | 
     if merged == text:
         return WrittenFile(file, None, changed=False, can_undo=journal.has_change(file))
     try:
-        backup = journal.write(file, before, merged.encode())
+        backup = journal.write(file, before, merged.encode(), lines)
     except OSError as error:
         return Refusal("not_permitted", f"{file} cannot be written: {error.strerror}", "merge the lines by hand")
     return WrittenFile(file, backup)

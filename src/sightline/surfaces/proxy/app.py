@@ -168,14 +168,16 @@ class Proxy:
             if isinstance(reading, Refusal):
                 self._report(context, Receipt(context.route.upstream.name, "", notes=(f"not read: {reading}",)))
             if not isinstance(body, BufferedBody) or not isinstance(reading, Reading):
-                await self._forward(context, body, None)
+                await self._forward(context, body, None, memory)
                 return
             try:
-                await self._answer_read(context, body, reading)
+                await self._answer_read(context, body, reading, memory)
             finally:
                 self._reader.release(reading)
 
-    async def _answer_read(self, context: RequestContext, body: BufferedBody, reading: Reading) -> None:
+    async def _answer_read(
+        self, context: RequestContext, body: BufferedBody, reading: Reading, memory: Reservation
+    ) -> None:
         context.wants_stream = reading.scene.stream
         if reading.heavy:
             inspected = await self._engine.offload(reading, self._inspect, context.route, body, reading)
@@ -190,7 +192,7 @@ class Proxy:
             work = self._commands.answer(command, reading, context.route, context.caller, images)
             await context.response.send_whole(*await context.keep_alive(work))
         else:
-            await self._forward(context, body, rest)
+            await self._forward(context, body, rest, memory)
 
     def _inspect(
         self, route: Route, body: BufferedBody, reading: Reading
@@ -210,9 +212,9 @@ class Proxy:
         return (body, reading) if rest is None else (BufferedBody(rest, rewritten=True), self._reader.read(route, rest))
 
     async def _forward(
-        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
+        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None, memory: Reservation
     ) -> None:
-        sent = await context.keep_alive(self._send(context, body, reading))
+        sent = await context.keep_alive(self._send(context, body, reading, memory))
         exchange, answer = sent.outcome, sent.answer
         if isinstance(exchange, Refusal):
             await context.response.refuse(exchange)
@@ -225,23 +227,30 @@ class Proxy:
                 self._upstream.release(exchange, context)
 
     async def _send(
-        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
+        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None, memory: Reservation
     ) -> SendResult:
         if reading is not None and isinstance(body, BufferedBody) and self._documents and may_have_pdf(reading):
-            body, reading = await self._expand_documents(context, self._documents, body, reading)
+            body, reading = await self._expand_documents(context, self._documents, body, reading, memory)
         if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
             own = body.own if isinstance(body, BufferedBody) else None
             return SendResult(await self._upstream.send(context, body, reading, own))
         return await self._tool_loop.send(context, body, reading)
 
     async def _expand_documents(
-        self, context: RequestContext, documents: DocumentExpander, body: BufferedBody, reading: Reading
+        self,
+        context: RequestContext,
+        documents: DocumentExpander,
+        body: BufferedBody,
+        reading: Reading,
+        memory: Reservation,
     ) -> tuple[BufferedBody, Reading]:
         """Return a request without the PDFs that its model doesn't take."""
-        expanded = await documents.expand(reading, context.caller)
+        expanded = await documents.expand(reading, context.caller, memory.add)
+        if isinstance(expanded, Refusal):
+            return body, replace(reading, notes=(*reading.notes, f"its PDFs were not replaced: {expanded.what}"))
         if expanded is None:
             return body, reading
-        again = await self._engine.offload(reading, self._reader.read, context.route, expanded.data)
+        again = await self._reader.reopen(context.route, expanded.data, context.caller.scope)
         if again is None:
             return body, reading
         new_body = BufferedBody(expanded.data, rewritten=True, original=body)

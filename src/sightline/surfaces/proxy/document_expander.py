@@ -9,25 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from sightline.engine.driver import Engine
 from sightline.engine.requests import Reading
 from sightline.model.base64_text import decode_base64
 from sightline.model.fence import escape_for_brackets, neutralize
 from sightline.model.ports import ImageStore
-from sightline.model.profile import RequestOrigin
+from sightline.model.profile import RequestOrigin, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import JsonPath
 from sightline.pixels.workers import WorkerPool
+from sightline.server.asgi import NO_MEMORY
 from sightline.vision.concurrency import LruCache
 from sightline.wire.documents import DocumentBlock, find_documents, replace_documents
 from sightline.wire.json_document import JsonDocument
+from sightline.wire.json_tree import Buffer
 
 if TYPE_CHECKING:
     from sightline.pixels.renderers.render_file import PagePicture, RenderRequest
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +47,7 @@ _MAX_REFUSALS = 4096  # that are kept
 _TOO_MANY_PAGES = Refusal(
     "too_large", f"this conversation already shows {_MAX_PAGES} pages of PDFs", "send it in a new conversation"
 )
+_DISCONNECTED = Refusal("unavailable", "the client has disconnected", "send the request again")
 _TOO_LARGE = Refusal("too_large", "it is larger than 32 MiB", "send a smaller one")
 
 NewKind = Literal["pages", "text", "a sentence"]
@@ -56,6 +64,11 @@ class NewBlocks:
     def page_count(self) -> int:
         return sum(not isinstance(block, str) for block in self.blocks)
 
+    @property
+    def size(self) -> int:
+        """The bytes that the blocks take in a body, about."""
+        return sum(len(block) if isinstance(block, str) else len(block[1]) for block in self.blocks)
+
 
 _UNCHANGED = NewBlocks("a sentence", ())
 
@@ -69,44 +82,78 @@ class ExpandedBody:
 
 
 @dataclass(frozen=True, slots=True)
+class _Job:
+    """What a thread needs to know to replace one PDF."""
+
+    renderers: WorkerPool
+    scope: str
+    max_pages: int
+    sees: bool
+    stop: Event  # set if the client disconnects
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentExpander:
     """Replaces the PDFs of a request by what its model takes."""
 
     engine: Engine
     images: ImageStore  # caches pages
-    renderers: WorkerPool
+    find_renderers: Callable[[], WorkerPool | None]  # None: rendering is off, and PDFs stay
     takes_pdf: Callable[[RequestOrigin, str], bool]
     _texts: LruCache[str] = field(default_factory=lambda: LruCache(_TEXT_BYTES))  # by the key of the PDF
     _refusals: LruCache[Refusal] = field(default_factory=lambda: LruCache(_MAX_REFUSALS))  # by sha256 and page
 
-    async def expand(self, reading: Reading, caller: RequestOrigin) -> ExpandedBody | None:
-        """Return the body without PDFs, or None if it has none, or its model takes them."""
-        if not isinstance(reading.texts, JsonDocument) or not may_have_pdf(reading):
+    async def expand(
+        self, reading: Reading, caller: RequestOrigin, reserve: Callable[[int], bool]
+    ) -> ExpandedBody | Refusal | None:
+        """Return the body without PDFs, or None if it has none, or its model takes them.
+
+        `reserve` returns whether there is memory for so many bytes more; a refusal says that there is none.
+        """
+        renderers = self.find_renderers()
+        if renderers is None or not isinstance(reading.texts, JsonDocument) or not may_have_pdf(reading):
             return None
-        found = find_documents(caller.wire, reading.tree, reading.texts)
-        if not found or self._takes_pdf(caller, reading.scene.model):
+        if self._takes_pdf(caller, reading.scene.model):
             return None
+        sees = self.engine.can_see(caller, reading.scene.model)
+        job = _Job(renderers, caller.scope, _MAX_PAGES, sees, stop=Event())
         try:
-            sees = self.engine.can_see(caller, reading.scene.model)
-            replaced, pages_left = dict[JsonPath, NewBlocks](), _MAX_PAGES
-            for one in found:  # the oldest first, so that the pages of a conversation stay the same
-                new = await asyncio.to_thread(self._build_blocks, one, caller, pages_left, sees=sees)
-                pages_left -= new.page_count
-                if new.blocks:
-                    replaced[one.place] = new
-            edits = replace_documents(caller.wire, reading.tree, {place: new.blocks for place, new in replaced.items()})
-            if not edits:
-                return None
-            data = b"".join(await self.engine.offload(reading, reading.texts.splice, edits))
-            return ExpandedBody(data, _describe([new.kind for new in replaced.values()]))
+            return await self._replace_all(reading, caller, job, reserve)
         except Exception:  # fail open
             log.exception("the PDFs of a request could not be expanded; it is forwarded with them")
             return None
+        finally:
+            job.stop.set()
+
+    async def _replace_all(
+        self, reading: Reading, caller: RequestOrigin, job: _Job, reserve: Callable[[int], bool]
+    ) -> ExpandedBody | Refusal | None:
+        replaced: dict[JsonPath, NewBlocks] = {}
+        found = await self._compute(caller, find_documents, caller.wire, reading.tree, reading.texts)
+        for one in found:  # the oldest first, so that the pages of a conversation stay the same
+            new = await asyncio.to_thread(self._build_blocks, one, job)
+            job = replace(job, max_pages=job.max_pages - new.page_count)
+            if not reserve(new.size):
+                return NO_MEMORY
+            if new.blocks:
+                replaced[one.place] = new
+        if not replaced:
+            return None
+        parts = await self._compute(caller, _splice, caller.wire, reading, replaced)
+        if not reserve(sum(map(len, parts)) - sum(new.size for new in replaced.values())):
+            return NO_MEMORY
+        data = await self._compute(caller, b"".join, parts)
+        return ExpandedBody(data, _describe([new.kind for new in replaced.values()]))
+
+    async def _compute(self, caller: RequestOrigin, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `work` in the thread for long computations, since a body with PDFs is large."""
+        return await self.engine.compute_thread.run(caller.scope, work, *args, **kwargs)
 
     def _takes_pdf(self, caller: RequestOrigin, model: str) -> bool:
-        return self.takes_pdf(caller, model) and self.engine.can_see(caller, model)
+        is_known = self.takes_pdf(caller, model) and self.engine.can_see(caller, model)
+        return is_known or self.engine.get_model_profile(caller, model).takes_pdf
 
-    def _build_blocks(self, document: DocumentBlock, caller: RequestOrigin, max_pages: int, *, sees: bool) -> NewBlocks:
+    def _build_blocks(self, document: DocumentBlock, job: _Job) -> NewBlocks:
         """Return what replaces a PDF; no blocks: it stays as it is."""
         name = escape_for_brackets(document.name) or "a PDF"
         data = decode_base64(document.source.text)
@@ -114,29 +161,29 @@ class DocumentExpander:
             return _UNCHANGED
         if len(data) > _MAX_FILE_BYTES:
             return _write_refusal(name, _TOO_LARGE)
-        if not (sees and max_pages) and (text := self._read_text(document.source.key, data)):
+        if not (job.sees and job.max_pages) and (text := self._read_text(job.renderers, document.source.key, data)):
             return NewBlocks("text", [_write_text(name, text)])
-        if not max_pages:
+        if not job.max_pages:
             return _write_refusal(name, _TOO_MANY_PAGES)
-        return self._build_pages(name, data, caller.scope, max_pages)
+        return self._build_pages(name, data, job)
 
-    def _read_text(self, key: str, data: bytes) -> str:
+    def _read_text(self, renderers: WorkerPool, key: str, data: bytes) -> str:
         """Return the text layer; empty: there is none."""
         known = self._texts.get(key)
         if known is None:
-            reply = self.renderers.run_sync("text", data, {"renderer": "pdfium"})
+            reply = renderers.run_sync("text", data, {"renderer": "pdfium"})
             if isinstance(reply, Refusal) and reply.code == "unavailable":
                 return ""
             known = "" if isinstance(reply, Refusal) else reply.data.decode("utf-8", "replace")[: _MAX_CHARACTERS + 1]
             self._texts.put(key, known, len(known) + 1)
         return known
 
-    def _build_pages(self, name: str, data: bytes, scope: str, max_pages: int) -> NewBlocks:
+    def _build_pages(self, name: str, data: bytes, job: _Job) -> NewBlocks:
         from sightline.pixels.renderers.render_file import RenderRequest, render_first_pages
         from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS
 
-        request = RenderRequest(self.renderers, self.images, scope, data, "", DEFAULT_OPTIONS)
-        pages = render_first_pages(request, max_pages, _MAX_PAGE_BYTES, self._render_page)
+        request = RenderRequest(job.renderers, self.images, job.scope, data, "", DEFAULT_OPTIONS)
+        pages = render_first_pages(request, job.max_pages, _MAX_PAGE_BYTES, partial(self._render_page, job.stop))
         if pages is None or (isinstance(pages, Refusal) and pages.code == "unavailable"):
             return _UNCHANGED
         if isinstance(pages, Refusal):
@@ -145,10 +192,12 @@ class DocumentExpander:
         line = f"[{name}: pages 1 to {len(pages)} of {total}, as images]"
         return NewBlocks("pages", [line, *((each.image.mime, each.image.base64) for each in pages)])
 
-    def _render_page(self, request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | None:
+    def _render_page(self, stop: Event, request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | None:
         """Render a page, unless that was refused before: a page that crashes its renderer would do so on each turn."""
         from sightline.pixels.renderers.render_file import render_file
 
+        if stop.is_set():
+            return _DISCONNECTED
         key = request.sha256, request.options.page
         if (known := self._refusals.get(key)) is not None:
             return known
@@ -156,6 +205,13 @@ class DocumentExpander:
         if isinstance(drawn, Refusal) and drawn.code != "unavailable":
             self._refusals.put(key, drawn)
         return drawn
+
+
+def _splice(wire: WireName, reading: Reading, replaced: Mapping[JsonPath, NewBlocks]) -> Sequence[Buffer]:
+    """Return the parts of a body with other blocks in the place of PDFs."""
+    assert isinstance(reading.texts, JsonDocument)
+    edits = replace_documents(wire, reading.tree, {place: new.blocks for place, new in replaced.items()})
+    return reading.texts.splice(edits)
 
 
 def may_have_pdf(reading: Reading) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-from sightline.model.profile import Upstream, UpstreamDirectory, WireName, join_url
+from sightline.model.profile import API_TITLES, Upstream, UpstreamDirectory, WireName, join_url
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
+from sightline.profiles.profile_lookup import find_preset_name
 from sightline.server import Headers
 from sightline.wire import WIRES, Wire
 from sightline.wire.scene_reader import Endpoint
@@ -60,12 +62,13 @@ def find_route(path: str, query: str, headers: Headers, directory: UpstreamDirec
         return upstream
     wire, endpoint = _match_wire(path, upstream)
     api: WireName = wire.name if wire else _guess_api(path, headers, query) or directory.fallback_wire
+    upstream = upstream or directory.defaults.get(api)
     if upstream is None:
-        upstream = directory.defaults[api]
+        return _refuse_api(api, directory)
     key, rest = _split_key(query) if api == "gemini" else ("", query)
     query = rest if upstream.api_key else query  # an upstream's own key replaces the client's
     url = join_url(upstream.get_base(api), endpoint.path) + (f"?{query}" if query else "")
-    return Route(upstream, url, api, wire, endpoint, key)
+    return _check_key(Route(upstream, url, api, wire, endpoint, key), headers)
 
 
 class Router:
@@ -80,11 +83,40 @@ class Router:
         if directory is not self._directory or len(self._routes) > _MAX_ROUTES:
             self._directory, self._routes = directory, {}
         if not query and (known := self._routes.get(path)) is not None:
-            return known
+            return _check_key(known, headers)
         route = find_route(path, query, headers, directory)
         if isinstance(route, Route) and route.wire is not None and not query and len(path) <= _MAX_PATH:
             self._routes[path] = route
         return route
+
+
+def _is_another_provider(upstream: Upstream, owners: Sequence[str]) -> bool:
+    """Return whether an upstream is known to be a provider that is none of these. A gateway may be any of them."""
+    address = next(iter(upstream.bases.values()), "")
+    return bool(upstream.preset) and upstream.preset not in owners and find_preset_name(address) == upstream.preset
+
+
+def _check_key(route: Route, headers: Headers) -> Route | Refusal:
+    """Return the route, or a refusal if the key of the request belongs to another provider."""
+    upstream = route.upstream
+    owners = () if upstream.api_key else _find_key_owners(headers, route.key)
+    if not owners or not _is_another_provider(upstream, owners):
+        return route
+    return Refusal(
+        "not_permitted",
+        f"the key of this request belongs to {owners[0]}, and would be sent to {upstream.name}",
+        f"give the agent the key of {upstream.name}, or send the request to {owners[0]}",
+    )
+
+
+def _refuse_api(api: WireName, directory: UpstreamDirectory) -> Refusal:
+    """Return the refusal of a request that no upstream gets: its key may belong to another provider."""
+    names = ", ".join(sorted({each.name for each in directory.defaults.values()}))
+    return Refusal(
+        "not_found",
+        f"{names} is not known to have {API_TITLES[api]}",
+        "name a provider that has it in the path, as /u/NAME, or with --upstream",
+    )
 
 
 def has_dot_segments(path: str) -> bool:
@@ -152,6 +184,30 @@ _HEADER_HINTS: tuple[tuple[bytes, bytes, WireName], ...] = (
     (b"x-goog-api-key", b"", "gemini"),
     (b"authorization", b"bearer ya29.", "gemini"),
 )
+
+
+# By header: how its value starts, and the providers whose credential that is.
+_KEY_FORMS: Mapping[bytes, tuple[tuple[tuple[bytes, ...], tuple[str, ...]], ...]] = {
+    b"authorization": (
+        ((b"bearer sk-ant-",), ("anthropic",)),
+        ((b"bearer sk-proj-", b"bearer sk-svcacct-"), ("openai", "chatgpt")),
+        ((b"bearer ya29.", b"bearer aiza"), ("gemini",)),
+    ),
+    b"x-api-key": (((b"sk-ant-",), ("anthropic",)),),
+    b"x-goog-api-key": (((b"aiza",), ("gemini",)),),
+    b"chatgpt-account-id": (((b"",), ("chatgpt", "openai")),),
+}
+
+
+def _find_key_owners(headers: Headers, key: str) -> tuple[str, ...]:
+    """Return the providers that a credential belongs to, by its form; empty: the form doesn't tell."""
+    if key.startswith("AIza"):
+        return ("gemini",)
+    for name, value in headers:
+        for starts, owners in _KEY_FORMS.get(name, ()):
+            if value[:24].lower().startswith(starts):
+                return owners
+    return ()
 
 
 def _guess_api(path: str, headers: Headers, query: str = "") -> WireName | None:

@@ -12,8 +12,16 @@ from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 from sightline.dial import Body, Exchange, HttpClient, is_whole
-from sightline.engine import OWN_TOOLS_REJECTED, Engine, PreparedRequest, Reading, RepairLesson, blame_edits
-from sightline.model.profile import WireName
+from sightline.engine import (
+    OWN_TOOLS_REJECTED,
+    PDF_ACCEPTED,
+    Engine,
+    PreparedRequest,
+    Reading,
+    RepairLesson,
+    blame_edits,
+)
+from sightline.model.profile import Lesson, WireName
 from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
@@ -33,6 +41,7 @@ T = TypeVar("T")
 log = logging.getLogger("sightline")
 
 FAILED_UPSTREAM = "failed upstream: {}"
+_REJECTED_BEFORE = "sent as it came: the upstream has just rejected it in this form and in a changed one"
 _ERROR_SECONDS = 10.0
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _STREAM_PREFIX_BYTES = 8  # enough to recognize a stream
@@ -107,11 +116,13 @@ class UpstreamClient:
         self, context: RequestContext, body: BufferedBody, reading: Reading, own: BufferedBody | None
     ) -> Exchange | Refusal:
         """Send a request with edits, and the client's own body if the upstream rejects it and no repair helps."""
+        if own is not None and self._fallback.was_rejected(context, own):
+            return await self._send_own_again(context, own, reading)
         send = self._send_with_sights if reading.scene.sights else self._send_without_sights
         outcome, rejected = await send(context, body, reading)
         if own is None or rejected is None or not isinstance(outcome, Exchange):
             return outcome
-        if not self._fallback.can_help(context, own, rejected):
+        if rejected.rejection.status not in REJECTED_STATUSES:
             return outcome
         self.release(outcome, context)
         outcome = await self.send_own(context, own)
@@ -119,6 +130,14 @@ class UpstreamClient:
             again = await self._read_rejection(outcome, context)
             with _CloseOnError(outcome):
                 self.report(context, await self._fallback.learn(context, own, rejected, again))
+        return outcome
+
+    async def _send_own_again(self, context: RequestContext, own: BufferedBody, reading: Reading) -> Exchange | Refusal:
+        """Send the client's own body, because its edited form was rejected as well a short time ago."""
+        self.report(context, Receipt(context.route.upstream.name, reading.scene.model, notes=(_REJECTED_BEFORE,)))
+        outcome = await self._send_as_is(context, own, reads_response=True)
+        if isinstance(outcome, Exchange) and await self._read_rejection(outcome, context) is None:
+            self._fallback.forget_rejection(context, own)
         return outcome
 
     def send_own(self, context: RequestContext, own: BufferedBody) -> Awaitable[Exchange | Refusal]:
@@ -132,12 +151,14 @@ class UpstreamClient:
         written = await self.engine.offload(reading, reading.texts.splice, reading.extra_edits)
         exchange = await self._forward(context, written, changes)
         rejection = None if isinstance(exchange, Refusal) else await self._read_rejection(exchange, context)
-        if rejection is None:
-            return exchange, None
+        is_named = rejection is not None and _names_our_tools(rejection, reading)
         lesson = OWN_TOOLS_REJECTED if reading.extra_edits else None
-        if body.original is not None and not _names_our_tools(rejection, reading):  # perhaps it is the PDF
-            lesson = None
-        return exchange, RejectedEdits(reading.scene.model, rejection, lesson)
+        lesson = PDF_ACCEPTED if body.original is not None and not is_named else lesson
+        if rejection is not None:
+            return exchange, RejectedEdits(reading.scene.model, rejection, lesson, is_named)
+        if self._fallback.blames_edits and isinstance(exchange, Exchange):
+            self._fallback.clear_blame(context, reading.scene.model, lesson)
+        return exchange, None
 
     async def _send_with_sights(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
         """Send a request with sights, and repair it once if the upstream rejects it."""
@@ -148,6 +169,8 @@ class UpstreamClient:
         first = await self._send_and_check(
             context, body, prepared, lambda rejection: self._repair(context, reading, prepared, rejection)
         )
+        if first.rejection is None and self._fallback.blames_edits and isinstance(first.outcome, Exchange):
+            self._fallback.clear_blame(context, prepared.scene.model, _find_lesson(prepared, body))
         if first.repaired is None or not isinstance(first.outcome, Exchange):
             return first.outcome, _find_rejected_edits(first, prepared, body)
         with _CloseOnError(first.outcome):
@@ -157,8 +180,7 @@ class UpstreamClient:
             return first.outcome, None  # the answer to the body as it came
         self.release(first.outcome, context)
         rejected = _find_rejected_edits(last, first.repaired, body)
-        lesson = blame_edits(prepared) if body.original is None else None
-        return last.outcome, rejected and replace(rejected, lesson=lesson)
+        return last.outcome, rejected and replace(rejected, lesson=_find_lesson(prepared, body))
 
     async def _repair(
         self, context: RequestContext, reading: Reading, prepared: PreparedRequest, rejection: StreamRejection
@@ -244,8 +266,12 @@ class UpstreamClient:
 def _find_rejected_edits(attempt: _Attempt, prepared: PreparedRequest, body: BufferedBody) -> RejectedEdits | None:
     if attempt.rejection is None or not (prepared.edits or body.original is not None):
         return None
-    lesson = blame_edits(prepared) if body.original is None else None  # else it is perhaps the PDF
-    return RejectedEdits(prepared.scene.model, attempt.rejection, lesson)
+    return RejectedEdits(prepared.scene.model, attempt.rejection, _find_lesson(prepared, body))
+
+
+def _find_lesson(prepared: PreparedRequest, body: BufferedBody) -> Lesson | None:
+    """Return what a rejection of a request would teach, if the client's own body is accepted."""
+    return blame_edits(prepared) if body.original is None else PDF_ACCEPTED
 
 
 def _names_our_tools(rejected: StreamRejection, reading: Reading) -> bool:

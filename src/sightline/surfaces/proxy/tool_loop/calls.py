@@ -194,7 +194,7 @@ class ToolCalls:
         sees = self._engine.can_see(caller, scene.model)
         own_tools = self._tools.list_offers(sees) or self._tools.list_offers(sees and not in_use)
         offers = [each for each in own_tools if each.name not in scene.tools and scene.find_own_tool(each.name) is None]
-        if not offers or not self._engine.takes_own_tools(caller, scene.model):
+        if not offers or not self._engine.get_model_profile(caller, scene.model).takes_own_tools:
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
         edits = (*reading.extra_edits, *loop.add_tools(reading.tree, offers))

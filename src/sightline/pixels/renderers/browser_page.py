@@ -1,6 +1,6 @@
 """Show a web page in a browser and take its picture, over the pipe of the DevTools protocol.
 
-This file is run as a program, isolated, beside the browser that it starts: `browser_page.py OPTIONS COMMAND…`. It reads
+This file is run as a program, isolated, and becomes the browser: `browser_page.py OPTIONS COMMAND…`. It reads
 `page.html` and writes `page.png` in its folder. Scripts are off. The page is written into an empty one, so that it has
 no right to open files, and every request that it makes all the same is aborted.
 """
@@ -8,30 +8,23 @@ no right to open files, and every request that it makes all the same is aborted.
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
-import subprocess
 import sys
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 _READ_BYTES = 1 << 20
+_BROWSER_READS, _BROWSER_WRITES = 3, 4  # files of a browser that was started with a pipe
 
 
 class BrowserPipe:
     """The DevTools protocol: JSON messages that end with a zero byte."""
 
-    def __init__(self, command: list[str]) -> None:
-        """Start a browser. It reads messages from its file 3, and writes to its file 4."""
-        theirs_in, self._out = os.pipe()
-        self._in, theirs_out = os.pipe()
-        # The shell gives the pipes their numbers: os.pipe may have returned 3 and 4 itself.
-        script = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
-        arguments = ["/bin/sh", "-c", script, "sh", *command]
-        self._process = subprocess.Popen(arguments, pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL)
-        os.close(theirs_in)
-        os.close(theirs_out)
+    def __init__(self, reading: int, writing: int) -> None:
+        self._in, self._out = reading, writing
         self._buffer = b""
         self._last_id = 0
         self.session = ""
@@ -97,10 +90,22 @@ def take_picture(browser: BrowserPipe, html: str, width: int, max_height: int) -
 
 
 def main() -> None:
-    options = json.loads(sys.argv[1])
-    browser = BrowserPipe(sys.argv[2:])
-    html = Path("page.html").read_text("utf-8")
-    Path("page.png").write_bytes(take_picture(browser, html, options["width"], options["max_height"]))
+    """Become the browser, with a child process that operates it: only this process may look at itself in /proc."""
+    options, command = json.loads(sys.argv[1]), sys.argv[2:]
+    to_browser, from_browser = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.close(to_browser[0])
+        os.close(from_browser[1])
+        browser = BrowserPipe(from_browser[0], to_browser[1])
+        html = Path("page.html").read_text("utf-8")
+        Path("page.png").write_bytes(take_picture(browser, html, options["width"], options["max_height"]))
+        os._exit(0)  # which closes the pipes, and so ends the browser
+    os.close(to_browser[1])
+    os.close(from_browser[0])
+    inputs, outputs = fcntl.fcntl(to_browser[0], fcntl.F_DUPFD, 10), fcntl.fcntl(from_browser[1], fcntl.F_DUPFD, 10)
+    os.dup2(inputs, _BROWSER_READS)
+    os.dup2(outputs, _BROWSER_WRITES)
+    os.execv(command[0], command)  # noqa: S606, there is no shell
 
 
 if __name__ == "__main__":

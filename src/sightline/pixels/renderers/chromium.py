@@ -17,8 +17,7 @@ from sightline.pixels.renderers.web_page import CHROMIUM, HTML_MIMES, is_web_pag
 _WIDTH, _MAX_WIDTH, _MAX_HEIGHT = 1024, 4096, 12_000  # pixels
 _MAX_BYTES = 16 * 1024 * 1024
 _SECONDS, _MEMORY = 20.0, 3 * 1024 * 1024 * 1024
-# Its processes look at themselves in /proc. The environment of processes outside is still denied, by Landlock.
-_FOLDERS = ("/etc/chromium", "/etc/chromium.d", "/etc/debian_version", "/proc")
+_FOLDERS = ("/etc/chromium", "/etc/chromium.d", "/etc/debian_version")
 _OPTIONS = (
     "--headless",
     "--remote-debugging-pipe",
@@ -43,8 +42,8 @@ def convert_web_page(data: bytes, options: RenderOptions) -> ConvertedFile | Ref
     text, _ = decode_text(data)
     width = min(options.width or _WIDTH, _MAX_WIDTH)
     asked = json.dumps({"width": width, "max_height": _MAX_HEIGHT})
-    # Its own sandbox needs rights that `run_program` takes away, which isolates all of it instead.
-    own_sandbox = ["--no-sandbox"] if sys.platform == "linux" else []
+    # Its own sandbox and its own processes need rights that `run_program` takes away: it isolates all of it instead.
+    own_sandbox = ["--no-sandbox", "--no-zygote", "--single-process"] if sys.platform == "linux" else []
     browser = [CHROMIUM.find_path() or CHROMIUM.names[0], *_OPTIONS, *own_sandbox]
     script = Path(browser_page.__file__)
     picture = run_program(

@@ -50,7 +50,7 @@ def test_an_office_document_is_drawn_by_libreoffice(folder: Path, name: str) -> 
     found = view(name)
     assert found.rendered is not None
     assert (found.rendered.by, found.rendered.page) == ("libreoffice", 1), found.note
-    assert open_pixels(found).convert("L").getextrema()[0] < 100, "there is text"
+    assert sum(open_pixels(found).convert("L").histogram()[:100]) > 50, "there is text"
     assert not list(Path("/tmp").glob("OSL_PIPE_SingleOfficeIPC_*")), "no socket is left"
 
 

@@ -20,7 +20,7 @@ from sightline.model.refusal import Refusal
 _MAX_PARTS = 20_000
 _MAX_TOTAL_BYTES = 1024 * 1024 * 1024  # of all parts, as their headers say
 _MAX_PART_BYTES = 96 * 1024 * 1024
-_MAX_ELEMENTS = 400_000  # of a whole document
+_MAX_ELEMENTS = 300_000  # of a whole document
 _MAX_DEPTH = 250
 _CHUNK = 256 * 1024
 _ENCRYPTED_BIT = 1
@@ -163,7 +163,7 @@ class _TreeBuilder:
 
     def finish(self, *, is_whole: bool) -> None:
         if is_whole:
-            self._parser.Parse(b"", 1)
+            self._parser.Parse(b"", bool(is_whole))
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1

@@ -55,9 +55,7 @@ def test_an_office_document_is_drawn_by_libreoffice(folder: Path, name: str) -> 
 
 
 @requirement("input.html", "input.html.chromium", "input.html.hostile")
-def test_a_web_page_is_drawn_by_chromium_whole_and_without_what_it_asks_for(
-    folder: Path, server: socket.socket
-) -> None:
+def test_chromium_draws_a_whole_page_without_what_it_asks_for(folder: Path, server: socket.socket) -> None:
     url = f"http://127.0.0.1:{server.getsockname()[1]}/"
     picture = base64.b64encode(saved(flag(40, 30), "image/png")).decode()
     page = f"""<!doctype html><html><head><meta http-equiv="refresh" content="0;url=file:///usr/share/common-licenses">

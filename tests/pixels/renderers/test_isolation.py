@@ -96,7 +96,7 @@ print(attempt(lambda: open("new.txt", "w")))
 
 
 @requirement("render.program", "render.isolated")
-def test_a_program_may_make_sockets_and_nothing_else_in_a_folder_for_sockets(tmp_path: Path) -> None:
+def test_a_program_may_only_make_sockets_in_a_socket_folder(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_bytes(b"secret")
     code = f"""
 import os, socket

@@ -169,7 +169,7 @@ def test_the_workers_of_renderers_are_isolated() -> None:
 
 
 @requirement("render.program.fallback")
-def test_a_file_that_its_program_cannot_convert_is_drawn_without_one_and_the_note_says_so(
+def test_a_file_that_its_program_cannot_convert_is_drawn_without_it(
     monkeypatch: pytest.MonkeyPatch, record: Store
 ) -> None:
     failed = Refusal("corrupt", "the suite could not convert the file", "")
@@ -180,4 +180,5 @@ def test_a_file_that_its_program_cannot_convert_is_drawn_without_one_and_the_not
     for _ in range(2):
         pages = render_file(request)
         assert isinstance(pages, tuple), pages
-        assert (pages[0].origin.by, pages[0].note) == (SVG_RENDERER.name, failed.what)
+        assert pages[0].origin.by == SVG_RENDERER.name
+        assert failed.what in pages[0].note

@@ -81,7 +81,7 @@ def test_a_page_has_headings_text_lists_code_and_pictures() -> None:
 
 
 @requirement("input.html.layout")
-def test_a_table_is_a_table_and_one_that_arranges_the_page_is_dissolved() -> None:
+def test_a_table_of_a_page_is_a_table() -> None:
     table = "<table><thead><tr><th>Name<th>Value</thead><tr><td>a</td><td colspan=2>1</table>"
     assert spell_page(table) == ["Name | Value\na | 1 | "]
     assert spell_page(f"<table><tr><td>menu<td><p>text</p>{table}</table>") == [
@@ -132,7 +132,7 @@ def test_a_hostile_page_is_a_bounded_picture(page: str) -> None:
 
 
 @requirement("input.html", "input.html.layout")
-def test_a_page_is_drawn_without_a_browser_and_its_note_says_how_to_get_one() -> None:
+def test_a_page_is_drawn_without_a_browser() -> None:
     data = b"<?xml version='1.0'?><!doctype html><html><body>words</body></html>"
     for name in ("page.html", "page.xhtml", ""):
         assert choose_renderer(identify_file(data), data, name, programs=False) is WEB_PAGE_RENDERER

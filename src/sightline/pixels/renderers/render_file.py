@@ -136,10 +136,11 @@ def _render_without_program(request: RenderRequest, failure: Refusal) -> tuple[P
     if not isinstance(renderer, Renderer):
         return failure
     options = renderer.select_options(request.options)
-    pages = options if isinstance(options, Refusal) else _render(request, renderer, options)
+    pages = options if isinstance(options, Refusal) else _render(request, replace(renderer, note=""), options)
     if isinstance(pages, Refusal):
         return pages
-    return tuple(replace(each, note=_join(failure.what, each.note)) for each in pages)
+    note = f"{failure.what}: drawn without it, so the layout is approximate"
+    return tuple(replace(each, note=_join(note, each.note)) for each in pages)
 
 
 def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> ConvertedFile | Refusal:

@@ -22,8 +22,11 @@ PACKAGES = {
     "texlive-humanities-doc": "2022.20230122-4",
     "texlive-latex-recommended-doc": "2022.20230122-3",
     "adwaita-icon-theme": "43-1",
+    "xlsx2csv": "1:0.7.8-1",
+    "libreoffice-help-ca": "4:7.4.7-1+deb12u14",
+    "faust-common": "2.54.9+ds0-1",
 }
-SUFFIXES = (".pdf", ".svg", ".svgz", ".ipynb", ".docx", ".odt", ".pptx", ".xlsx")
+SUFFIXES = (".pdf", ".svg", ".svgz", ".ipynb", ".docx", ".odt", ".pptx", ".xlsx", ".ods", ".odp")
 LEAST = 300  # documents
 MANUAL = "gnuplot.pdf"  # whose pages are timed
 PAGES = range(20, 31)
@@ -132,7 +135,7 @@ def _draw_all(documents: list[Path]) -> tuple[Counter[str], list[str]]:
     with start_renderers() as pool:
         for path in documents:
             data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-            renderer = choose_renderer(identify_file(data[:4096]), data, path.name)
+            renderer = choose_renderer(identify_file(data[:4096]), data, path.name, programs=False)
             if not isinstance(renderer, Renderer) or renderer.render is None:
                 outcomes["no renderer"] += 1
                 continue

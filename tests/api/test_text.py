@@ -20,6 +20,7 @@ from sightline.api.tool_results import FileEdit, FileText, View
 from sightline.store import open_record
 from tests.api.bad import PNG
 from tests.pixels.bitmaps import FORMATS, RED, flag, icon_of, psd_of, saved
+from tests.pixels.renderers.office_files import docx, pack, paragraph, xlsx
 from tests.privileges import as_nobody
 from tests.requirements import requirement
 
@@ -148,6 +149,17 @@ def test_read_file_refuses_images_and_names_view_image(session: Session, folder:
 def test_binary_files_are_refused(session: Session, folder: Path, name: str, data: bytes, expected: str) -> None:
     (folder / name).write_bytes(data)
     assert reason(sightline.read_file(name, session=session)) == expected
+
+
+@requirement("input.office.text")
+def test_the_text_of_an_office_document_is_read(context: ToolContext, folder: Path) -> None:
+    (folder / "letter.docx").write_bytes(docx(paragraph("Dear reader")))
+    (folder / "sums.xlsx").write_bytes(xlsx({"S": "<row r='4'><c r='B4'><v>12</v></c></row>"}))
+    (folder / "files.zip").write_bytes(pack({"a.txt": "words"}))
+    assert read(context, "letter.docx").text == "Dear reader\n"
+    assert read(context, "sums.xlsx").text == "Sheet 1 of 1\nS\n\tB\n4\t12\n"
+    session = Session.from_context(context)
+    assert reason(sightline.read_file("files.zip", session=session)) == "unsupported_type"
 
 
 def test_an_svg_and_an_empty_file_are_read_as_text(context: ToolContext, folder: Path) -> None:

@@ -397,6 +397,16 @@ def test_a_format_without_a_decoder_is_named_with_a_remedy(
         assert "PNG" in refusal.message
 
 
+@requirement("input.heic")
+def test_a_heic_image_is_refused_with_the_reason_and_a_converter(session: Session, folder: Path) -> None:
+    (folder / "photo.heic").write_bytes(saved(flag(40, 30), "image/avif").replace(b"avif", b"heic", 2))
+    refusal = sightline.view("photo.heic", session=session)
+    assert isinstance(refusal, Failure)
+    assert refusal.reason == "unsupported_type"
+    for named in ("GPL", "heif-convert photo.heic photo.jpg", "sips -s format jpeg"):
+        assert named in refusal.message
+
+
 @requirement("crop.formats")
 @pytest.mark.parametrize("mime", [*FORMATS, "image/x-icon", "image/vnd.adobe.photoshop"])
 def test_every_readable_format_can_be_cropped(context: ToolContext, folder: Path, mime: str) -> None:

@@ -255,11 +255,8 @@ def test_the_remedy_for_a_web_address_is_another_command(folder: Path) -> None:
 
 @requirement("cli.person")
 def test_remedies_are_commands_a_person_can_run(folder: Path) -> None:
-    (folder / "a.html").write_text("<!doctype html><p>words</p>")
-    ended = view(folder, "a.html")
-    assert_refused(ended, "sightline: a.html: ")
-    assert "read_file" not in ended.err
-    assert "read_file" in view(folder, "a.html", "--json").json["message"], "which is there for a model"
+    (folder / "a.doc").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    assert_refused(view(folder, "a.doc"), "sightline: a.doc: ", "soffice --headless --convert-to pdf")
 
 
 @requirement("path.folder")

@@ -38,7 +38,6 @@ _FORMATS: Mapping[str, str] = {
     ".jpeg": "image/jpeg",
     ".webp": "image/webp",
 }
-_READ_FILE = "call read_file"  # in a remedy for models
 _MIN_SHOWN_COST = 0.0001  # dollars; prices have four decimals
 _LOGIN = re.compile(r"(?i)^(https?://)[^/?#]*@")
 _DIM_STYLE, _RESET_STYLE, _CLEAR_LINE = "\033[2m", "\033[0m", "\r\033[K"
@@ -110,7 +109,6 @@ def print_refusal(refusal: Refusal, fields: Mapping[str, Json] | None = None, *,
 
 def print_failure(about: str, message: str) -> int:
     """Print a failure of the library for people: with the file that it is about, and with remedies for people."""
-    message = message.replace(_READ_FILE, "open it as text")
     print_status(f"{hide_login(about):.200}: {message}" if about else message)
     return 1
 

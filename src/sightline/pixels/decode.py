@@ -52,6 +52,14 @@ _LOADERS: dict[str, tuple[str, str]] = {
     "image/tiff": ("tiffload_buffer", "error"),
     "image/avif": ("heifload_buffer", "truncated"),
 }
+# No wheel of a HEIC decoder has both a libheif without open advisories and no GPL code.
+_HEIC = Refusal(
+    "unsupported_type",
+    "image/heic is not decoded here: the decoders that Python packages offer have known flaws, or a GPL licence",
+    "convert it to PNG or JPEG: heif-convert photo.heic photo.jpg (of Debian's libheif-examples), "
+    "or on macOS: sips -s format jpeg photo.heic --out photo.jpg",
+)
+_NO_DECODER = Refusal("unsupported_type", "the image cannot be decoded here", "convert it to PNG or JPEG")
 _TRANSFORMS: dict[int, Callable[[Bitmap], Bitmap]] = {
     2: lambda image: image.fliphor(),
     3: lambda image: image.rot180(),
@@ -322,7 +330,7 @@ def _run_vips(info: ImageInfo, load: Callable[[], T | Refusal]) -> T | Refusal:
     import pyvips
 
     if info.mime not in _LOADERS:
-        return Refusal("unsupported_type", f"{info.mime} cannot be decoded here", "convert it to PNG or JPEG")
+        return _HEIC if info.mime == "image/heic" else _NO_DECODER
     pyvips.cache_set_max(0)  # it would keep the last hundred operations, and their pixels
     try:
         return load()

@@ -143,7 +143,7 @@ _ZIPPED: tuple[tuple[bytes, FileType], ...] = (
         FileType(f"{_OPEN_DOCUMENT}.presentation", "document", "slides"),
     ),
     (b"mimetypeapplication/epub+zip", FileType("application/epub+zip", "document", "an e-book")),
-    (b"[Content_Types].xml", FileType("application/zip", "document", "an office document")),
+    (b"[Content_Types].xml", FileType(_OPEN_XML, "document", "an office document")),
 )
 
 

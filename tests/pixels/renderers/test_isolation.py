@@ -95,6 +95,29 @@ print(attempt(lambda: open("new.txt", "w")))
     assert written.decode().split() == [*["PermissionError"] * 5, "done", "done"]
 
 
+@requirement("render.program", "render.isolated")
+def test_a_program_may_only_make_sockets_in_a_socket_folder(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_bytes(b"secret")
+    code = f"""
+import os, socket
+def attempt(work):
+    try:
+        work()
+    except OSError as error:
+        return type(error).__name__
+    return "done"
+folder = {str(tmp_path)!r}
+print(attempt(lambda: socket.socket(socket.AF_UNIX).bind(folder + "/socket")))
+print(attempt(lambda: open(folder + "/secret.txt")))
+print(attempt(lambda: open(folder + "/new.txt", "w")))
+print(attempt(lambda: os.unlink(folder + "/secret.txt")))
+print(attempt(lambda: os.listdir(folder)))
+"""
+    written = run(code, socket_folders=[str(tmp_path)])
+    assert isinstance(written, bytes)
+    assert written.decode().split() == ["done", *["PermissionError"] * 4]
+
+
 @requirement("render.program", "render.limits")
 @pytest.mark.parametrize(
     ("code", "refusal"),

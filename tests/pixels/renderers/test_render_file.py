@@ -19,6 +19,7 @@ from sightline.pixels.renderers.contact_sheet import build_contact_sheet
 from sightline.pixels.renderers.render_file import PagePicture, RenderRequest, render_file
 from sightline.pixels.renderers.render_worker import render_task
 from sightline.pixels.renderers.renderer import (
+    ConvertedFile,
     InstalledProgram,
     PythonPackage,
     RenderedDocument,
@@ -131,11 +132,12 @@ def test_a_file_larger_than_its_renderer_takes_is_refused(monkeypatch: pytest.Mo
 def test_the_output_of_a_converter_is_rendered_and_cached(monkeypatch: pytest.MonkeyPatch, record: Store) -> None:
     count = []
 
-    def convert(data: bytes, options: RenderOptions) -> bytes | Refusal:
+    def convert(data: bytes, options: RenderOptions) -> ConvertedFile | Refusal:
         count.append(1)
-        made = drawing(square("red")).decode()
-        command = [str(Path(sys.executable).resolve()), "-I", "-c", f"print({made!r})"]
-        return run_program(command, {"source.ps": data}, seconds=60, readable=[sys.prefix, sys.base_prefix])
+        image = drawing(square("red")).decode()
+        command = [str(Path(sys.executable).resolve()), "-I", "-c", f"print({image!r})"]
+        made = run_program(command, {"source.ps": data}, seconds=60, readable=[sys.prefix, sys.base_prefix])
+        return made if isinstance(made, Refusal) else ConvertedFile(made, "by a program")
 
     suite = Renderer(
         "suite",
@@ -152,7 +154,7 @@ def test_the_output_of_a_converter_is_rendered_and_cached(monkeypatch: pytest.Mo
     assert (first, len(count)) == (again, 1)
     (page,) = first
     assert isinstance(page, PagePicture)
-    assert (page.origin.by, page.note) == ("suite", "made for a test")
+    assert (page.origin.by, page.note) == ("suite", "by a program, made for a test")
     assert Pillow.open(BytesIO(page.image.data)).convert("RGB").getpixel((5, 5)) == (255, 0, 0)
 
 
@@ -164,3 +166,19 @@ def test_the_workers_of_renderers_are_isolated() -> None:
     assert not isinstance(reply, Refusal)
     for worker in pool._workers:
         assert "Seccomp:\t2" in Path(f"/proc/{worker._process.pid}/status").read_text()
+
+
+@requirement("render.program.fallback")
+def test_a_file_that_its_program_cannot_convert_is_drawn_without_it(
+    monkeypatch: pytest.MonkeyPatch, record: Store
+) -> None:
+    failed = Refusal("corrupt", "the suite could not convert the file", "")
+    suite = Renderer("suite", 1, frozenset({"image/svg+xml"}), convert=lambda data, options: failed)
+    use(monkeypatch, suite)
+    data = drawing(square("red"))
+    request = RenderRequest(get_shared_renderers(), record.images, "scope", data, "a.svg", RenderOptions())
+    for _ in range(2):
+        pages = render_file(request)
+        assert isinstance(pages, tuple), pages
+        assert pages[0].origin.by == SVG_RENDERER.name
+        assert failed.what in pages[0].note

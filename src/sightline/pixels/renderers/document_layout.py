@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from sightline.pixels.renderers.page_layout import (
     TEXT_WIDTH,
     CodeBlock,
+    PageBreak,
     Paragraph,
     PictureBlock,
     RuleBlock,
@@ -15,11 +17,12 @@ from sightline.pixels.renderers.page_layout import (
     lay_paragraph,
     lay_picture,
     lay_rule,
+    make_gap,
 )
 from sightline.pixels.renderers.table_layout import TableBlock, lay_table
 from sightline.pixels.renderers.text_fonts import FontLibrary
 
-Block = Paragraph | CodeBlock | TableBlock | PictureBlock | RuleBlock
+Block = Paragraph | CodeBlock | TableBlock | PictureBlock | RuleBlock | PageBreak
 
 
 def lay_blocks(blocks: Iterable[Block], fonts: FontLibrary, width: int = TEXT_WIDTH) -> list[Strip]:
@@ -37,4 +40,6 @@ def lay_blocks(blocks: Iterable[Block], fonts: FontLibrary, width: int = TEXT_WI
                 strips += lay_picture(block, width)
             case RuleBlock():
                 strips += lay_rule(block, width)
+            case PageBreak():
+                strips.append(replace(make_gap(0), starts_page=True))
     return strips

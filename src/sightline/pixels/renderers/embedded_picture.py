@@ -1,4 +1,4 @@
-"""Pictures within a document, as base64."""
+"""Pictures within a document, as bytes or as base64."""
 
 from __future__ import annotations
 
@@ -23,15 +23,22 @@ def open_data_url(url: str) -> Pillow | None:
 
 def open_base64(text: str) -> Pillow | None:
     """Return a picture on a white ground, or None if it is damaged or too large."""
+    try:
+        return open_picture(BytesIO(base64.b64decode("".join(text.split()).replace("%2B", "+"))))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def open_picture(file: BytesIO) -> Pillow | None:
+    """Return a picture on a white ground, or None if it is damaged, too large, or no usual bitmap."""
     from PIL import Image, UnidentifiedImageError
 
     try:
-        data = base64.b64decode("".join(text.split()).replace("%2B", "+"))
-        with Image.open(BytesIO(data), formats=("PNG", "JPEG", "GIF", "WEBP")) as opened:
+        with Image.open(file, formats=("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")) as opened:
             if opened.width * opened.height > _MAX_PIXELS:
                 return None
             picture = opened.convert("RGBA")
-    except (binascii.Error, ValueError, OSError, SyntaxError, UnidentifiedImageError):
+    except (ValueError, OSError, SyntaxError, UnidentifiedImageError, Image.DecompressionBombError):
         return None
     page = Image.new("RGBA", picture.size, "#ffffff")
     page.alpha_composite(picture)

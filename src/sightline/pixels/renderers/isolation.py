@@ -74,7 +74,7 @@ _NO_NEW_PRIVILEGES, _DIE_WITH_PARENT = 38, 1  # of prctl(2)
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_TRUNCATE, _DEVICE_CALLS = 1 << 14, 1 << 15
+_MAKE_SOCKET, _TRUNCATE, _DEVICE_CALLS = 1 << 9, 1 << 14, 1 << 15
 _FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE_CALLS
 _RIGHTS_OF_VERSION = (13, 14, 15, 15, 16)  # how many rights on files versions 1 to 5 of Landlock know; later ones: 16
 
@@ -90,14 +90,20 @@ def isolate_worker() -> frozenset[Mechanism]:
     return isolate_process(_list_library_folders(), (), _NEVER + _NOT_IN_WORKERS)
 
 
-def isolate_program(folder: str, readable: Sequence[str]) -> frozenset[Mechanism]:
-    """Isolate this process before it becomes a program, which may read the system and use one folder as it likes."""
+def isolate_program(folder: str, readable: Sequence[str], socket_folders: Sequence[str]) -> frozenset[Mechanism]:
+    """Isolate this process before it becomes a program, which may read the system and use one folder as it likes.
+
+    In the socket folders it may make sockets, and nothing else.
+    """
     proc = [f"/proc/{name}" for name in (os.getpid(), *_PROC_FILES)]
     allowed = [*_SYSTEM_FOLDERS, *_PROGRAM_FOLDERS, *proc, *readable]
-    return isolate_process(allowed, [folder, "/dev/shm"], _NEVER)  # noqa: S108, of the system
+    writable = [folder, "/dev/shm"]  # noqa: S108, of the system
+    return isolate_process(allowed, writable, _NEVER, socket_folders)
 
 
-def isolate_process(readable: Sequence[str], writable: Sequence[str], denied: Sequence[str]) -> frozenset[Mechanism]:
+def isolate_process(
+    readable: Sequence[str], writable: Sequence[str], denied: Sequence[str], socket_folders: Sequence[str] = ()
+) -> frozenset[Mechanism]:
     """Deny system calls by their names, and all files but those below these folders; return what is in force.
 
     Unless `socket` is denied, sockets within this machine stay possible.
@@ -107,7 +113,7 @@ def isolate_process(readable: Sequence[str], writable: Sequence[str], denied: Se
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         return frozenset()
-    landlock = _restrict_files(libc, readable, writable)
+    landlock = _restrict_files(libc, readable, writable, socket_folders)
     seccomp = _restrict_calls(libc, denied)
     applied: tuple[tuple[Mechanism, bool], ...] = (("landlock", landlock), ("seccomp", seccomp))
     return frozenset(name for name, holds in applied if holds)
@@ -137,7 +143,9 @@ def _build_filter(architecture: int, denied: Sequence[int], socket: int) -> byte
     return b"".join(struct.pack("@HBBI", *each) for each in program)
 
 
-def _restrict_files(libc: ctypes.CDLL, readable: Sequence[str], writable: Sequence[str]) -> bool:
+def _restrict_files(
+    libc: ctypes.CDLL, readable: Sequence[str], writable: Sequence[str], socket_folders: Sequence[str]
+) -> bool:
     version = libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
     if version < 1:
         return False
@@ -152,6 +160,8 @@ def _restrict_files(libc: ctypes.CDLL, readable: Sequence[str], writable: Sequen
             _allow(libc, ruleset, path, _EXECUTE | _READ_FILE | _READ_DIR)
         for path in _DEVICES:
             _allow(libc, ruleset, path, _READ_FILE | _WRITE_FILE)
+        for path in socket_folders:
+            _allow(libc, ruleset, path, _MAKE_SOCKET)
         for path in writable:
             _allow(libc, ruleset, path, every)
         return bool(libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0)
@@ -179,12 +189,18 @@ def _list_library_folders() -> list[str]:
     return [*_SYSTEM_FOLDERS, sys.prefix, sys.base_prefix, *packages, own]
 
 
-def launch_program(folder: str, readable: Sequence[str], limits: Mapping[str, int], command: Sequence[str]) -> None:
+def launch_program(
+    folder: str,
+    readable: Sequence[str],
+    socket_folders: Sequence[str],
+    limits: Mapping[str, int],
+    command: Sequence[str],
+) -> None:
     """Isolate and limit this process, then become a program. It ends with the process that started it."""
     import resource
 
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, 9, 0, 0, 0)
     for name, limit in limits.items():
         resource.setrlimit(getattr(resource, name), (limit, limit))
-    isolate_program(folder, readable)
+    isolate_program(folder, readable, socket_folders)
     os.execv(command[0], list(command))  # noqa: S606, there is no shell

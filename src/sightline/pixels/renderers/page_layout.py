@@ -35,6 +35,7 @@ PAPER = "#ffffff"
 CODE_GROUND, RULE_COLOUR, MUTED = "#f3f5f8", "#c4cad2", "#59636e"
 _WORDS = re.compile(r"[\u2e80-\uffee\U00020000-\U0003ffff]|[^\s\u2e80-\uffee\U00020000-\U0003ffff]+|\s+")
 _PICTURE_HEIGHT = 1100
+_MIN_LETTER = 2  # pixels that even a narrow letter has
 _BASELINE = 0.86  # below the top of a line, in font sizes
 
 
@@ -66,6 +67,7 @@ class Strip:
     paint: Paint
     keeps_next: bool = False  # the next strip has to be on the same page, as after a heading
     head: Strip | None = None  # repeated at the top of a page
+    starts_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,11 @@ class RuleBlock:
     indent: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class PageBreak:
+    """The next block begins a page, as a slide or a sheet does."""
+
+
 def make_gap(height: int) -> Strip:
     """Return an empty strip."""
     return Strip(height, lambda canvas, x, y: None)
@@ -128,7 +135,7 @@ def break_lines(spans: Iterable[Span], width: int, fonts: FontLibrary, most: int
             lines.append([])
             left, is_wrapped = width, False
             continue
-        size = fonts.measure(word, style)
+        size = _measure_word(word, style, width, fonts)
         if size > left and not word.isspace():
             if lines[-1]:
                 lines.append([])
@@ -138,7 +145,7 @@ def break_lines(spans: Iterable[Span], width: int, fonts: FontLibrary, most: int
                 lines[-1].append(Span(head, style))
                 lines.append([])
                 word = word[len(head) :]
-                size = fonts.measure(word, style)
+                size = _measure_word(word, style, width, fonts)
                 if most and len(lines) > most:
                     break
         if most and len(lines) > most:
@@ -161,9 +168,14 @@ def _list_words(spans: Iterable[Span]) -> Iterable[tuple[str, TextStyle]]:
                 yield word, span.style
 
 
+def _measure_word(word: str, style: TextStyle, width: int, fonts: FontLibrary) -> int:
+    """Return the width of a word. Of one that is much longer than a line only the beginning is measured."""
+    return fonts.measure(word[: max(width, 2) // _MIN_LETTER + 1], style)
+
+
 def _cut_word(word: str, style: TextStyle, width: int, fonts: FontLibrary) -> str:
     """Return the beginning of a word that has room, at least one character."""
-    low, high = 1, min(len(word), width)
+    low, high = 1, min(len(word), max(width, 2) // _MIN_LETTER + 1)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fonts.measure(word[:middle], style) <= width else (low, middle - 1)
@@ -277,6 +289,10 @@ def divide_strips(strips: Iterable[Strip], height: int) -> list[list[Strip]]:
     used = 0
     group: list[Strip] = []
     for strip in strips:
+        if strip.starts_page and (pages[-1] or group):
+            pages[-1].extend(group)
+            pages.append([])
+            used, group = 0, []
         group.append(strip)
         if strip.keeps_next and sum(each.height for each in group) < height // 2:
             continue

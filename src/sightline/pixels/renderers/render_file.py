@@ -18,7 +18,7 @@ from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import FileType, identify_file, probe_within_limits
 from sightline.pixels.renderers import choose_renderer
-from sightline.pixels.renderers.renderer import RenderedPage, Renderer, RenderOptions
+from sightline.pixels.renderers.renderer import ConvertedFile, RenderedPage, Renderer, RenderOptions
 from sightline.pixels.workers import WorkerPool, WorkerReply
 
 _HEAD_BYTES = 4096  # that tell the kind of a file
@@ -61,7 +61,7 @@ RenderFile = Callable[[RenderRequest], tuple[PagePicture, ...] | Refusal | None]
 
 def render_file(request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | None:
     """Return the pages that were asked for; None: there is no renderer for this kind of file."""
-    renderer = choose_renderer(request.kind, request.data, request.name)
+    renderer = choose_renderer(request.kind, request.data, request.name, request.options)
     if not isinstance(renderer, Renderer):
         return renderer
     options = renderer.select_options(request.options)
@@ -71,7 +71,7 @@ def render_file(request: RenderRequest) -> tuple[PagePicture, ...] | Refusal | N
     if cached := cache.read():
         return cached
     pages = _render(request, renderer, options)
-    if not isinstance(pages, Refusal):
+    if not isinstance(pages, Refusal) and pages[0].origin.by == renderer.name:
         cache.keep(pages)
     return pages
 
@@ -108,12 +108,13 @@ def _render_converted(
     request: RenderRequest, renderer: Renderer, options: RenderOptions
 ) -> tuple[PagePicture, ...] | Refusal:
     """Convert a file by a program, and return the bitmap, or the pages of the converted file."""
-    converted = _convert(request, renderer, options)
-    if isinstance(converted, Refusal):
-        return converted
+    made = _convert(request, renderer, options)
+    if isinstance(made, Refusal):
+        return _render_without_program(request, made)
+    converted = made.data
     kind = identify_file(converted[:_HEAD_BYTES])
     if kind.family == "bitmap":
-        return _check_pages([RenderedPage(converted)], 1, renderer.note, renderer.name)
+        return _check_pages([RenderedPage(converted)], 1, _join(made.note, renderer.note), renderer.name)
     inner = choose_renderer(kind, converted, "")
     if not isinstance(inner, Renderer) or inner.render is None:
         refusal = Refusal(
@@ -126,31 +127,48 @@ def _render_converted(
     if isinstance(asked, Refusal):
         return asked
     reply = request.pool.run_sync("render", converted, {"renderer": inner.name, "options": asked.pack()})
-    return reply if isinstance(reply, Refusal) else _read_pages(reply, renderer)
+    return reply if isinstance(reply, Refusal) else _read_pages(reply, renderer, made.note)
 
 
-def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> bytes | Refusal:
+def _render_without_program(request: RenderRequest, failure: Refusal) -> tuple[PagePicture, ...] | Refusal:
+    """Draw a file that its program could not convert by the next renderer that needs none; the note says why."""
+    renderer = choose_renderer(request.kind, request.data, request.name, request.options, programs=False)
+    if not isinstance(renderer, Renderer):
+        return failure
+    options = renderer.select_options(request.options)
+    pages = options if isinstance(options, Refusal) else _render(request, replace(renderer, note=""), options)
+    if isinstance(pages, Refusal):
+        return pages
+    note = f"{failure.what}: drawn without it, so the layout is approximate"
+    return tuple(replace(each, note=_join(note, each.note)) for each in pages)
+
+
+def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> ConvertedFile | Refusal:
     """Return the converted file. It is cached, too, because another page of it may be next."""
     assert renderer.convert is not None
     key = json.dumps(["convert", request.sha256, renderer.name, renderer.version])
     known = request.images.read_view(request.scope, compute_view_id(key))
     if known is not None:
-        return known.pixels.data
+        return ConvertedFile(known.pixels.data, known.text)
     made = renderer.convert(request.data, options)
     if not isinstance(made, Refusal) and "page" in renderer.options:
-        kind = identify_file(made[:_HEAD_BYTES])
-        image = Image(hashlib.sha256(made).hexdigest(), kind.mime, _NO_SIZE, made)
-        request.images.keep_view(request.scope, StoredView(key, request.sha256, image))
+        kind = identify_file(made.data[:_HEAD_BYTES])
+        image = Image(hashlib.sha256(made.data).hexdigest(), kind.mime, _NO_SIZE, made.data)
+        request.images.keep_view(request.scope, StoredView(key, request.sha256, image, made.note))
     return made
 
 
-def _read_pages(reply: WorkerReply, renderer: Renderer) -> tuple[PagePicture, ...] | Refusal:
+def _join(*notes: str) -> str:
+    return ", ".join(filter(None, notes))
+
+
+def _read_pages(reply: WorkerReply, renderer: Renderer, note: str = "") -> tuple[PagePicture, ...] | Refusal:
     pages, at = [], 0
     for length, *facts in reply.facts["pages"]:
         pages.append(RenderedPage(reply.data[at : at + length], *facts))
         at += length
-    note = ", ".join(filter(None, (reply.facts["note"], renderer.note)))
-    return _check_pages(pages, reply.facts["total"], note, renderer.name)
+    notes = _join(note, reply.facts["note"], renderer.note)
+    return _check_pages(pages, reply.facts["total"], notes, renderer.name)
 
 
 def _check_pages(pages: list[RenderedPage], total: int, note: str, by: str) -> tuple[PagePicture, ...] | Refusal:

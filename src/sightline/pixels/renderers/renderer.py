@@ -10,7 +10,8 @@ A renderer is written in four steps:
 
 `render` runs in a worker that has limits on time and memory, no network, and no file but libraries and fonts. It may
 raise: that costs a refusal and the worker. A renderer that needs a program, such as an office suite, has `convert`
-instead, which starts the program by `run_program`; what it returns is a bitmap, or a file for another renderer.
+instead, which starts the program by `run_program`; what it returns is a bitmap, or a file for another renderer. If the
+program fails, the next renderer that needs none draws the file.
 """
 
 from __future__ import annotations
@@ -83,6 +84,14 @@ class RenderedDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class ConvertedFile:
+    """What a program made of a file: a bitmap, or a file for another renderer."""
+
+    data: bytes = field(repr=False)
+    note: str = ""  # as of `RenderedDocument`
+
+
+@dataclass(frozen=True, slots=True)
 class PythonPackage:
     """A package that a renderer imports."""
 
@@ -127,7 +136,7 @@ class Renderer:
     revision: int  # of its code: raise it when the same file and options give other pixels
     mimes: frozenset[str]  # of the `FileType` that it takes
     render: Callable[[bytes, RenderOptions], RenderedDocument | Refusal] | None = None  # runs in a worker
-    convert: Callable[[bytes, RenderOptions], bytes | Refusal] | None = None  # starts a program
+    convert: Callable[[bytes, RenderOptions], ConvertedFile | Refusal] | None = None  # starts a program
     read_text: Callable[[bytes], str | Refusal] | None = None  # for `read_file`; runs in a worker
     recognize: Callable[[bytes, str], bool] | None = None  # by the beginning of a file and its suffix; None: all
     options: frozenset[OptionName] = frozenset()  # that it knows

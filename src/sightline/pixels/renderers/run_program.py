@@ -21,6 +21,9 @@ from pathlib import Path
 
 from sightline.model.refusal import Refusal
 
+FOLDER_URL = "{folder-url}"
+"""Stands for the folder of the program in a command, as a file: URL."""
+
 _PARALLEL = threading.BoundedSemaphore(2)  # programs that run at a time; they are large
 _OUTPUT_FILE = "standard-output"
 _MAX_OUTPUT_BYTES = 128 * 1024 * 1024
@@ -39,15 +42,17 @@ def run_program(
     seconds: float = 10.0,
     memory: int = 2 * 1024 * 1024 * 1024,
     readable: Sequence[str] = (),
+    socket_folders: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> bytes | Refusal:
     """Run a program until it ends, and return what it wrote.
 
-    command: the program and its arguments; paths are relative to its folder.
-    files: what to put into that folder, by name.
+    command: the program and its arguments; paths are relative to its folder, for which `FOLDER_URL` stands.
+    files: what to put into that folder, by name or path.
     output: the name of the file to return; empty: its standard output.
     seconds: the wall time that it may take. memory: bytes of data that each of its processes may have.
     readable: folders that it may read besides those of the system. environment: variables that it needs.
+    socket_folders: where it may make sockets, and nothing else.
     """
     program = shutil.which(command[0])
     if program is None:
@@ -55,8 +60,11 @@ def run_program(
     with _PARALLEL, tempfile.TemporaryDirectory(prefix="sightline-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         for file, data in files.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_bytes(data)
-        wrapped = _wrap([program, *command[1:]], str(folder), readable, seconds, memory)
+        arguments = [each.replace(FOLDER_URL, folder.as_uri()) for each in command[1:]]
+        limits = _choose_limits(seconds, memory)
+        wrapped = _wrap([program, *arguments], [str(folder), list(readable), list(socket_folders), limits])
         variables = {"PATH": os.defpath, "LANG": "C.UTF-8", **(environment or {})}
         variables |= dict.fromkeys(("HOME", "TMPDIR", "XDG_RUNTIME_DIR"), str(folder))
         status = _run(wrapped, folder, variables, seconds)
@@ -69,18 +77,20 @@ def run_program(
     return made
 
 
-def _wrap(command: list[str], folder: str, readable: Sequence[str], seconds: float, memory: int) -> list[str]:
-    """Return a command that takes rights away from its process before it becomes the program."""
-    if sys.platform != "linux":
-        return command
-    limits = {
+def _choose_limits(seconds: float, memory: int) -> dict[str, int]:
+    return {
         "RLIMIT_CORE": 0,
         "RLIMIT_CPU": int(seconds) + 1,
         "RLIMIT_DATA": memory,
         "RLIMIT_FSIZE": _MAX_OUTPUT_BYTES,
     }
-    launch = json.dumps([folder, list(readable), limits, command])
-    return [sys.executable, "-I", "-c", _LAUNCH, json.dumps(sys.path), launch]
+
+
+def _wrap(command: list[str], restrictions: list[object]) -> list[str]:
+    """Return a command that takes rights away from its process before it becomes the program."""
+    if sys.platform != "linux":
+        return command
+    return [sys.executable, "-I", "-c", _LAUNCH, json.dumps(sys.path), json.dumps([*restrictions, command])]
 
 
 def _run(command: list[str], folder: Path, variables: dict[str, str], seconds: float) -> int | None:

@@ -18,8 +18,6 @@ PYGMENTS = PythonPackage("pygments", "pygments", "pip install pygments")
 TEXT_NEEDS = (PYGMENTS, SystemFonts())
 MAX_TEXT_BYTES = 32 * 1024 * 1024
 TEXT_MIMES = frozenset({"text/plain", "application/xml", "text/html"})
-_HTML_SUFFIXES = frozenset({"", ".html", ".htm", ".xhtml"})
-_HTML_START = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _LEXERS_BY_NAME = {"dockerfile": "docker", "makefile": "make", "jenkinsfile": "groovy", "gemfile": "ruby"}
 _SHEBANG = re.compile(r"#!.*?\b(python|bash|sh|zsh|node|perl|ruby|php|lua|awk|fish|tcl|Rscript)[\d.]*\b")
 _LEXERS_BY_PROGRAM = {"sh": "bash", "node": "javascript", "Rscript": "r"}
@@ -66,17 +64,11 @@ def find_lexer_by_language(language: str) -> Lexer | None:
         return None
 
 
-def is_source(data: bytes, suffix: str) -> bool:
-    """Return whether a file is text other than a web page. Templates and components may begin like one."""
-    return suffix not in _HTML_SUFFIXES or _HTML_START.match(data[:4096]) is None
-
-
 CODE_RENDERER = Renderer(
     "code",
     revision=1,
     mimes=TEXT_MIMES,
     render=render_code,
-    recognize=is_source,
     options=frozenset({"page", "lines", "suffix"}),
     needs=TEXT_NEEDS,
     max_bytes=MAX_TEXT_BYTES,

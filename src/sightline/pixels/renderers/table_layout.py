@@ -25,7 +25,6 @@ from sightline.pixels.renderers.text_fonts import FontLibrary, get_line_height
 
 _PADDING = 8  # left and right of a text
 _MIN_WIDTH, _MAX_WIDTH = 56, 520
-_MAX_LINES = 8  # of a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,7 @@ class TableBlock:
     rows: Sequence[Sequence[TableCell]]  # the first one is the header
     indent: int = 0
     space: int = 14
+    max_lines: int = 8  # of a cell; more are cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def lay_table(block: TableBlock, width: int, fonts: FontLibrary) -> list[Strip]:
     strips: list[Strip] = []
     for group in _group_columns(natural, width - block.indent):
         widths = _share_width([natural[at] for at in group], width - block.indent)
-        strips += _lay_group([[row[at] for at in group] for row in rows], widths, block.indent, fonts)
+        strips += _lay_group([[row[at] for at in group] for row in rows], widths, block, fonts)
         strips.append(make_gap(block.space))
     return strips
 
@@ -106,22 +106,21 @@ def _share_width(natural: Sequence[int], width: int) -> list[int]:
 
 
 def _lay_group(
-    rows: Sequence[Sequence[TableCell]], widths: Sequence[int], indent: int, fonts: FontLibrary
+    rows: Sequence[Sequence[TableCell]], widths: Sequence[int], block: TableBlock, fonts: FontLibrary
 ) -> list[Strip]:
     strips: list[Strip] = []
     head: Strip | None = None
     for number, cells in enumerate(rows):
-        row = _lay_row(cells, widths, fonts, number)
-        strip = Strip(row.height, partial(_paint_row, row, indent), keeps_next=number == 0, head=head)
+        row = _lay_row(cells, widths, fonts, number, block.max_lines)
+        strip = Strip(row.height, partial(_paint_row, row, block.indent), keeps_next=number == 0, head=head)
         head = head or strip
         strips.append(strip)
     return strips
 
 
-def _lay_row(cells: Sequence[TableCell], widths: Sequence[int], fonts: FontLibrary, number: int) -> _Row:
+def _lay_row(cells: Sequence[TableCell], widths: Sequence[int], fonts: FontLibrary, number: int, most: int) -> _Row:
     lines = [
-        break_lines(cell.spans, size - 2 * _PADDING, fonts, _MAX_LINES)
-        for cell, size in zip(cells, widths, strict=True)
+        break_lines(cell.spans, size - 2 * _PADDING, fonts, most) for cell, size in zip(cells, widths, strict=True)
     ]
     size = max((span.style.size for cell in cells for span in cell.spans), default=14)
     height = max(map(len, lines)) * get_line_height(size) + 8

@@ -1,0 +1,217 @@
+"""Read the parts of an office document: a ZIP archive of XML and pictures that nobody has checked.
+
+Nothing is unpacked to a disk. Each part is read up to a limit, whatever size its header claims; an archive with too
+many parts, or with names that lead out of it, is refused. XML with a document type is refused, because entities are
+declared there, and office documents have none. A document that has more elements than can be drawn is cut.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from xml.parsers import expat
+
+from sightline.model.refusal import Refusal
+
+_MAX_PARTS = 20_000
+_MAX_TOTAL_BYTES = 1024 * 1024 * 1024  # of all parts, as their headers say
+_MAX_PART_BYTES = 96 * 1024 * 1024
+_MAX_ELEMENTS = 300_000  # of a whole document
+_MAX_DEPTH = 250
+_CHUNK = 256 * 1024
+_ENCRYPTED_BIT = 1
+
+DAMAGED_OFFICE = Refusal("corrupt", "the office document is damaged", "give an undamaged copy")
+ENCRYPTED_OFFICE = Refusal(
+    "unsupported_type", "the office document is encrypted and needs a password", "save a copy without a password"
+)
+_TOO_MANY = Refusal("too_large", "the office document unpacks to too much", "give a smaller one, or save it as PDF")
+_FOREIGN_NAMES = Refusal("corrupt", "the office document has parts outside of itself", "give an undamaged copy")
+_ENTITIES = Refusal("corrupt", "the office document declares entities, which none may", "save it again, or as PDF")
+
+
+class OfficeRefusalError(Exception):
+    """A part of a document that cannot be read; carries the refusal of the whole document."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(str(refusal))
+        self.refusal = refusal
+
+
+@dataclass(slots=True)
+class XmlNode:
+    """An element. Names are without their namespaces, which differ between versions of the formats."""
+
+    name: str
+    attributes: dict[str, str]
+    children: list[XmlNode | str] = field(default_factory=list)
+
+    def find(self, *path: str) -> XmlNode | None:
+        """Return the first element at a path of names below this one, or None."""
+        node: XmlNode | None = self
+        for name in path:
+            node = next((each for each in node.list() if each.name == name), None) if node else None
+        return node
+
+    def list(self, name: str = "") -> Iterator[XmlNode]:
+        """Yield the child elements, or those of a name."""
+        return (each for each in self.children if isinstance(each, XmlNode) and (not name or each.name == name))
+
+    def walk(self, *names: str) -> Iterator[XmlNode]:
+        """Yield all elements of these names below this one, in order."""
+        for each in self.list():
+            if each.name in names:
+                yield each
+            yield from each.walk(*names)
+
+    def get(self, name: str, default: str = "") -> str:
+        return self.attributes.get(name, default)
+
+    def read_text(self) -> str:
+        """Return all text below this element."""
+        return "".join(each if isinstance(each, str) else each.read_text() for each in self.children)
+
+
+class OfficeArchive:
+    """The parts of a document by their names."""
+
+    def __init__(self, data: bytes) -> None:
+        """Open an archive; raise `OfficeRefusalError` if it is damaged, hostile or encrypted."""
+        try:
+            self._archive = zipfile.ZipFile(BytesIO(data))
+        except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, RecursionError) as error:
+            raise OfficeRefusalError(DAMAGED_OFFICE) from error
+        refusal = _check_parts(self._archive.infolist())
+        if refusal is not None:
+            raise OfficeRefusalError(refusal)
+        self._elements = 0
+        self.is_cut = False  # whether there is more than was read
+
+    def has(self, name: str) -> bool:
+        return name in self._archive.NameToInfo
+
+    def read(self, name: str, limit: int = _MAX_PART_BYTES) -> bytes:
+        """Return the bytes of a part; empty: there is none, or it has more than `limit`."""
+        data = b"".join(self._read_chunks(name, limit))
+        return data if len(data) <= limit else b""
+
+    def parse(self, name: str) -> XmlNode | None:
+        """Return the root of an XML part, as far as the limits allow; None: there is no such part."""
+        return self._parse(name) if self.has(name) else None
+
+    def read_relations(self, name: str) -> dict[str, str]:
+        """Return the parts that a part refers to, by the ids that it uses; addresses outside the file are left out."""
+        folder, file = posixpath.split(name)
+        root = self.parse(posixpath.join(folder, "_rels", f"{file}.rels"))
+        links = root.list("Relationship") if root else ()
+        inner = (each for each in links if each.get("TargetMode") != "External")
+        return {each.get("Id"): resolve_part(folder, each.get("Target")) for each in inner}
+
+    def _read_chunks(self, name: str, limit: int) -> Iterator[bytes]:
+        if not self.has(name):
+            return
+        total = 0
+        try:
+            with self._archive.open(name) as file:
+                while total <= limit and (chunk := file.read(_CHUNK)):
+                    total += len(chunk)
+                    yield chunk
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+            raise OfficeRefusalError(DAMAGED_OFFICE) from error
+        self.is_cut = self.is_cut or total > limit
+
+    def _parse(self, name: str) -> XmlNode:
+        builder = _TreeBuilder(_MAX_ELEMENTS - self._elements)
+        try:
+            for chunk in self._read_chunks(name, _MAX_PART_BYTES):
+                builder.feed(chunk)
+                if builder.is_full:
+                    break
+            else:
+                builder.finish(is_whole=not self.is_cut)
+        except expat.ExpatError as error:
+            raise OfficeRefusalError(DAMAGED_OFFICE) from error
+        self._elements += builder.count
+        self.is_cut = self.is_cut or builder.is_full
+        if builder.root is None:
+            raise OfficeRefusalError(DAMAGED_OFFICE)
+        return builder.root
+
+
+class _TreeBuilder:
+    """Builds a tree of elements, until there are too many of them."""
+
+    def __init__(self, room: int) -> None:
+        self._parser = expat.ParserCreate(namespace_separator=" ")
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._add_text
+        self._parser.StartDoctypeDeclHandler = self._refuse_doctype
+        self._stack: list[XmlNode] = []
+        self._room = room
+        self.root: XmlNode | None = None
+        self.count = 0
+        self.is_full = False
+
+    def feed(self, chunk: bytes) -> None:
+        self._parser.Parse(chunk)
+
+    def finish(self, *, is_whole: bool) -> None:
+        if is_whole:
+            self._parser.Parse(b"", bool(is_whole))
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.count += 1
+        if self.count > self._room:
+            self.is_full = True
+            return
+        node = XmlNode(_drop_namespace(tag), _drop_namespaces(attributes))
+        if len(self._stack) >= _MAX_DEPTH:
+            raise OfficeRefusalError(_TOO_MANY)
+        if self._stack:
+            self._stack[-1].children.append(node)
+        else:
+            self.root = node
+        self._stack.append(node)
+
+    def _end(self, tag: str) -> None:
+        if not self.is_full:
+            self._stack.pop()
+
+    def _add_text(self, text: str) -> None:
+        if self._stack and not self.is_full:
+            self._stack[-1].children.append(text)
+
+    def _refuse_doctype(self, *declared: object) -> None:
+        raise OfficeRefusalError(_ENTITIES)
+
+
+def resolve_part(folder: str, target: str) -> str:
+    """Return the name of a part from a reference to it: relative to a folder, or to the archive if it is absolute."""
+    return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+
+
+def _drop_namespace(name: str) -> str:
+    return name.rpartition(" ")[2]
+
+
+def _drop_namespaces(attributes: dict[str, str]) -> dict[str, str]:
+    """Return attributes by their short names. Where `id` and `r:id` are both there, the latter is what is meant."""
+    short = {name: value for name, value in attributes.items() if " " not in name}
+    return short | {_drop_namespace(name): value for name, value in attributes.items() if " " in name}
+
+
+def _check_parts(parts: list[zipfile.ZipInfo]) -> Refusal | None:
+    if len(parts) > _MAX_PARTS or sum(each.file_size for each in parts) > _MAX_TOTAL_BYTES:
+        return _TOO_MANY
+    if any(each.flag_bits & _ENCRYPTED_BIT for each in parts):
+        return ENCRYPTED_OFFICE
+    names = (each.filename.replace("\\", "/") for each in parts)
+    if any(name.startswith("/") or ".." in name.split("/") or name[1:2] == ":" for name in names):
+        return _FOREIGN_NAMES
+    return None

@@ -79,7 +79,7 @@ BAD: dict[str, Bad] = {
     "absent": Bad("not_found", lambda folder: "absent.png"),
     "no text": Bad("invalid_input", lambda folder: "   "),
     "a name with a zero": Bad("invalid_input", lambda folder: "a\0b.png"),
-    "a data URL": Bad("invalid_input", lambda folder: "data:image/png;base64,iVBORw0KGgo="),
+    "a data URL of a damaged image": Bad("corrupt", lambda folder: "data:image/png;base64,iVBORw0KGgo="),
     "a name that is too long": Bad("invalid_input", lambda folder: "x" * 5000),
     "empty": Bad("corrupt", _written("empty.png", b"")),
     "a folder": Bad("invalid_input", _folder),

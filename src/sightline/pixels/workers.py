@@ -37,6 +37,7 @@ TASKS: Mapping[str, str] = {
     "hash": "sightline.pixels.similarity:hash_task",
     "overlay": "sightline.pixels.overlay:overlay_task",
     "part": "sightline.pixels.fit_image:crop_task",
+    "terminal": "sightline.pixels.terminal_picture:terminal_task",
 }
 
 _log = logging.getLogger(__name__)

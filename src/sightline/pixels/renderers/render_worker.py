@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sightline.model.refusal import Refusal
 from sightline.pixels.renderers import find_renderer
 from sightline.pixels.renderers.contact_sheet import SHEET_PAGES, build_contact_sheet
-from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, RenderOptions
+from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, Renderer, RenderOptions
 from sightline.pixels.workers import WorkerLimits, WorkerPool
 
 T = TypeVar("T")
@@ -33,11 +33,10 @@ def start_renderers(limits: WorkerLimits = LIMITS) -> WorkerPool:
 
 def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
     """Render a file in a worker."""
-    render = find_renderer(arguments["renderer"]).render
-    assert render is not None, "the parent starts programs itself"
+    renderer = find_renderer(arguments["renderer"])
     options = RenderOptions.unpack(arguments["options"])
     asked = replace(options, count=SHEET_PAGES) if options.sheet else options
-    drawn = _run_on_deep_stack(lambda: render(data, asked))
+    drawn = _run_on_deep_stack(lambda: _draw(renderer, data, arguments.get("descriptor"), asked))
     if isinstance(drawn, Refusal):
         return drawn
     if options.sheet:
@@ -45,6 +44,19 @@ def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any],
     pages = [[len(page.data), page.number, page.label, page.has_text] for page in drawn.pages]
     facts = {"pages": pages, "total": drawn.total, "note": drawn.note}
     return facts, b"".join(page.data for page in drawn.pages)
+
+
+def _draw(
+    renderer: Renderer, data: bytes, descriptor: int | None, options: RenderOptions
+) -> RenderedDocument | Refusal:
+    """Draw a file, of which a large one comes as a descriptor."""
+    if descriptor is None:
+        assert renderer.render is not None, "the parent starts programs itself"
+        return renderer.render(data, options)
+    assert renderer.render_large is not None, "the parent has checked that"
+    with open(descriptor, "rb") as file:  # noqa: PTH123, it has no path here
+        file.seek(0)
+        return renderer.render_large(file, options)
 
 
 def text_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:

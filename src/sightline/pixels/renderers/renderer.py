@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal
@@ -136,6 +136,7 @@ class Renderer:
     revision: int  # of its code: raise it when the same file and options give other pixels
     mimes: frozenset[str]  # of the `FileType` that it takes
     render: Callable[[bytes, RenderOptions], RenderedDocument | Refusal] | None = None  # runs in a worker
+    render_large: Callable[[IO[bytes], RenderOptions], RenderedDocument | Refusal] | None = None  # by an open file
     convert: Callable[[bytes, RenderOptions], ConvertedFile | Refusal] | None = None  # starts a program
     read_text: Callable[[bytes], str | Refusal] | None = None  # for `read_file`; runs in a worker
     recognize: Callable[[bytes, str], bool] | None = None  # by the beginning of a file and its suffix; None: all

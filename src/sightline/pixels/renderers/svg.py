@@ -26,6 +26,7 @@ from sightline.pixels.renderers.renderer import (
     Renderer,
     RenderOptions,
 )
+from sightline.pixels.renderers.text_decoding import choose_encoding
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
@@ -45,6 +46,7 @@ _LINKS = frozenset({"href", "src"})
 _OWN_REFERENCE = re.compile(r"\s*(?:#|data:)", re.IGNORECASE)
 _URL = re.compile(r"""url\(\s*+(?!["']?\s*+(?:#|data:))[^)]*+\)?""", re.IGNORECASE)
 _IMPORT = re.compile(r"@import[^;]*;?", re.IGNORECASE)
+_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _LIMIT_WORDS = re.compile("limit|too (?:large|many|big)", re.IGNORECASE)
 
 _TOO_LARGE = Refusal("too_large", f"the SVG has more than {_MAX_BYTES >> 20} MiB of text", "give a smaller one")
@@ -74,10 +76,19 @@ def read_svg_text(data: bytes) -> str | Refusal:
             return _DAMAGED_GZIP
     if len(data) > _MAX_BYTES:
         return _TOO_LARGE
+    return _decode_markup(data)
+
+
+def _decode_markup(data: bytes) -> str:
+    """Return the characters of an XML file: as UTF-16 by its mark or zero bytes, else as it declares, else as UTF-8."""
+    encoding = choose_encoding(data)
+    if not encoding.startswith("utf-16"):
+        declared = _ENCODING.match(data)
+        encoding = declared[1].decode() if declared else "utf-8-sig"
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+        return data.decode(encoding)
+    except (LookupError, UnicodeError):  # an unknown encoding, or not the one that is declared
+        return data.decode("utf-16", "replace") if encoding.startswith("utf-16") else data.decode("latin-1")
 
 
 SVG_RENDERER = Renderer(

@@ -36,7 +36,7 @@ def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any],
     renderer = find_renderer(arguments["renderer"])
     options = RenderOptions.unpack(arguments["options"])
     asked = replace(options, count=SHEET_PAGES) if options.sheet else options
-    drawn = _run_on_deep_stack(lambda: _draw(renderer, data, arguments.get("descriptor"), asked))
+    drawn = run_on_deep_stack(lambda: _draw(renderer, data, arguments.get("descriptor"), asked))
     if isinstance(drawn, Refusal):
         return drawn
     if options.sheet:
@@ -63,7 +63,7 @@ def text_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], b
     """Return the text of a document, in a worker."""
     read = find_renderer(arguments["renderer"]).read_text
     assert read is not None, "the parent has checked that"
-    text = _run_on_deep_stack(lambda: read(data))
+    text = run_on_deep_stack(lambda: read(data))
     if isinstance(text, Refusal):
         return text
     encoded = text.encode("utf-8", "replace")
@@ -82,7 +82,7 @@ def _join_pages(drawn: RenderedDocument) -> RenderedDocument:
     return RenderedDocument((sheet,), drawn.total, ", ".join(filter(None, (which, drawn.note))))
 
 
-def _run_on_deep_stack(work: Callable[[], T]) -> T:
+def run_on_deep_stack(work: Callable[[], T]) -> T:
     """Run a function in a thread with a large stack, and return or raise what it does."""
     results: list[T] = []
     errors: list[BaseException] = []

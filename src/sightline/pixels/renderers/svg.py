@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from math import ceil, isfinite
@@ -56,10 +56,10 @@ _DAMAGED_GZIP = Refusal("corrupt", "the compressed SVG is damaged", "give an und
 def render_svg(data: bytes, options: RenderOptions) -> RenderedDocument | Refusal:
     """Draw an SVG on one page."""
     text = read_svg_text(data)
-    drawing = text if isinstance(text, Refusal) else _read_drawing(text)
+    drawing = text if isinstance(text, Refusal) else clean_svg(text)
     if isinstance(drawing, Refusal):
         return drawing
-    png = _draw(drawing, _choose_box(drawing.size, options.width))
+    png = draw_svg(drawing.text, _choose_box(drawing.size, options.width), SvgFonts(list_font_files()))
     if isinstance(png, Refusal):
         return png
     page, note = _put_on_ground(png, options.ground)
@@ -104,7 +104,20 @@ SVG_RENDERER = Renderer(
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawing:
+class SvgFonts:
+    """The fonts for the text of a drawing: their files, and the families for generic names and missing families."""
+
+    files: Sequence[str]
+    default: str = SANS_FAMILY
+    serif: str = SANS_FAMILY
+    sans: str = SANS_FAMILY
+    cursive: str = SANS_FAMILY
+    fantasy: str = SANS_FAMILY
+    mono: str = MONO_FAMILY
+
+
+@dataclass(frozen=True, slots=True)
+class CleanSvg:
     """An SVG without references to other files."""
 
     text: str
@@ -112,7 +125,8 @@ class _Drawing:
     removed: int  # references
 
 
-def _read_drawing(text: str) -> _Drawing | Refusal:
+def clean_svg(text: str) -> CleanSvg | Refusal:
+    """Return an SVG without references to other files, or why it cannot be read."""
     try:
         scan = _SvgScan(text, writes=False)
         if scan.removed:
@@ -121,7 +135,7 @@ def _read_drawing(text: str) -> _Drawing | Refusal:
     except expat.ExpatError as error:
         what = f"the SVG is not well-formed: {expat.ErrorString(error.code)} in line {error.lineno}"
         return Refusal("corrupt", what, "correct the file")
-    return _Drawing(text, scan.size, scan.removed)
+    return CleanSvg(text, scan.size, scan.removed)
 
 
 class _SvgScan:
@@ -216,22 +230,23 @@ def _choose_box(size: tuple[float, float] | None, width: int | None) -> Size:
     return Size(across, down)
 
 
-def _draw(drawing: _Drawing, box: Size) -> bytes | Refusal:
+def draw_svg(text: str, box: Size, fonts: SvgFonts) -> bytes | Refusal:
+    """Return an SVG without references to other files as PNG, as large as fits into a box."""
     import resvg_py
 
     try:
         return resvg_py.svg_to_bytes(
-            svg_string=drawing.text,
+            svg_string=text,
             width=box.width,
             height=box.height,
             dpi=96.0,  # without it, millimetres and inches are 0
-            font_files=list_font_files(),
-            font_family=SANS_FAMILY,
-            serif_family=SANS_FAMILY,  # also for families that are not installed
-            sans_serif_family=SANS_FAMILY,
-            cursive_family=SANS_FAMILY,
-            fantasy_family=SANS_FAMILY,
-            monospace_family=MONO_FAMILY,
+            font_files=list(fonts.files),
+            font_family=fonts.default,
+            serif_family=fonts.serif,
+            sans_serif_family=fonts.sans,
+            cursive_family=fonts.cursive,
+            fantasy_family=fonts.fantasy,
+            monospace_family=fonts.mono,
         )
     except ValueError as error:
         code: RefusalCode = "too_large" if _LIMIT_WORDS.search(str(error)) else "corrupt"

@@ -185,7 +185,8 @@ def _draw_all(documents: list[Path]) -> tuple[Counter[str], list[str]]:
     with start_renderers() as pool:
         for path in documents:
             data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-            renderer = choose_renderer(identify_file(data[:4096]), data, path.name, programs=False)
+            name = path.name.removesuffix(".gz")
+            renderer = choose_renderer(identify_file(data[:4096]), data, name, programs=False)
             if not isinstance(renderer, Renderer) or renderer.render is None:
                 outcomes["no renderer"] += 1
                 continue

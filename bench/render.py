@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,12 +26,17 @@ PACKAGES = {
     "xlsx2csv": "1:0.7.8-1",
     "libreoffice-help-ca": "4:7.4.7-1+deb12u14",
     "faust-common": "2.54.9+ds0-1",
+    "python-skimage-doc": "0.19.3-8",
+    "python-sphinx-gallery-doc": "0.10.1-3",
+    "python-nbconvert-doc": "6.5.3-3",
 }
+PYTHON_PACKAGES = {"nbclient": "0.11.0", "nbval": "0.11.0", "papermill": "2.7.0"}  # on PyPI, with notebooks in tests
 SUFFIXES = (".pdf", ".svg", ".svgz", ".ipynb", ".docx", ".odt", ".pptx", ".xlsx", ".ods", ".odp")
 LEAST = 300  # documents
 MANUAL = "gnuplot.pdf"  # whose pages are timed
 PAGES = range(20, 31)
 DOTS = 150 / 72
+FILM_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -38,15 +44,27 @@ class Figure:
     """CPU milliseconds of one page or file: ours, and the library alone."""
 
     name: str
-    peer: str
     at_most: float  # milliseconds
-    times: float | None  # at most this many times the peer
+    work: Callable[[], object]
+    items: int = 1  # that the work draws
+    peer: str = ""  # empty: there is none
+    peer_work: Callable[[], object] | None = None
+    times: float | None = None  # at most this many times the peer
     ours: list[float] = field(default_factory=list)
     theirs: list[float] = field(default_factory=list)
 
+    def measure(self) -> None:
+        """Add one round."""
+        self.ours.append(_time(self.work, self.items))
+        if self.peer_work is not None:
+            self.theirs.append(_time(self.peer_work, self.items))
+
     def row(self) -> str:
-        ours, theirs = statistics.median(self.ours), statistics.median(self.theirs)
+        ours = statistics.median(self.ours)
         verdicts = [f"≤ {self.at_most:g} ms: {'met' if ours <= self.at_most else 'MISSED'}"]
+        if not self.theirs:
+            return f"| {self.name} | {ours:.1f} | | | {verdicts[0]} |"
+        theirs = statistics.median(self.theirs)
         if self.times is not None:
             verdicts.append(f"≤ {self.times:g}×: {'met' if ours <= self.times * theirs else 'MISSED'}")
         shown = f"{ours:.1f} | {self.peer}: {theirs:.1f} | {ours / theirs:.2f}×"
@@ -64,12 +82,19 @@ def _time(work: Callable[[], object], items: int) -> float:
     return statistics.median(taken)
 
 
-def _render(data: bytes, renderer: str, pages: range) -> None:
+def _render(data: bytes, renderer: str, pages: range = range(1, 2), **options: object) -> None:
     from sightline.pixels.renderers.render_worker import render_task
 
     for page in pages:
-        drawn = render_task(data, {"renderer": renderer, "options": {"page": page} if page > 1 else {}})
+        which = {"page": page} if page > 1 else {}
+        drawn = render_task(data, {"renderer": renderer, "options": {**options, **which}})
         assert isinstance(drawn, tuple), drawn
+
+
+def _render_anew(documents: list[bytes]) -> None:
+    """Draw a page of each document, which differ, so that each is opened."""
+    for page, data in zip(PAGES, documents, strict=True):
+        _render(data, "pdfium", range(page, page + 1))
 
 
 def _draw_by_pdfium(data: bytes, *, writes: bool) -> None:
@@ -89,29 +114,54 @@ def _draw_by_resvg(data: bytes) -> None:
     resvg_py.svg_to_bytes(svg_string=data.decode(), width=512, height=512, dpi=96.0)
 
 
-def _measure(rounds: int, manual: bytes, icon: bytes) -> list[Figure]:
-    figures = [
-        Figure("a page of a PDF at 150 dpi, to a file", "pypdfium2, to PNG", 40, 1.3),
-        Figure("the same", "pypdfium2, pixels only", 40, None),
-        Figure("an SVG icon", "resvg-py", 60, None),
+def _list_figures(manual: bytes, icon: bytes) -> list[Figure]:
+    code = "\n".join(Path(__file__).read_text().split("\n")[:100]).encode()
+    film = _make_film().read_bytes()
+    variants = [manual + b"\n" * number for number in range(1, len(PAGES) + 1)]
+    count = len(PAGES)
+    pixels, files = partial(_draw_by_pdfium, manual, writes=False), partial(_draw_by_pdfium, manual, writes=True)
+    next_page = partial(_render, manual, "pdfium", PAGES)
+    first_page = partial(_render_anew, variants)
+    return [
+        Figure("100 lines of code", 250, partial(_render, code, "code", suffix=".py")),
+        Figure("a page of a PDF at 150 dpi", 40, next_page, count, "pypdfium2, pixels only", pixels, 1.3),
+        Figure("the same, of a PDF not seen before", 40, first_page, count, "pypdfium2, pixels only", pixels),
+        Figure("the same, of a PDF not seen before", 40, first_page, count, "pypdfium2, to PNG", files, 1.3),
+        Figure("an SVG icon", 60, partial(_render, icon, "resvg"), 1, "resvg-py", partial(_draw_by_resvg, icon)),
+        Figure("a still at 37 s of a 60 s video, 1080p", 400, partial(_render, film, "ffmpeg", at=37.0)),
     ]
-    for number in range(rounds):
-        peer_environments.print_status(f"round {number + 1} of {rounds}")
-        page = _time(lambda: _render(manual, "pdfium", PAGES), len(PAGES))
-        written = _time(lambda: _draw_by_pdfium(manual, writes=True), len(PAGES))
-        drawn = _time(lambda: _draw_by_pdfium(manual, writes=False), len(PAGES))
-        ours = _time(lambda: _render(icon, "resvg", range(1, 2)), 1)
-        theirs = _time(lambda: _draw_by_resvg(icon), 1)
-        for figure, mine, other in zip(figures, (page, page, ours), (written, drawn, theirs), strict=True):
-            figure.ours.append(mine)
-            figure.theirs.append(other)
-    return figures
+
+
+def _make_film() -> Path:
+    """Return a video of 60 seconds, 1920x1080, 30 frames a second, which is made once."""
+    import av
+    import numpy as np
+
+    path = peer_environments.find_cache() / f"render-film-{FILM_VERSION}.mp4"
+    if path.exists():
+        return path
+    peer_environments.print_status("making a video of 60 seconds, once")
+    random = np.random.default_rng(1)
+    ground = random.integers(0, 256, (270, 480, 3), np.uint8).repeat(4, axis=0).repeat(4, axis=1)
+    part = path.with_suffix(".part")
+    with av.open(str(part), "w", format="mp4") as container:
+        stream = container.add_stream("libx264", rate=30, options={"preset": "veryfast", "crf": "23", "g": "250"})
+        assert isinstance(stream, av.VideoStream)
+        stream.width, stream.height, stream.pix_fmt = 1920, 1080, "yuv420p"
+        for number in range(1800):
+            picture = np.roll(ground, (number // 600 * 200, number * 4), (0, 1))
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode(None))
+    part.replace(path)
+    return path
 
 
 def _find_documents() -> list[Path]:
-    files = (
-        path for folder in peer_environments.unpack_debian_packages(PACKAGES) for path in sorted(folder.rglob("*"))
-    )
+    folders = [
+        *peer_environments.unpack_debian_packages(PACKAGES),
+        *peer_environments.unpack_python_packages(PYTHON_PACKAGES),
+    ]
+    files = (path for folder in folders for path in sorted(folder.rglob("*")))
     return [path for path in files if path.name.removesuffix(".gz").endswith(SUFFIXES) and path.is_file()]
 
 
@@ -135,7 +185,8 @@ def _draw_all(documents: list[Path]) -> tuple[Counter[str], list[str]]:
     with start_renderers() as pool:
         for path in documents:
             data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-            renderer = choose_renderer(identify_file(data[:4096]), data, path.name, programs=False)
+            name = path.name.removesuffix(".gz")
+            renderer = choose_renderer(identify_file(data[:4096]), data, name, programs=False)
             if not isinstance(renderer, Renderer) or renderer.render is None:
                 outcomes["no renderer"] += 1
                 continue
@@ -157,11 +208,15 @@ def run(rounds: int, out: Path) -> None:
     icon = next(path for path in documents if path.suffix == ".svg" and "icons" in path.parts)
     if MANUAL not in by_name:
         raise SystemExit(f"bench: {MANUAL} is missing: the package gnuplot-doc is needed")
-    figures = _measure(rounds, by_name[MANUAL].read_bytes(), icon.read_bytes())
+    figures = _list_figures(by_name[MANUAL].read_bytes(), icon.read_bytes())
+    for number in range(rounds):
+        peer_environments.print_status(f"round {number + 1} of {rounds}")
+        for figure in figures:
+            figure.measure()
     outcomes, wrong = _draw_all(documents)
     enough = f"≥ {LEAST}: {'met' if len(documents) >= LEAST else 'MISSED'}"
     head = f"Median of {rounds} interleaved rounds, Python {platform.python_version()}, {platform.machine()}, "
-    head += f"pypdfium2 {version('pypdfium2')}, resvg-py {version('resvg-py')}."
+    head += f"pypdfium2 {version('pypdfium2')}, resvg-py {version('resvg-py')}, PyAV {version('av')}."
     lines = [
         "<!-- Generated by bench/run.py. -->",
         head,
@@ -171,7 +226,7 @@ def run(rounds: int, out: Path) -> None:
         *(figure.row() for figure in figures),
         "",
         f"Documents: {len(documents):,} ({enough}) out of "
-        + ", ".join(f"{name} {number}" for name, number in PACKAGES.items())
+        + ", ".join(f"{name} {number}" for name, number in (PACKAGES | PYTHON_PACKAGES).items())
         + ".",
         "",
         *(f"- {outcome}: {count:,}" for outcome, count in sorted(outcomes.items())),
@@ -180,7 +235,7 @@ def run(rounds: int, out: Path) -> None:
     text = "\n".join(lines) + "\n"
     print(text)
     out.parent.mkdir(exist_ok=True)
-    facts = {figure.name + ", " + figure.peer: [figure.ours, figure.theirs] for figure in figures}
+    facts = {f"{figure.name}, {figure.peer}": [figure.ours, figure.theirs] for figure in figures}
     out.write_text(json.dumps({"cpu_ms": facts, "documents": outcomes, "wrong": wrong}, indent=1) + "\n")
     out.with_suffix(".md").write_text(text)
     if wrong:

@@ -21,6 +21,7 @@ import proxy
 import render
 import retention
 import seers
+import svg_corpus
 import tool_loop
 import wires
 
@@ -53,10 +54,16 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="the figures (results/…); the table goes beside it as .md")
     parser.add_argument("--without", action="append", default=[], choices=list(peers.PEERS), help="leave a peer out")
     parser.add_argument("--quick", action="store_true", help="one seed, or round, instead of several")
+    parser.add_argument("--corpus", type=Path, help="render: only compare SVGs of a folder with name.png beside each")
     parser.add_argument("--only", default="", help="legibility, ocr: pages whose name holds this")
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error("--rounds must be 1 or more")
+    if args.corpus:
+        if args.benchmark != "render":
+            parser.error("--corpus is for the benchmark render")
+        svg_corpus.run(args.corpus, args.json)
+        return
     if args.json and args.benchmark == "all":
         parser.error("--json needs one benchmark")
     for name in BENCHMARKS if args.benchmark == "all" else [args.benchmark]:

@@ -1,13 +1,16 @@
-"""Atomic writes of files, and what is wrong with files that cannot be written."""
+"""Atomic writes of files, what is wrong with files that cannot be written, and files too large for memory."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 from pathlib import Path
 
 PART_SUFFIX = ".part"
+MAX_LARGE_BYTES = 4 * 1024 * 1024 * 1024  # of a file that stays open
+_CHUNK = 1024 * 1024
 
 
 def write_atomically(
@@ -96,3 +99,40 @@ def _exists(path: Path, *, follow: bool = True) -> bool:
 
 def _is_read_only(path: Path) -> bool:
     return hasattr(os, "statvfs") and bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
+class LargeFile:
+    """A regular file that is too large for memory, open for reading. It is closed with the last reference to it."""
+
+    __slots__ = ("_sha256", "_version", "descriptor", "size")
+
+    def __init__(self, descriptor: int) -> None:
+        """Take over a descriptor."""
+        status = os.fstat(descriptor)
+        self.descriptor = descriptor
+        self.size = status.st_size
+        self._version = (status.st_size, status.st_mtime_ns)
+        self._sha256 = ""
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the file was written to since it was opened."""
+        status = os.fstat(self.descriptor)
+        return (status.st_size, status.st_mtime_ns) != self._version
+
+    def read_head(self, count: int) -> bytes:
+        """Return the first bytes."""
+        return os.pread(self.descriptor, count, 0)
+
+    def compute_sha256(self) -> str:
+        """Return the sha256 of the whole file, which is read for it once."""
+        if not self._sha256:
+            found, at = hashlib.sha256(), 0
+            while chunk := os.pread(self.descriptor, _CHUNK, at):
+                found.update(chunk)
+                at += len(chunk)
+            self._sha256 = found.hexdigest()
+        return self._sha256

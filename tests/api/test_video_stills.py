@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from base64 import b64decode
 from dataclasses import replace
 from io import BytesIO
@@ -14,13 +15,14 @@ from PIL import Image as Pillow
 import sightline
 from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import FileAnswer
+from sightline.api.tool_results import FileAnswer, View
 from sightline.pixels.renderers.renderer import PythonPackage
 from sightline.pixels.renderers.video import VIDEO_RENDERER
 from sightline.runtime import get_shared_renderers
 from sightline.settings import load_settings
 from tests.api.answering import MP4, saying, settle
-from tests.pixels.renderers.films import animate, film
+from tests.pixels.renderers.films import COLOURS, animate, film
+from tests.pixels.renderers.test_video import name_colour
 from tests.requirements import requirement
 
 
@@ -109,3 +111,38 @@ def test_a_video_too_large_to_send_is_sent_as_stills(
         settle(monkeypatch, there)
         assert_failure(watch(granted, path, model="here/watcher"), "FILE_TOO_LARGE")
         assert isinstance(watch(granted, path, model="here/watcher", method="frames"), FileAnswer)
+
+
+@requirement("input.video.large")
+def test_stills_of_a_video_that_is_too_large_for_memory_are_drawn_from_the_open_file(
+    granted: ToolContext, context: ToolContext, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "large.mp4"
+    path.write_bytes(film() + (1 << 31).to_bytes(4, "big") + b"free")
+    os.truncate(path, 70 << 20)
+    seen = sightline.view(path, at=5.0, session=Session.from_context(granted))
+    assert isinstance(seen, View), seen
+    assert (seen.bytes, seen.mime, seen.rendered and seen.rendered.by) == (70 << 20, "video/mp4", "ffmpeg")
+    assert name_colour(seen.pixels.data) == COLOURS[2]
+    with saying("four colours") as there:
+        settle(monkeypatch, there)
+        assert isinstance(watch(granted, path, model="here/eye"), FileAnswer)
+        assert_failure(watch(granted, path, model="here/watcher"), "FILE_TOO_LARGE")
+    refused = sightline.view(path, session=Session.from_context(replace(context, renderers=None)))
+    assert isinstance(refused, Failure)
+    assert refused.reason == "too_large"
+
+
+@requirement("input.video.large")
+@pytest.mark.parametrize(
+    ("size", "begins"), [(5 << 30, film(COLOURS[:1])), (70 << 20, b"%PDF-1.7"), (70 << 20, b"text\n")]
+)
+def test_a_larger_video_and_other_large_files_are_refused(
+    granted: ToolContext, folder: Path, size: int, begins: bytes
+) -> None:
+    path = folder / "large"
+    path.write_bytes(begins)
+    os.truncate(path, size)
+    refused = sightline.view(path, session=Session.from_context(granted))
+    assert isinstance(refused, Failure)
+    assert refused.reason == "too_large"

@@ -15,6 +15,7 @@ from tests.api.answering import MP4, Model, saying, settle
 from tests.api.bad import PNG
 from tests.cli.command import sightline, typed
 from tests.pixels.renderers.films import film
+from tests.pixels.renderers.pdf_files import BLUE, GREEN, RED, document, fill
 from tests.requirements import requirement
 
 
@@ -149,6 +150,15 @@ def test_a_terminal_gets_the_answer_and_a_temporary_status_line(folder: Path, mo
     assert '"input_tokens": 1287' in heard
     code, heard = typed([verb[0], "absent", *verb[2:]], b"", {}, folder)
     assert (code, '"ok"' in heard, "sightline: FILE_NOT_FOUND: absent: " in heard) == (1, False, True)
+
+
+@requirement("cli.progress.pages")
+def test_on_a_terminal_the_pages_of_a_document_are_counted(folder: Path, model: Model) -> None:
+    (folder / "report.pdf").write_bytes(document([fill(RED), fill(GREEN), fill(BLUE)]))
+    code, heard = typed(["ask", "report.pdf", "what is it?"], b"", {}, folder)
+    assert code == 0
+    assert re.search("\r\x1b\\[Ksightline: [^\r]* 1 of 3 …", heard)
+    assert " of 3 …" not in sightline("ask", "report.pdf", "what is it?", folder=folder).err
 
 
 @requirement("ask.terminal", "FR-3.4")

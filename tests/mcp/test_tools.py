@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from sightline.api.views import view
 from sightline.cli.verbs.mcp import open_context
 from sightline.settings import FILE_NAME
 from sightline.settings.live_settings import get_process_settings
@@ -146,6 +147,18 @@ def test_a_broken_file_changes_nothing_for_a_running_server(home: Path, caplog: 
         live.check_soon()
         assert open_context({}).toolset == {"view_image"}
     assert [FILE_NAME in record.message for record in caplog.records] == [True]
+
+
+@requirement("view.render")
+@pytest.mark.parametrize(("render", "reason"), [("on", None), ("off", "render_unavailable")])
+def test_documents_are_rendered_as_the_setting_render_says(
+    home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, render: str, reason: str | None
+) -> None:
+    (folder / "notes.txt").write_text("notes")
+    (home / FILE_NAME).write_text(json.dumps({"render": render}))
+    get_process_settings().check_soon()
+    monkeypatch.chdir(folder)
+    assert getattr(view(open_context({}), "notes.txt"), "reason", None) == reason
 
 
 @requirement("settings.network")

@@ -101,16 +101,18 @@ def check_image_call(
     return replace(ask, schema=schema, fit=how)
 
 
-def _read_file(context: ToolContext, file: object, *others: object) -> InputFile | Refusal:
+def _read_file(context: ToolContext, file: object, *others: object, open_videos: bool = False) -> InputFile | Refusal:
     """Return the one file of a call. `file` is only given by programs, in any form that an image argument takes."""
     if file is None:
-        return read_input_file(context, *others)
+        return read_input_file(context, *others, open_videos=open_videos)
     if any(each is not None for each in others):
         return ONE_FILE
-    found = find_source(context, file)
+    found = find_source(context, file, open_videos=open_videos)
     if isinstance(found, SourceImage) and found.crop:
         return _NO_CROP
-    return replace(found, stage="file") if isinstance(found, Refusal) else InputFile(found.data, found.name)
+    return (
+        replace(found, stage="file") if isinstance(found, Refusal) else InputFile(found.data, found.name, found.large)
+    )
 
 
 def check_video_call(
@@ -126,7 +128,7 @@ def check_video_call(
     settings = context.settings or load_settings()
 
     def read() -> QuestionSubject | Refusal:
-        given = _read_file(context, file, file_path, file_url)
+        given = _read_file(context, file, file_path, file_url, open_videos=context.renderers is not None)
         how = cast("Method", method or "auto")
         return given if isinstance(given, Refusal) else open_video(context, settings, given, how)
 

@@ -39,7 +39,14 @@ def render_pages(context: ToolContext, file: InputFile, seer: Seer) -> DocumentP
     if context.renderers is None:
         return Refusal("render_unavailable", "rendering is off here", "set render to on")
     request = RenderRequest(
-        context.renderers, context.record.images, context.scope, file.data, file.name, DEFAULT_OPTIONS, file.sha256
+        context.renderers,
+        context.record.images,
+        context.scope,
+        file.data,
+        file.name,
+        DEFAULT_OPTIONS,
+        file.sha256,
+        report=context.report,
     )
     pages = render_first_pages(request, _count_pages(seer.name, seer.limits), _MAX_BYTES)
     if pages is None or isinstance(pages, Refusal):

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sightline.api.session import ToolContext
+from sightline.disk import LargeFile
 from sightline.model.base64_text import compute_decoded_size, decode_base64
 from sightline.model.fence import replace_surrogates
 from sightline.model.image import MAX_FILE_BYTES, Image
@@ -187,25 +188,38 @@ def _encode_array(array: Any) -> GivenImage | Refusal:
 class InputFile:
     """The one file of a call, as it came."""
 
-    data: bytes = field(repr=False)
+    data: bytes = field(repr=False)  # of a large file, only the beginning
     name: str = ""
+    large: LargeFile | None = None  # the file, if it is too large for memory
 
     @property
     def sha256(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
+        return self.large.compute_sha256() if self.large else hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def size(self) -> int:
+        return self.large.size if self.large else len(self.data)
 
     @property
     def kind(self) -> FileType:
         return identify_file(self.data[:_OPENING])
 
 
+def is_video(head: bytes) -> bool:
+    """Return whether a file is a video, by its beginning."""
+    return identify_file(head).family == "video"
+
+
 def read_input_file(
-    context: ToolContext, path: object = None, url: object = None, base64: object = None
+    context: ToolContext, path: object = None, url: object = None, base64: object = None, *, open_videos: bool = False
 ) -> InputFile | Refusal:
-    """Return the one file of a call, read by the rules of the argument that gives it."""
+    """Return the one file of a call, read by the rules of the argument that gives it.
+
+    open_videos: a video on disk that is too large for memory is returned open; otherwise it is refused.
+    """
     match [path, url, base64]:
         case [str() | PurePath() as named, None, None]:
-            return _read_path(context, str(named))
+            return _read_path(context, str(named), open_videos=open_videos)
         case [None, str(address), None]:
             return _fetch(context, address)
         case [None, None, str(text)]:
@@ -216,14 +230,14 @@ def read_input_file(
             return ONE_FILE
 
 
-def _read_path(context: ToolContext, path: str) -> InputFile | Refusal:
+def _read_path(context: ToolContext, path: str, *, open_videos: bool) -> InputFile | Refusal:
     if not PurePath(path).is_absolute():
         return Refusal("invalid_input", "file_path is not absolute", "give the absolute path")
-    file = files.read_permitted_file(path, context.policy)
+    file = files.read_permitted_file(path, context.policy, may_stay_open=is_video if open_videos else None)
     return (
         replace(file, stage="file")
         if isinstance(file, Refusal)
-        else InputFile(file.data, replace_surrogates(file.name))
+        else InputFile(file.data, replace_surrogates(file.name), file.large)
     )
 
 
@@ -256,7 +270,7 @@ def refuse_kind(what: str, remedy: str) -> Refusal:
 
 def check_size(file: InputFile) -> InputFile | Refusal:
     """Return a PDF or video, or refuse one that is too large to send."""
-    if len(file.data) > _DOCUMENT_BYTES:
+    if file.size > _DOCUMENT_BYTES:
         what = f"{file.kind.name} is larger than 32 MiB"
         return Refusal("too_large", what, "give a smaller one", stage="file")
     return file

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sightline.model.image import MAX_UNCHANGED_BYTES, ImageTarget
 from sightline.model.ports import Store
+from sightline.model.progress import ReportProgress, ignore_progress
 from sightline.pixels.workers import WorkerPool
 from sightline.runtime import (
     build_read_policy,
@@ -94,6 +95,7 @@ class ToolContext:
     turn: str | None = None  # of the conversation, as its host names it; None: calls are not counted
     quota: TurnQuota = field(default_factory=TurnQuota, compare=False, repr=False)
     caller: Caller | None = field(default=None, repr=False)  # of a client whose own provider may be asked, too
+    report: ReportProgress = field(default=ignore_progress, compare=False, repr=False)  # of documents with many pages
 
     @property
     def visible_scope(self) -> str | None:

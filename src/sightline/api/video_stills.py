@@ -34,7 +34,9 @@ def draw_stills(context: ToolContext, film: InputFile) -> DocumentPages | Refusa
     if context.renderers is None:
         return _RENDERING_OFF
     images = context.record.images
-    request = RenderRequest(context.renderers, images, context.scope, film.data, film.name, _STILLS)
+    request = RenderRequest(
+        context.renderers, images, context.scope, film.data, film.name, _STILLS, film.sha256, film.large
+    )
     drawn = render_file(request)
     if drawn is None:  # no renderer takes such a file
         what = f"stills of {film.kind.name} cannot be extracted"

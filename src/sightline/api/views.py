@@ -12,9 +12,10 @@ from pathlib import Path, PurePath
 from typing import cast
 
 from sightline.api.failure import Failure
-from sightline.api.input_file import GivenImage
+from sightline.api.input_file import GivenImage, is_video
 from sightline.api.session import ANY_PROVIDER, SAFE_EDGE, ToolContext
 from sightline.api.tool_results import ImageList, ListedImage, View, write_result
+from sightline.disk import LargeFile
 from sightline.model.base64_text import compute_base64_length
 from sightline.model.fence import dump_json_line, replace_surrogates
 from sightline.model.geometry import Box, Crop, PixelCrop, Size, format_crop, parse_crop, resolve_crop
@@ -46,7 +47,8 @@ _NOT_A_DOCUMENT = Refusal(
 class SourcePage:
     """The file that a page was rendered from."""
 
-    data: bytes
+    data: bytes  # of a large file, only the beginning
+    size: int  # bytes of the whole file
     mime: str
     origin: PageOrigin
     note: str = ""
@@ -62,6 +64,7 @@ class SourceImage:
     crop: Crop | None = None
     path: str = ""  # of the file, with links resolved
     page: SourcePage | None = None  # of the file that `data` was rendered from
+    large: LargeFile | None = None  # the file, if it is too large for memory; `data` is its beginning then
 
 
 def view(
@@ -131,7 +134,7 @@ def find_image(
     wanted = parse_crop(crop)
     if isinstance(wanted, Refusal):
         return wanted
-    found = find_source(context, path)
+    found = find_source(context, path, open_videos=context.renderers is not None)
     if isinstance(found, Refusal):
         return found
     is_bitmap = identify_file(found.data[:_OPENING]).family == "bitmap"
@@ -152,12 +155,16 @@ def render_page(
     if context.renderers is None or kind.family not in (*_RENDERED, "bitmap"):
         return _refuse_kind(kind, found)
     options = replace(options, suffix=get_suffix(found.name))
-    request = RenderRequest(context.renderers, context.record.images, context.scope, found.data, found.name, options)
+    images, data = context.record.images, found.data
+    request = RenderRequest(
+        context.renderers, images, context.scope, data, found.name, options, large=found.large, report=context.report
+    )
     pages = render_file(request)
     if pages is None or isinstance(pages, Refusal):
         return pages or _refuse_kind(kind, found)
     (drawn, *_) = pages
-    return replace(found, data=drawn.image.data, page=SourcePage(found.data, kind.mime, drawn.origin, drawn.note))
+    size = found.large.size if found.large else len(data)
+    return replace(found, data=drawn.image.data, page=SourcePage(data, size, kind.mime, drawn.origin, drawn.note))
 
 
 def _is_number_from(low: int, value: object) -> bool:
@@ -171,8 +178,11 @@ def _merge_crop(found: SourceImage, wanted: Crop | None) -> SourceImage | Refusa
     return replace(found, crop=found.crop or wanted)
 
 
-def find_source(context: ToolContext, path: object) -> SourceImage | Refusal:
-    """Return the bytes that a reference names, or that a program gave; they may be of any kind."""
+def find_source(context: ToolContext, path: object, *, open_videos: bool = False) -> SourceImage | Refusal:
+    """Return the bytes that a reference names, or that a program gave; they may be of any kind.
+
+    open_videos: a video that is too large for memory is returned open; otherwise it is refused.
+    """
     if isinstance(path, Refusal):
         return path
     if isinstance(path, GivenImage):
@@ -182,7 +192,7 @@ def find_source(context: ToolContext, path: object) -> SourceImage | Refusal:
         case RecordReference():
             return _read_stored(context, reference, write_path(path))
         case PathReference(path=name):
-            file = files.read_permitted_file(name, context.policy)
+            file = files.read_permitted_file(name, context.policy, may_stay_open=is_video if open_videos else None)
             return file if isinstance(file, Refusal) else _build_source(file, write_path(path))
         case UrlReference(url=url):
             return _fetch(context, url)
@@ -191,7 +201,8 @@ def find_source(context: ToolContext, path: object) -> SourceImage | Refusal:
 
 
 def _build_source(file: files.SourceFile, source: str) -> SourceImage:
-    return SourceImage(file.data, source, replace_surrogates(file.name), path=write_path(file.path))
+    name, path = replace_surrogates(file.name), write_path(file.path)
+    return SourceImage(file.data, source, name, path=path, large=file.large)
 
 
 def _fetch(context: ToolContext, url: str) -> SourceImage | Refusal:
@@ -245,7 +256,7 @@ def _build_view(context: ToolContext, found: SourceImage) -> View | Refusal:
     seen = View(
         page.mime if page else picture.mime,
         shown.whole,
-        len(page.data) if page else picture.bytes,
+        page.size if page else picture.bytes,
         f"sha256:{sha256}",
         found.source,
         pixels,

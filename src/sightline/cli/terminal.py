@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # `--help` needs none of it
     from argparse import ArgumentParser, Namespace
 
     from sightline.model.ports import Store
+    from sightline.model.progress import ReportProgress
     from sightline.model.scene import Json
     from sightline.model.seer import Usage
     from sightline.settings import Settings
@@ -40,6 +42,7 @@ _FORMATS: Mapping[str, str] = {
 }
 _MIN_SHOWN_COST = 0.0001  # dollars; prices have four decimals
 _LOGIN = re.compile(r"(?i)^(https?://)[^/?#]*@")
+_PROGRESS_SECONDS = 0.1  # between two lines of progress
 _DIM_STYLE, _RESET_STYLE, _CLEAR_LINE = "\033[2m", "\033[0m", "\r\033[K"
 
 
@@ -142,13 +145,21 @@ def print_json(fields: Mapping[str, Json]) -> None:
 
 
 @contextmanager
-def show_progress(words: str) -> Iterator[None]:
-    """Show a line on the terminal while the context is open."""
-    live = sys.stderr.isatty()
-    if live:
+def show_progress(words: str = "") -> Iterator[ReportProgress]:
+    """Show a line on the terminal while the context is open, and in it how far the task is, if it reports that."""
+    live, last = sys.stderr.isatty(), 0.0
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if live and now - last >= _PROGRESS_SECONDS:
+            last = now
+            print(f"{_CLEAR_LINE}sightline: {what}: {done} of {total} …", end="", file=sys.stderr, flush=True)
+
+    if live and words:
         print(f"sightline: {words}", end="", file=sys.stderr, flush=True)
     try:
-        yield
+        yield show
     finally:
         if live:
             print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)

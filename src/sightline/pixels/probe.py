@@ -74,6 +74,7 @@ SOUND = FileType("audio/mpeg", "unknown", "sound")
 HTML = FileType("text/html", "text", "an HTML page")
 XML = FileType("application/xml", "text", "XML")
 TEXT = FileType("text/plain", "text", "text")
+WIDE_TEXT = FileType("text/plain", "text", "text in UTF-16")
 OTHER_TEXT = FileType("text/plain", "text", "text that is not UTF-8")
 UNKNOWN = FileType(_OCTET_STREAM, "unknown", "unknown data")
 
@@ -109,8 +110,8 @@ _SIGNATURES: tuple[tuple[bytes, FileType], ...] = (
     (b"\x28\xb5\x2f\xfd", FileType("application/zstd", "archive", "zstd data")),
     (b"7z\xbc\xaf\x27\x1c", FileType("application/x-7z-compressed", "archive", "a 7-Zip archive")),
     (b"Rar!\x1a\x07", FileType("application/vnd.rar", "archive", "a RAR archive")),
-    (b"\xff\xfe", FileType("text/plain", "text", "text in UTF-16")),
-    (b"\xfe\xff", FileType("text/plain", "text", "text in UTF-16")),
+    (b"\xff\xfe", WIDE_TEXT),
+    (b"\xfe\xff", WIDE_TEXT),
 )
 
 # Only the few signatures with the same first byte are compared.
@@ -151,6 +152,8 @@ def identify_file(head: bytes) -> FileType:
     """Return the type of a file that begins with `head`: a few kilobytes, or all of it."""
     for start, kind in _BY_FIRST_BYTE.get(head[:1], ()):
         if head.startswith(start):
+            if kind is WIDE_TEXT:
+                return _identify_other_text(head[:_SAMPLE_BYTES], kind)
             return _identify_compressed(head) if kind is GZIP else kind
     return _identify_by_structure(head) or _identify_text(head[:_SAMPLE_BYTES])
 
@@ -217,13 +220,25 @@ def _identify_text(opening: bytes) -> FileType:
     if not start:
         return UNKNOWN
     if not is_utf8_text(start):
-        return OTHER_TEXT if is_legacy_text(start) else UNKNOWN
+        return _identify_other_text(start, OTHER_TEXT) if is_legacy_text(start) else UNKNOWN
+    if root := _find_root(start):
+        return SVG if root == b"svg" else HTML
+    return XML if start.startswith(b"<?xml") else TEXT
+
+
+def _identify_other_text(opening: bytes, kind: FileType) -> FileType:
+    """Tell SVG from another kind of text that is not UTF-8: without zero bytes, its first element is ASCII."""
+    narrow = opening.removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff").translate(None, b"\0")
+    return SVG if _find_root(narrow.lower()) == b"svg" else kind
+
+
+def _find_root(start: bytes) -> bytes | None:
+    """Return the name of the first element, if it is one that tells the type of a file."""
     at = 0
     while skipped := _PROLOGUE.match(start, at):
         at = skipped.end()
-    if root := _ROOT.match(start, at):
-        return SVG if root[1] == b"svg" else HTML
-    return XML if start.startswith(b"<?xml") else TEXT
+    root = _ROOT.match(start, at)
+    return root[1] if root else None
 
 
 _HEADER_READERS: dict[str, Callable[[bytes], ImageHeader | None]] = {

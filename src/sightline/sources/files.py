@@ -14,17 +14,20 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sightline.disk import MAX_LARGE_BYTES, LargeFile
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal, RefusalCode
 
 _MAX_PATH_LENGTH = 4096
 _SEPARATORS = re.compile(r"[/\\]")
 _CHUNK = 1024 * 1024
+_HEAD = 4096  # bytes of a large file that tell its kind
 
 # Don't wait for the writer of a FIFO, don't make a terminal the controlling one, don't follow a link.
 _READ_FLAGS = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
@@ -54,9 +57,10 @@ _OS_ERRORS: tuple[tuple[type[OSError], RefusalCode, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    data: bytes = field(repr=False)
+    data: bytes = field(repr=False)  # of a large file, only the beginning
     path: Path  # resolved
     name: str  # the last part of the path as requested
+    large: LargeFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +105,37 @@ def build_path_policy(
 
 
 def read_permitted_file(
-    path: str, policy: PathPolicy, max_bytes: int = MAX_FILE_BYTES, min_bytes: int = 1
+    path: str,
+    policy: PathPolicy,
+    max_bytes: int = MAX_FILE_BYTES,
+    min_bytes: int = 1,
+    may_stay_open: Callable[[bytes], bool] | None = None,
 ) -> SourceFile | Refusal:
-    """Read a whole file whose size is from `min_bytes` to `max_bytes`."""
+    """Read a whole file whose size is from `min_bytes` to `max_bytes`.
+
+    may_stay_open: whether a larger file is returned open instead, by its beginning; None: it is refused.
+    """
     opened = open_permitted_file(path, policy)
     if isinstance(opened, Refusal):
         return opened
     try:
+        if may_stay_open and (large := _keep_open(opened.descriptor, max_bytes)):
+            head = large.read_head(_HEAD)
+            if may_stay_open(head):
+                return SourceFile(head, opened.path, opened.name, large)
         data = _read_descriptor(opened.descriptor, max_bytes, min_bytes)
     except OSError as error:
         return _refuse_os_error(error)
     finally:
         os.close(opened.descriptor)
     return data if isinstance(data, Refusal) else SourceFile(data, opened.path, opened.name)
+
+
+def _keep_open(descriptor: int, more_than: int) -> LargeFile | None:
+    """Return a file of more than so many bytes with a descriptor of its own; None: it is smaller, or far too large."""
+    status = os.fstat(descriptor)
+    fits = stat.S_ISREG(status.st_mode) and more_than < status.st_size <= MAX_LARGE_BYTES
+    return LargeFile(os.dup(descriptor)) if fits and sys.platform != "win32" else None  # no worker inherits it there
 
 
 def open_permitted_file(path: str, policy: PathPolicy) -> OpenFile | Refusal:

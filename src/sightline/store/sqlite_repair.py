@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sightline.model.image import Image
+from sightline.model.progress import ReportProgress, ignore_progress
 from sightline.model.refusal import Refusal
 from sightline.store.record_folder import (
     BLOBS_NAME,
@@ -78,9 +79,6 @@ _DIGEST_COLUMNS = {"images": {"sha256"}, "perceptions": {"pixels"}}
 _COLUMN_TYPES: Mapping[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (int, float)}
 _is_sha256 = re.compile(r"[0-9a-f]{64}").fullmatch
 
-ReportProgress = Callable[[str, int, int], None]
-"""A function of what is being done, how much is done, and how much there is."""
-
 IdentifyImage = Callable[[str, bytes], Image | None]
 """A function that returns the image with this sha256 and these bytes, or None if they are not an image."""
 
@@ -99,7 +97,7 @@ class RepairResult:
 
 def repair_record(
     folder: Path,
-    progress: ReportProgress = lambda what, done, total: None,
+    progress: ReportProgress = ignore_progress,
     identify: IdentifyImage = lambda sha256, data: None,
 ) -> RepairResult | Refusal:
     """Repair the record in `folder`, or refuse without changing it."""

@@ -185,7 +185,12 @@ def test_json_is_indented_and_keeps_its_own_tokens() -> None:
         '  "e": []\n}\n'
     )
     assert [indent_json(each) for each in ('{"a":', "[1}", "nothing", "")] == [None] * 4
-    assert indent_json('{"a":1}\n{"a":2}\n') == '{\n  "a": 1\n}\n{\n  "a": 2\n}\n'
+    assert indent_json('{"a":1}\n{"a":2}\n') == '{"a": 1}\n{"a": 2}\n'
+    long = "x" * 70
+    pretty = indent_json(json.dumps({"a": [{"b": long}, {"b": {"c": long}}]}))
+    assert (pretty or "").replace(long, "x") == (
+        '{\n  "a": [\n    {\n      "b": "x"\n    }, {\n      "b": {\n        "c": "x"\n}}]}\n'
+    )
     assert "indented" in draw("a.json", text).note
 
 

@@ -36,15 +36,17 @@ def attempt(port: int, path: Path, *, isolated: bool) -> dict[str, object]:
     return dict(reply.facts)
 
 
-@requirement("render.isolated")
+@requirement("render.isolated", "render.isolated.others")
 def test_a_worker_reaches_no_network_no_other_file_and_no_other_process(server: int, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_bytes(b"secret")
     free = attempt(server, secret, isolated=False)
-    assert (free["connect"], free["read"], free["write"], free["run"]) == (True, True, True, True)
+    for name in ("connect", "read", "write", "run", "limit", "prioritize", "pin", "share memory", "set the mode"):
+        assert free[name] is True, name
     tried = attempt(server, secret, isolated=True)
     assert tried.pop("in force") == ["landlock", "seccomp"]
-    assert tried.pop("read a library") is True
+    for name in ("read a library", "signal itself", "limit itself", "pin itself"):
+        assert tried.pop(name) is True, name
     assert tried == dict.fromkeys(tried, "PermissionError")
 
 
@@ -75,7 +77,10 @@ def test_a_program_gets_its_files_and_a_home_and_its_output_is_returned() -> Non
 def test_a_program_reaches_no_network_and_no_other_file(server: int, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_bytes(b"secret")
     code = f"""
-import os, socket
+import ctypes, os, resource, socket
+def share_memory():
+    if ctypes.CDLL(None).shmget(0, 4096, 0o1600) < 0:
+        raise PermissionError
 def attempt(work):
     try:
         work()
@@ -87,12 +92,52 @@ print(attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)))
 print(attempt(lambda: open({str(tmp_path / "secret.txt")!r})))
 print(attempt(lambda: open("/proc/{os.getpid()}/environ")))
 print(attempt(lambda: os.kill({os.getpid()}, 0)))
-print(attempt(lambda: socket.socket(socket.AF_UNIX)))
+print(attempt(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)))
+print(attempt(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)))
+print(attempt(lambda: resource.prlimit({os.getpid()}, resource.RLIMIT_CORE)))
+print(attempt(lambda: os.setpriority(os.PRIO_PROCESS, {os.getpid()}, 0)))
+print(attempt(lambda: os.sched_setaffinity({os.getpid()}, {{0}})))
+print(attempt(share_memory))
+print(attempt(lambda: socket.socket(socket.AF_UNIX).bind("pipe")))
+print(attempt(lambda: socket.socketpair()))
 print(attempt(lambda: open("new.txt", "w")))
+print(attempt(lambda: os.chmod("new.txt", 0o600)))
 """
     written = run(code)
     assert isinstance(written, bytes)
-    assert written.decode().split() == [*["PermissionError"] * 5, "done", "done"]
+    assert written.decode().split() == [*["PermissionError"] * 11, *["done"] * 4]
+
+
+@requirement("render.program", "render.isolated")
+def test_a_program_cannot_connect_to_a_local_socket_with_a_path(tmp_path: Path) -> None:
+    path = str(tmp_path / "service")
+    with socket.socket(socket.AF_UNIX) as service:
+        service.bind(path)
+        service.listen()
+        code = f"""
+import socket
+try:
+    socket.socket(socket.AF_UNIX).connect({path!r})
+except OSError as error:
+    print(type(error).__name__)
+"""
+        assert run(code) == b"PermissionError\n"
+
+
+@requirement("render.program", "render.isolated.others")
+def test_a_program_does_not_change_attributes_of_files(tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_bytes(b"other")
+    before = other.stat()
+    code = f"""
+import os
+for path in ({str(other)!r}, "source.txt"):
+    os.chmod(path, 0o444)
+    os.utime(path, (1, 1))
+print("done")
+"""
+    assert run(code) == b"done\n"
+    assert other.stat() == before
 
 
 @requirement("render.program", "render.isolated")

@@ -55,6 +55,18 @@ def test_the_pages_that_were_asked_for_are_drawn() -> None:
     assert refuse(COLOURED, page=4) == "invalid_input"
 
 
+@requirement("input.pdf", "render.same_bytes")
+def test_a_document_that_is_still_open_is_drawn_as_before() -> None:
+    other = document([fill(BLUE)])
+    first, last = (draw(COLOURED, page=page).pages[0].data for page in (1, 3))
+    assert draw(other).pages[0].data == last
+    assert isinstance(read_pdf_text(other), Refusal)
+    assert draw(COLOURED).pages[0].data == first
+    assert draw(COLOURED, page=3).pages[0].data == last
+    assert isinstance(render_pdf(b"%PDF-1.7", RenderOptions()), Refusal)
+    assert draw(COLOURED).pages[0].data == first
+
+
 @requirement("render.same_bytes")
 def test_the_same_page_has_the_same_bytes() -> None:
     data = document([text("Total: 1,234.50 EUR") + fill(RED, "72 400 100 50")])

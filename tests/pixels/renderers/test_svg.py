@@ -15,7 +15,7 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.probe import GZIP, SVG, SVGZ, identify_file
 from sightline.pixels.renderers.render_worker import LIMITS, start_renderers
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderOptions
-from sightline.pixels.renderers.svg import render_svg
+from sightline.pixels.renderers.svg import read_svg_text, render_svg
 from sightline.pixels.workers import WorkerLimits, WorkerPool, WorkerReply
 from tests.pixels.bitmaps import BLUE, flag, saved
 from tests.pixels.renderers import drawings
@@ -56,6 +56,38 @@ def test_a_drawing_is_drawn_also_when_it_is_compressed(form: object) -> None:
     assert identify_file(data) is form
     picture, note = draw(data)
     assert (picture.getpixel((5, 5)), note) == (RED, "")
+
+
+@requirement("input.svg.encodings")
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [
+        ("iso-8859-1", "ISO-8859-1"),
+        ("iso-8859-1", "UTF-8"),
+        ("cp1251", "windows-1251"),
+        ("shift_jis", "Shift_JIS"),
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16"),
+        ("utf-16-be", "no-such-encoding"),
+        ("utf-8-sig", "utf-8"),
+    ],
+)
+def test_a_drawing_in_another_encoding_is_drawn(encoding: str, declared: str) -> None:
+    comment = {"cp1251": "Квадрат", "shift_jis": "四角い"}.get(encoding, "Größe")
+    text = drawing(f"<title>{comment}</title>" + square("red")).decode()
+    data = f'<?xml version="1.0" encoding="{declared}"?><!-- {comment} -->{text}'.encode(encoding)
+    assert identify_file(data) is SVG
+    assert identify_file(gzip.compress(data)) is SVGZ
+    picture, note = draw(data)
+    assert (picture.getpixel((5, 5)), note) == (RED, "")
+    found = read_svg_text(data)
+    assert isinstance(found, str)
+    assert comment in found
+
+
+def test_other_text_in_other_encodings_is_not_a_drawing() -> None:
+    assert identify_file("<notes>Größe <svg>".encode("iso-8859-1")).mime == "text/plain"
+    assert identify_file("<notes>Größe <svg>".encode("utf-16")).mime == "text/plain"
 
 
 def test_other_compressed_data_is_not_a_drawing() -> None:

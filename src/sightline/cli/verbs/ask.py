@@ -48,7 +48,8 @@ def run(args: Namespace) -> int:
         return _print(Failure(replace(schema, code="invalid_input"), "ask"), args)
     shape = {"type": "json_schema", "schema": schema} if args.schema else None
     session = _open(settings, args.model or "")
-    with terminal.show_progress("asking …"):
+    with terminal.show_progress("asking …") as show:
+        session.context = replace(session.context, report=show)
         found = vision_analyze(
             prompt=args.prompt, model=args.model, format=shape, fit=args.fit, session=session, **_locate(args.file)
         )

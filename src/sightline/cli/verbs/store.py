@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import add_json, print_refusal, print_result, print_warnings
+from sightline.cli.terminal import add_json, print_refusal, print_result, print_warnings, show_progress
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from sightline.model.image import Image
     from sightline.model.scene import Json
-    from sightline.store.sqlite_repair import RepairResult, ReportProgress
+    from sightline.store.sqlite_repair import RepairResult
 
 EXAMPLE = "  sightline store repair"
-
-_SHOWN_SECONDS = 0.1  # between two lines of progress
-_BACK = "\r\033[K"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,7 +41,7 @@ def _repair(settings: Settings, *, as_json: bool) -> int:
     if settings.record == "memory" and not settings.record_folder.is_dir():
         refusal = Refusal("unavailable", "the record is in memory", "there is nothing to repair")
         return print_refusal(refusal, as_json=as_json)
-    with _show_progress() as progress:
+    with show_progress() as progress:
         result = repair_record(settings.record_folder, progress, _identify)
     if isinstance(result, Refusal):
         return print_refusal(result, as_json=as_json)
@@ -105,22 +99,3 @@ def _list_consent_lines(result: RepairResult) -> Iterator[str]:
     )
     for provider in result.withdrawn:
         yield f"  you had given it for {provider}: sightline consent yes {provider}"
-
-
-@contextmanager
-def _show_progress() -> Iterator[ReportProgress]:
-    """Show progress on a terminal, in a line that disappears in the end."""
-    live, last = sys.stderr.isatty(), 0.0
-
-    def show(what: str, done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if live and now - last >= _SHOWN_SECONDS:
-            last = now
-            print(f"{_BACK}sightline: {what}: {done} of {total} …", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        if live:
-            print(_BACK, end="", file=sys.stderr, flush=True)

@@ -50,6 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> terminal.VerbOutcome:
     from sightline.api import Failure, Session
     from sightline.api.views import view
+    from sightline.cli.terminal_graphics import show_picture
 
     settings = terminal.read_settings()
     wanted = terminal.find_format(args.out, "--out") if args.out else ""
@@ -67,6 +68,8 @@ def run(args: Namespace) -> terminal.VerbOutcome:
         return terminal.print_failure(args.ref, seen.message)
     if args.out and (refusal := terminal.write_picture(args.out, seen.pixels.data, "--out", force=args.force)):
         return refusal
+    if not (args.out or args.json):
+        show_picture(context.workers, seen.pixels.data)
     return terminal.VerbResult(seen.as_dict(), _list_lines(seen, args.out))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate
 from math import ceil
@@ -72,6 +72,7 @@ class LineTint(NamedTuple):
     ground: str
     colour: str = INK
     bold: bool = False
+    has_sign: bool = False  # its first character is one, and is drawn bold
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class CodeListing:
     lines: Sequence[str]  # as `split_lines` returns them
     lexer: Lexer | None = None
     has_numbers: bool = True
+    gap: int = 2  # cells after the numbers
     tint: Callable[[str], LineTint | None] | None = None  # of a line; None: coloured by its words
     note: str = ""
 
@@ -122,12 +124,13 @@ class _ListingPages:
     def __init__(self, listing: CodeListing, chosen: range, fonts: FontLibrary) -> None:
         self._listing, self._chosen, self._fonts = listing, chosen, fonts
         self._digits = len(str(chosen.stop)) if listing.has_numbers else 0
+        self._gutter = self._digits + listing.gap if listing.has_numbers else 0
         lines = [listing.lines[at] for at in chosen]
         is_short = len(lines) <= _MAX_FOLDED_LINES and sum(map(len, lines)) <= _MAX_FOLDED_CHARACTERS
         for size, cells in _FORMATS if is_short else _FORMATS[-1:]:
             self._wrap = _LineWrapper(lines, cells, fonts)
             self._ends = list(accumulate(map(self._wrap.count_rows, lines)))
-            self._grid = _choose_grid(size, self._ends[-1], self._wrap.cells, self._digits)
+            self._grid = _choose_grid(size, self._ends[-1], self._wrap.cells + self._gutter)
             self.total = ceil(self._ends[-1] / (self._grid.columns * self._grid.rows))
             if self.total == 1:
                 break
@@ -176,10 +179,12 @@ class _ListingPages:
         if tint is not None:
             canvas.fill(x, y, self._grid.width, height, tint.ground)
             style = TextStyle(size, mono=True, bold=tint.bold, colour=tint.colour)
-            spans = [Span(span.text, style) for span in spans]
+            text = "".join(span.text for span in spans)
+            signs = int(tint.has_sign and bool(label))
+            spans = [Span(text[:signs], replace(style, bold=True)), Span(text[signs:], style)]
         if label:
             paint_line(canvas, x, y, [Span(label.rjust(self._digits), TextStyle(size, mono=True, colour=MUTED))])
-        paint_line(canvas, x + _get_gutter(self._digits, cell), y, spans)
+        paint_line(canvas, x + self._gutter * cell, y, spans)
 
 
 def colour_lines(lines: Sequence[str], lexer: Lexer, size: int) -> list[list[tuple[int, int, TextStyle]]]:
@@ -221,14 +226,10 @@ def _cut_spans(parts: Sequence[tuple[int, int, TextStyle]], left: int, right: in
     return spans
 
 
-def _get_gutter(digits: int, cell: int) -> int:
-    return (digits + 2) * cell if digits else 0
-
-
-def _choose_grid(size: int, rows: int, cells: int, digits: int) -> _Grid:
+def _choose_grid(size: int, rows: int, cells: int) -> _Grid:
     """Return the fewest columns that show all rows on one page, or those that show the most rows."""
     cell, height = get_cell_width(size), get_line_height(size)
-    width = _get_gutter(digits, cell) + cells * cell
+    width = cells * cell
     best = _Grid(size, 1, 1, width)
     for columns in range(1, _MAX_COLUMNS + 1):
         most = (_find_height(columns * (width + _MARGIN) + _MARGIN) - 2 * _MARGIN) // height

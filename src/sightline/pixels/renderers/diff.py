@@ -18,16 +18,16 @@ _TINTS = (
     (("+++ ", "--- ", "*** "), LineTint("#e8ecf2", bold=True)),
     (("index ", "new file", "deleted file", "similarity ", "rename ", "old mode", "new mode"), LineTint("#e8ecf2")),
     (("@@",), LineTint("#ddeeff", "#0b4fa8")),
-    (("+", ">"), LineTint("#d9f5de", "#0d4f1c")),
-    (("-", "<"), LineTint("#fde0e0", "#8a1414")),
-    (("!",), LineTint("#fff3cd", "#6b4e00")),
+    (("+", ">"), LineTint("#d9f5de", "#0d4f1c", has_sign=True)),
+    (("-", "<"), LineTint("#fde0e0", "#8a1414", has_sign=True)),
+    (("!",), LineTint("#fff3cd", "#6b4e00", has_sign=True)),
 )
 
 
 def render_diff(data: bytes, options: RenderOptions) -> RenderedDocument | Refusal:
     """Draw a diff or a patch."""
     text, encoding = decode_text(data)
-    listing = CodeListing(split_lines(text), tint=choose_tint, note=describe_encoding(encoding))
+    listing = CodeListing(split_lines(text), gap=1, tint=choose_tint, note=describe_encoding(encoding))
     return render_listing(listing, options)
 
 
@@ -43,7 +43,7 @@ def is_diff(data: bytes, suffix: str) -> bool:
 
 DIFF_RENDERER = Renderer(
     "diff",
-    revision=1,
+    revision=2,
     mimes=frozenset({"text/plain"}),
     render=render_diff,
     recognize=is_diff,

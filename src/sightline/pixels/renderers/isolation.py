@@ -2,9 +2,9 @@
 
 Two mechanisms of the kernel need no privileges, are inherited by child processes, and cannot be undone:
 
-- seccomp: a small program in the kernel (BPF) sees each system call and denies those that reach the network or other
-  processes. A worker may open no socket at all; a program may open sockets within this machine (AF_UNIX), which some
-  need to talk to themselves.
+- seccomp: a small program in the kernel (BPF) sees each system call and denies those that reach the network, other
+  processes or the attributes of files (`seccomp_filter`). A worker may open no socket at all; a program may open local
+  ones, which some need to talk to themselves, but not connect them to others.
 - Landlock: opening a file outside the listed folders is denied. Listed are libraries, fonts and, for a program, its
   own temporary folder. It also denies TCP, abstract sockets, and signals to other processes, where the kernel is new
   enough.
@@ -16,58 +16,22 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import struct
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from sightline.pixels.renderers.seccomp_filter import (
+    CallRules,
+    build_filter,
+    find_seccomp_number,
+    make_program_rules,
+    make_worker_rules,
+)
+
 Mechanism = Literal["seccomp", "landlock"]
 
-# Of each architecture: what the kernel calls it, the number of the call seccomp(2), and those of the denied calls.
-_NEVER = ("io_uring_setup", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "bpf", "keyctl")
-_NOT_IN_WORKERS = ("socket", "socketpair", "connect", "execve", "execveat", "kill", "pidfd_send_signal")
-_COMMON_CALLS = {"io_uring_setup": 425, "pidfd_send_signal": 424, "pidfd_getfd": 438}
-_X86_CALLS = {
-    "socket": 41,
-    "socketpair": 53,
-    "connect": 42,
-    "execve": 59,
-    "execveat": 322,
-    "kill": 62,
-    "ptrace": 101,
-    "process_vm_readv": 310,
-    "process_vm_writev": 311,
-    "bpf": 321,
-    "keyctl": 250,
-    "seccomp": 317,
-}
-_ARM_CALLS = {
-    "socket": 198,
-    "socketpair": 199,
-    "connect": 203,
-    "execve": 221,
-    "execveat": 281,
-    "kill": 129,
-    "ptrace": 117,
-    "process_vm_readv": 270,
-    "process_vm_writev": 271,
-    "bpf": 280,
-    "keyctl": 219,
-    "seccomp": 277,
-}
-_ARCHITECTURES: Mapping[str, tuple[int, Mapping[str, int]]] = {
-    "x86_64": (0xC000003E, _X86_CALLS | _COMMON_CALLS),
-    "aarch64": (0xC00000B7, _ARM_CALLS | _COMMON_CALLS),
-}
-_FIRST_X32_CALL = 0x40000000  # a second set of numbers on x86_64, all of which are denied
-
-# Instructions of BPF: load a word of `struct seccomp_data`, compare it, return.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in it
-_ALLOW, _DENY = 0x7FFF0000, 0x00050000 | 1  # the latter makes the call fail with EPERM
-_AF_UNIX = 1
 _SET_FILTER, _ALL_THREADS = 1, 1
 _NO_NEW_PRIVILEGES, _DIE_WITH_PARENT = 38, 1  # of prctl(2)
 
@@ -87,7 +51,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 
 def isolate_worker() -> frozenset[Mechanism]:
     """Isolate this process: no sockets, no programs, and no files but libraries and fonts."""
-    return isolate_process(_list_library_folders(), (), _NEVER + _NOT_IN_WORKERS)
+    return isolate_process(_list_library_folders(), (), make_worker_rules(os.getpid()))
 
 
 def isolate_program(folder: str, readable: Sequence[str], socket_folders: Sequence[str]) -> frozenset[Mechanism]:
@@ -98,49 +62,32 @@ def isolate_program(folder: str, readable: Sequence[str], socket_folders: Sequen
     proc = [f"/proc/{name}" for name in (os.getpid(), *_PROC_FILES)]
     allowed = [*_SYSTEM_FOLDERS, *_PROGRAM_FOLDERS, *proc, *readable]
     writable = [folder, "/dev/shm"]  # noqa: S108, of the system
-    return isolate_process(allowed, writable, _NEVER, socket_folders)
+    return isolate_process(allowed, writable, make_program_rules(), socket_folders)
 
 
 def isolate_process(
-    readable: Sequence[str], writable: Sequence[str], denied: Sequence[str], socket_folders: Sequence[str] = ()
+    readable: Sequence[str], writable: Sequence[str], rules: CallRules, socket_folders: Sequence[str] = ()
 ) -> frozenset[Mechanism]:
-    """Deny system calls by their names, and all files but those below these folders; return what is in force.
-
-    Unless `socket` is denied, sockets within this machine stay possible.
-    """
+    """Deny system calls by rules, and all files but those below these folders; return what is in force."""
     if sys.platform != "linux":
         return frozenset()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         return frozenset()
     landlock = _restrict_files(libc, readable, writable, socket_folders)
-    seccomp = _restrict_calls(libc, denied)
+    seccomp = _restrict_calls(libc, rules)
     applied: tuple[tuple[Mechanism, bool], ...] = (("landlock", landlock), ("seccomp", seccomp))
     return frozenset(name for name, holds in applied if holds)
 
 
-def _restrict_calls(libc: ctypes.CDLL, denied: Sequence[str]) -> bool:
-    known = _ARCHITECTURES.get(platform.machine())
-    if known is None:
+def _restrict_calls(libc: ctypes.CDLL, rules: CallRules) -> bool:
+    seccomp = find_seccomp_number()
+    if seccomp is None:
         return False
-    architecture, numbers = known
-    program = _build_filter(architecture, [numbers[name] for name in denied], numbers["socket"])
+    program = build_filter(rules)
     code = ctypes.create_string_buffer(program)
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
-    return bool(libc.syscall(numbers["seccomp"], _SET_FILTER, _ALL_THREADS, ctypes.c_char_p(header)) == 0)
-
-
-def _build_filter(architecture: int, denied: Sequence[int], socket: int) -> bytes:
-    """Return the BPF program. Each jump says how many instructions to skip if its comparison holds, and if not."""
-    checks = [(_IF_AT_LEAST, _FIRST_X32_CALL), *((_IF_EQUAL, number) for number in denied)]
-    end = 3 if socket not in denied else 0  # instructions that look at the family of a socket
-    deny = len(checks) + end + 1  # the distance from the first check to the last instruction
-    program = [(_LOAD, 0, 0, _ARCHITECTURE), (_IF_EQUAL, 0, deny + 1, architecture), (_LOAD, 0, 0, _CALL_NUMBER)]
-    program += [(code, deny - at - 1, 0, value) for at, (code, value) in enumerate(checks)]
-    if end:
-        program += [(_IF_EQUAL, 0, 2, socket), (_LOAD, 0, 0, _FIRST_ARGUMENT), (_IF_EQUAL, 0, 1, _AF_UNIX)]
-    program += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _DENY)]
-    return b"".join(struct.pack("@HBBI", *each) for each in program)
+    return bool(libc.syscall(seccomp, _SET_FILTER, _ALL_THREADS, ctypes.c_char_p(header)) == 0)
 
 
 def _restrict_files(

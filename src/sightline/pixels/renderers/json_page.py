@@ -1,7 +1,8 @@
 """Draw JSON, indented and coloured.
 
-Only the space between tokens is changed: numbers, strings and the order of keys stay as they are in the file. Nothing
-is parsed into objects, so neither depth nor size matters. What is not JSON is drawn as it is.
+Short lists and objects are on one line, and brackets that would be alone on their lines are beside each other. Only the
+space between tokens is changed: numbers, strings and the order of keys stay as they are in the file. Nothing is parsed
+into objects, so neither depth nor size matters. What is not JSON is drawn as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from sightline.pixels.renderers.text_decoding import decode_text, describe_encod
 
 _SUFFIXES = frozenset({".json", ".geojson", ".jsonl", ".ndjson", ".webmanifest", ".har"})
 _TOKEN = re.compile(r'\s*("(?:[^"\\\x00-\x1f]|\\.)*"|[\[\]{},:]|-?\d[\d.eE+-]*|true|false|null)\s*')
-_SHORT_LIST = re.compile(r"\[\s*[^\[\]{}\"]{0,70}\]|\[\s*(?:\"[^\"\\\[\]{}]{0,30}\"\s*,?\s*){0,3}\]|\{\s*\}")
+_INNERMOST = re.compile(r"(\[[^\[\]{}]{0,400}\]|\{[^\[\]{}]{0,400}\})\s*")  # if no string in it has a bracket
+_MAX_SHORT = 72  # characters of a list or an object on one line
+_CLOSING = re.compile(r"(?:\n *[\]}])+")
+_NEXT_ITEM = re.compile(r"(\n *[\]}]+,)\n *([\[{])(?=\n)")
 _MAX_TOKENS = 1_000_000
 _MAX_INDENT = 40  # levels; deeper ones are not indented any more
 
@@ -40,8 +44,9 @@ def indent_json(text: str) -> str | None:
     open_brackets: list[str] = []
     at, end = 0, len(text)
     while at < end:
-        if (short := _SHORT_LIST.match(text, at)) and _is_flat(short[0]):
-            pieces.append(re.sub(r"\s*,\s*", ", ", re.sub(r"\s+", " ", short[0])).replace("[ ", "[").replace(" ]", "]"))
+        short = _INNERMOST.match(text, at)
+        if short and (line := _join_tokens(short[1])):
+            pieces.append(line)
             at = short.end()
         elif found := _TOKEN.match(text, at):
             if not _add_token(found[1], pieces, open_brackets):
@@ -55,18 +60,26 @@ def indent_json(text: str) -> str | None:
             pieces.append("\n")
         if len(pieces) > _MAX_TOKENS:
             return None
-    return None if open_brackets or not pieces else "".join(pieces)
+    return None if open_brackets or not pieces else _join_brackets("".join(pieces))
 
 
-def _is_flat(text: str) -> bool:
-    """Return whether a short list has only scalars, each of which is a token."""
-    at = 0
+def _join_tokens(text: str) -> str:
+    """Return a list or an object of scalars on one line; empty: it is too long for that, or is not JSON."""
+    pieces, at = list[str](), 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            return False
+            return ""
+        pieces.append({",": ", ", ":": ": "}.get(found[1], found[1]))
         at = found.end()
-    return True
+    line = "".join(pieces)
+    return line if len(line) <= _MAX_SHORT else ""
+
+
+def _join_brackets(text: str) -> str:
+    """Put brackets beside each other that would be alone on their lines, where a reader overlooks them."""
+    joined = _CLOSING.sub(lambda found: found[0][found[0].rindex("\n") : -1] + "".join(found[0].split()), text)
+    return _NEXT_ITEM.sub(r"\1 \2", joined)
 
 
 def _add_token(piece: str, pieces: list[str], open_brackets: list[str]) -> bool:
@@ -96,7 +109,7 @@ def is_json(data: bytes, suffix: str) -> bool:
 
 JSON_RENDERER = Renderer(
     "json",
-    revision=1,
+    revision=2,
     mimes=frozenset({"text/plain"}),
     render=render_json,
     recognize=is_json,

@@ -19,17 +19,18 @@ from sightline.pixels.renderers.renderer import (
     Renderer,
     RenderOptions,
     check_page,
-    encode_page,
+    encode_pixels,
 )
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage
+    from pypdfium2 import PdfBitmap, PdfDocument, PdfPage
 
 _DOTS, _MAX_DOTS = 150 / 72, 300 / 72  # pixels per point: of most pages, and of small ones
 _MIN_EDGE = 1024  # pixels of the longer side of a small page
 _MAX_PIXELS, _MAX_EDGE = 12_000_000, 16_000
 _SHEET_EDGE = 960  # pixels of the longer side of a page on a contact sheet, before it is made smaller
 _MAX_WIDTH = 8192
+_PNG_EFFORT = 1  # a page is usually made smaller before it is sent, so that time counts more than bytes
 _TEXT_SECONDS = 6.0  # of CPU time in which text is read; a worker has a little more
 _TEXT_CHARACTERS = 16_000_000
 _ERROR_PASSWORD, _ERROR_SECURITY = 4, 5  # of PDFium
@@ -49,15 +50,14 @@ _NO_TEXT = Refusal(
 
 def render_pdf(data: bytes, options: RenderOptions) -> RenderedDocument | Refusal:
     """Draw pages of a PDF, from `options.page` on."""
-    document = _open(data)
+    document = _OPENED.find(data)
     if isinstance(document, Refusal):
         return document
-    with document:
-        total = len(document)
-        if refusal := check_page(options.page, total):
-            return refusal
-        numbers = range(options.page, min(options.page + options.count, total + 1))
-        drawn = {number: _draw_page(document, number, options) for number in numbers}
+    total = len(document)
+    if refusal := check_page(options.page, total):
+        return refusal
+    numbers = range(options.page, min(options.page + options.count, total + 1))
+    drawn = {number: _draw_page(document, number, options) for number in numbers}
     pages = tuple(page for page in drawn.values() if page is not None)
     damaged = ", ".join(str(number) for number, page in drawn.items() if page is None)
     if not pages:
@@ -67,26 +67,25 @@ def render_pdf(data: bytes, options: RenderOptions) -> RenderedDocument | Refusa
 
 def read_pdf_text(data: bytes) -> str | Refusal:
     """Return the text layer of a PDF, with a line before each page that says its number."""
-    document = _open(data)
+    document = _OPENED.find(data)
     if isinstance(document, Refusal):
         return document
     end = time.process_time() + _TEXT_SECONDS
     pieces, has_text, room = list[str](), False, _TEXT_CHARACTERS
-    with document:
-        total = len(document)
-        for number in range(1, total + 1):
-            text = _read_page_text(document, number)
-            has_text, room = has_text or bool(text.strip()), room - len(text)
-            pieces.append(f"--- page {number} of {total} ---\n{text.rstrip()}\n\n")
-            if number < total and (time.process_time() > end or room < 0):
-                pieces.append(f"--- pages {number + 1} to {total} are not read: the PDF has too many ---\n")
-                break
+    total = len(document)
+    for number in range(1, total + 1):
+        text = _read_page_text(document, number)
+        has_text, room = has_text or bool(text.strip()), room - len(text)
+        pieces.append(f"--- page {number} of {total} ---\n{text.rstrip()}\n\n")
+        if number < total and (time.process_time() > end or room < 0):
+            pieces.append(f"--- pages {number + 1} to {total} are not read: the PDF has too many ---\n")
+            break
     return "".join(pieces) if has_text else _NO_TEXT
 
 
 PDF_RENDERER = Renderer(
     "pdfium",
-    revision=1,
+    revision=2,
     mimes=frozenset({"application/pdf"}),
     render=render_pdf,
     read_text=read_pdf_text,
@@ -108,15 +107,50 @@ def _open(data: bytes) -> PdfDocument | Refusal:
     return _NO_PAGES
 
 
+class _OpenedDocument:
+    """The last document, which stays open: its next page is often the next task, and opening takes as long as drawing.
+
+    It is closed before another one is opened.
+    """
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._document: PdfDocument | None = None
+
+    def find(self, data: bytes) -> PdfDocument | Refusal:
+        """Return the document with these bytes, opened if it isn't the last one."""
+        if self._document is not None and data == self._data:
+            return self._document
+        if self._document is not None:
+            self._document.close()
+            self._document, self._data = None, b""
+        opened = _open(data)
+        if not isinstance(opened, Refusal):
+            self._document, self._data = opened, data
+        return opened
+
+
+_OPENED = _OpenedDocument()
+
+
 def _draw_page(document: PdfDocument, number: int, options: RenderOptions) -> RenderedPage | None:
     """Return the picture of a page, or None if the page is damaged."""
     page = _load_page(document, number)
     if page is None:
         return None
-    width, height = page.get_size()
-    bitmap = page.render(scale=_choose_scale(width, height, options), rev_byteorder=True)
-    picture = bitmap.to_pil()
-    return RenderedPage(encode_page(picture), number, has_text=_has_text(page))
+    try:
+        width, height = page.get_size()
+        bitmap = page.render(scale=_choose_scale(width, height, options), rev_byteorder=True)
+        return RenderedPage(_encode_bitmap(bitmap), number, has_text=_has_text(page))
+    finally:
+        page.close()
+
+
+def _encode_bitmap(bitmap: PdfBitmap) -> bytes:
+    """Return the file of a page. The pixels are not copied, unless there is space between their rows."""
+    width, bands = bitmap.width, bitmap.n_channels
+    pixels = bitmap.buffer if bitmap.stride == width * bands else bitmap.to_pil().tobytes()
+    return encode_pixels(pixels, width, bitmap.height, bands, _PNG_EFFORT)
 
 
 def _load_page(document: PdfDocument, number: int) -> PdfPage | None:

@@ -11,9 +11,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from sightline.disk import LargeFile
 from sightline.model.geometry import Size
-from sightline.model.image import Image, PageOrigin
+from sightline.model.image import MAX_FILE_BYTES, Image, PageOrigin
 from sightline.model.ports import ImageStore
+from sightline.model.progress import ReportProgress, ignore_progress
 from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import FileType, identify_file, probe_within_limits
@@ -22,6 +24,8 @@ from sightline.pixels.renderers.renderer import ConvertedFile, RenderedPage, Ren
 from sightline.pixels.workers import WorkerPool, WorkerReply
 
 _HEAD_BYTES = 4096  # that tell the kind of a file
+_TOO_LARGE = Refusal("too_large", f"the file is larger than {MAX_FILE_BYTES >> 20} MiB", "give a smaller one")
+_CHANGED = Refusal("corrupt", "the file changed while it was read", "try again when it is complete")
 _NO_SIZE = Size(1, 1)  # of a converted file that has pages
 
 
@@ -42,14 +46,17 @@ class RenderRequest:
     pool: WorkerPool = field(repr=False)
     images: ImageStore = field(repr=False)
     scope: str
-    data: bytes = field(repr=False)
+    data: bytes = field(repr=False)  # of a large file, only the beginning
     name: str  # of the file; empty: unknown
     options: RenderOptions
     sha256: str = ""  # of the bytes; computed if it is left out
+    large: LargeFile | None = None  # the file, if it is too large for memory
+    report: ReportProgress = field(default=ignore_progress, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.sha256:
-            object.__setattr__(self, "sha256", hashlib.sha256(self.data).hexdigest())
+            found = self.large.compute_sha256() if self.large else hashlib.sha256(self.data).hexdigest()
+            object.__setattr__(self, "sha256", found)
 
     @property
     def kind(self) -> FileType:
@@ -89,6 +96,7 @@ def render_first_pages(
         if drawn is None or isinstance(drawn, Refusal):
             return tuple(pages) or drawn
         pages.append(drawn[0])
+        request.report("drawing pages", len(pages), min(count, drawn[0].origin.pages))
     return tuple(pages)
 
 
@@ -100,7 +108,13 @@ def _render(request: RenderRequest, renderer: Renderer, options: RenderOptions) 
     if renderer.convert is not None:
         return _render_converted(request, renderer, options)
     arguments = {"renderer": renderer.name, "options": options.pack()}
-    reply = request.pool.run_sync("render", request.data, arguments)
+    if request.large is None:
+        reply = request.pool.run_sync("render", request.data, arguments)
+    elif renderer.render_large is None:
+        return _TOO_LARGE
+    else:
+        reply = request.pool.run_sync("render", b"", arguments, file=request.large.descriptor)
+        reply = _CHANGED if request.large.has_changed else reply
     return reply if isinstance(reply, Refusal) else _read_pages(reply, renderer)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sightline.model.refusal import Refusal
 from sightline.pixels.renderers import find_renderer
 from sightline.pixels.renderers.contact_sheet import SHEET_PAGES, build_contact_sheet
-from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, RenderOptions
+from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, Renderer, RenderOptions
 from sightline.pixels.workers import WorkerLimits, WorkerPool
 
 T = TypeVar("T")
@@ -33,11 +33,10 @@ def start_renderers(limits: WorkerLimits = LIMITS) -> WorkerPool:
 
 def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
     """Render a file in a worker."""
-    render = find_renderer(arguments["renderer"]).render
-    assert render is not None, "the parent starts programs itself"
+    renderer = find_renderer(arguments["renderer"])
     options = RenderOptions.unpack(arguments["options"])
     asked = replace(options, count=SHEET_PAGES) if options.sheet else options
-    drawn = _run_on_deep_stack(lambda: render(data, asked))
+    drawn = run_on_deep_stack(lambda: _draw(renderer, data, arguments.get("descriptor"), asked))
     if isinstance(drawn, Refusal):
         return drawn
     if options.sheet:
@@ -47,11 +46,24 @@ def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any],
     return facts, b"".join(page.data for page in drawn.pages)
 
 
+def _draw(
+    renderer: Renderer, data: bytes, descriptor: int | None, options: RenderOptions
+) -> RenderedDocument | Refusal:
+    """Draw a file, of which a large one comes as a descriptor."""
+    if descriptor is None:
+        assert renderer.render is not None, "the parent starts programs itself"
+        return renderer.render(data, options)
+    assert renderer.render_large is not None, "the parent has checked that"
+    with open(descriptor, "rb") as file:  # noqa: PTH123, it has no path here
+        file.seek(0)
+        return renderer.render_large(file, options)
+
+
 def text_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
     """Return the text of a document, in a worker."""
     read = find_renderer(arguments["renderer"]).read_text
     assert read is not None, "the parent has checked that"
-    text = _run_on_deep_stack(lambda: read(data))
+    text = run_on_deep_stack(lambda: read(data))
     if isinstance(text, Refusal):
         return text
     encoded = text.encode("utf-8", "replace")
@@ -70,7 +82,7 @@ def _join_pages(drawn: RenderedDocument) -> RenderedDocument:
     return RenderedDocument((sheet,), drawn.total, ", ".join(filter(None, (which, drawn.note))))
 
 
-def _run_on_deep_stack(work: Callable[[], T]) -> T:
+def run_on_deep_stack(work: Callable[[], T]) -> T:
     """Run a function in a thread with a large stack, and return or raise what it does."""
     results: list[T] = []
     errors: list[BaseException] = []

@@ -22,13 +22,15 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import FileType
 
 if TYPE_CHECKING:
+    from ctypes import Array, c_ubyte
+
     from PIL.Image import Image as Pillow
 
     from sightline.pixels.renderers.text_fonts import SystemFonts
@@ -136,6 +138,7 @@ class Renderer:
     revision: int  # of its code: raise it when the same file and options give other pixels
     mimes: frozenset[str]  # of the `FileType` that it takes
     render: Callable[[bytes, RenderOptions], RenderedDocument | Refusal] | None = None  # runs in a worker
+    render_large: Callable[[IO[bytes], RenderOptions], RenderedDocument | Refusal] | None = None  # by an open file
     convert: Callable[[bytes, RenderOptions], ConvertedFile | Refusal] | None = None  # starts a program
     read_text: Callable[[bytes], str | Refusal] | None = None  # for `read_file`; runs in a worker
     recognize: Callable[[bytes, str], bool] | None = None  # by the beginning of a file and its suffix; None: all
@@ -192,26 +195,37 @@ def check_page(number: int, total: int) -> Refusal | None:
 
 def encode_page(picture: Pillow) -> bytes:
     """Return a picture as a file: photographs as JPEG, everything else as PNG. Same pixels, same bytes."""
+    plain = picture if picture.mode in ("L", "RGB", "RGBA") else picture.convert("RGB")
+    return encode_pixels(plain.tobytes(), plain.width, plain.height, len(plain.getbands()), _PNG_EFFORT)
+
+
+def encode_pixels(pixels: bytes | Array[c_ubyte], width: int, height: int, bands: int, effort: int) -> bytes:
+    """Return rows of pixels as a file, as `encode_page` does.
+
+    effort: how much time to spend on a small PNG, up to 9.
+    """
     import pyvips
 
+    from sightline.pixels.decode import to_pillow
     from sightline.pixels.encode import encode, is_drawing, sample_grid
 
-    plain = _reduce_bands(picture if picture.mode in ("L", "RGB", "RGBA") else picture.convert("RGB"))
-    bitmap = pyvips.Image.new_from_memory(plain.tobytes(), *plain.size, len(plain.getbands()), "uchar")
-    bitmap = bitmap.copy(interpretation="b-w" if plain.mode == "L" else "srgb")
-    if is_drawing(sample_grid(bitmap)):
-        return bytes(bitmap.pngsave_buffer(compression=_PNG_EFFORT, filter="none", keep="none"))
+    bitmap = pyvips.Image.new_from_memory(pixels, width, height, bands, "uchar")
+    grid = sample_grid(bitmap)
+    if bands == 1 or (bands == 3 and not _has_colour(grid) and not _has_colour(to_pillow(bitmap))):
+        # Most pages have no colour. As greys, they take a third of the time.
+        bitmap, grid = bitmap[bands // 2].copy(interpretation="b-w"), grid.getchannel(bands // 2)
+    else:
+        bitmap = bitmap.copy(interpretation="srgb")
+    if is_drawing(grid):
+        return bytes(bitmap.pngsave_buffer(compression=effort, filter="none", keep="none"))
     encoded = encode(bitmap, ("image/png", "image/jpeg"), MAX_FILE_BYTES, drawing=False)
     assert not isinstance(encoded, int), "no picture of a page is that large"
     return encoded[1]
 
 
-def _reduce_bands(picture: Pillow) -> Pillow:
-    """Return the same pixels as greys if they have no colour, as most pages: that takes a third of the time."""
+def _has_colour(picture: Pillow) -> bool:
     from PIL import ImageChops
 
-    if picture.mode != "RGB":
-        return picture
     red, green, blue = picture.split()
-    is_grey = not (ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox())
-    return green if is_grey else picture
+    differs = ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox()
+    return differs is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from math import ceil, isfinite
@@ -26,6 +26,7 @@ from sightline.pixels.renderers.renderer import (
     Renderer,
     RenderOptions,
 )
+from sightline.pixels.renderers.text_decoding import choose_encoding
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
@@ -45,6 +46,7 @@ _LINKS = frozenset({"href", "src"})
 _OWN_REFERENCE = re.compile(r"\s*(?:#|data:)", re.IGNORECASE)
 _URL = re.compile(r"""url\(\s*+(?!["']?\s*+(?:#|data:))[^)]*+\)?""", re.IGNORECASE)
 _IMPORT = re.compile(r"@import[^;]*;?", re.IGNORECASE)
+_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _LIMIT_WORDS = re.compile("limit|too (?:large|many|big)", re.IGNORECASE)
 
 _TOO_LARGE = Refusal("too_large", f"the SVG has more than {_MAX_BYTES >> 20} MiB of text", "give a smaller one")
@@ -54,10 +56,10 @@ _DAMAGED_GZIP = Refusal("corrupt", "the compressed SVG is damaged", "give an und
 def render_svg(data: bytes, options: RenderOptions) -> RenderedDocument | Refusal:
     """Draw an SVG on one page."""
     text = read_svg_text(data)
-    drawing = text if isinstance(text, Refusal) else _read_drawing(text)
+    drawing = text if isinstance(text, Refusal) else clean_svg(text)
     if isinstance(drawing, Refusal):
         return drawing
-    png = _draw(drawing, _choose_box(drawing.size, options.width))
+    png = draw_svg(drawing.text, _choose_box(drawing.size, options.width), SvgFonts(list_font_files()))
     if isinstance(png, Refusal):
         return png
     page, note = _put_on_ground(png, options.ground)
@@ -74,10 +76,19 @@ def read_svg_text(data: bytes) -> str | Refusal:
             return _DAMAGED_GZIP
     if len(data) > _MAX_BYTES:
         return _TOO_LARGE
+    return _decode_markup(data)
+
+
+def _decode_markup(data: bytes) -> str:
+    """Return the characters of an XML file: as UTF-16 by its mark or zero bytes, else as it declares, else as UTF-8."""
+    encoding = choose_encoding(data)
+    if not encoding.startswith("utf-16"):
+        declared = _ENCODING.match(data)
+        encoding = declared[1].decode() if declared else "utf-8-sig"
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+        return data.decode(encoding)
+    except (LookupError, UnicodeError):  # an unknown encoding, or not the one that is declared
+        return data.decode("utf-16", "replace") if encoding.startswith("utf-16") else data.decode("latin-1")
 
 
 SVG_RENDERER = Renderer(
@@ -93,7 +104,20 @@ SVG_RENDERER = Renderer(
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawing:
+class SvgFonts:
+    """The fonts for the text of a drawing: their files, and the families for generic names and missing families."""
+
+    files: Sequence[str]
+    default: str = SANS_FAMILY
+    serif: str = SANS_FAMILY
+    sans: str = SANS_FAMILY
+    cursive: str = SANS_FAMILY
+    fantasy: str = SANS_FAMILY
+    mono: str = MONO_FAMILY
+
+
+@dataclass(frozen=True, slots=True)
+class CleanSvg:
     """An SVG without references to other files."""
 
     text: str
@@ -101,7 +125,8 @@ class _Drawing:
     removed: int  # references
 
 
-def _read_drawing(text: str) -> _Drawing | Refusal:
+def clean_svg(text: str) -> CleanSvg | Refusal:
+    """Return an SVG without references to other files, or why it cannot be read."""
     try:
         scan = _SvgScan(text, writes=False)
         if scan.removed:
@@ -110,7 +135,7 @@ def _read_drawing(text: str) -> _Drawing | Refusal:
     except expat.ExpatError as error:
         what = f"the SVG is not well-formed: {expat.ErrorString(error.code)} in line {error.lineno}"
         return Refusal("corrupt", what, "correct the file")
-    return _Drawing(text, scan.size, scan.removed)
+    return CleanSvg(text, scan.size, scan.removed)
 
 
 class _SvgScan:
@@ -205,22 +230,23 @@ def _choose_box(size: tuple[float, float] | None, width: int | None) -> Size:
     return Size(across, down)
 
 
-def _draw(drawing: _Drawing, box: Size) -> bytes | Refusal:
+def draw_svg(text: str, box: Size, fonts: SvgFonts) -> bytes | Refusal:
+    """Return an SVG without references to other files as PNG, as large as fits into a box."""
     import resvg_py
 
     try:
         return resvg_py.svg_to_bytes(
-            svg_string=drawing.text,
+            svg_string=text,
             width=box.width,
             height=box.height,
             dpi=96.0,  # without it, millimetres and inches are 0
-            font_files=list_font_files(),
-            font_family=SANS_FAMILY,
-            serif_family=SANS_FAMILY,  # also for families that are not installed
-            sans_serif_family=SANS_FAMILY,
-            cursive_family=SANS_FAMILY,
-            fantasy_family=SANS_FAMILY,
-            monospace_family=MONO_FAMILY,
+            font_files=list(fonts.files),
+            font_family=fonts.default,
+            serif_family=fonts.serif,
+            sans_serif_family=fonts.sans,
+            cursive_family=fonts.cursive,
+            fantasy_family=fonts.fantasy,
+            monospace_family=fonts.mono,
         )
     except ValueError as error:
         code: RefusalCode = "too_large" if _LIMIT_WORDS.search(str(error)) else "corrupt"

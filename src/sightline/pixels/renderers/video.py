@@ -16,7 +16,7 @@ from io import BytesIO
 from itertools import pairwise
 from math import floor, inf
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.renderers.renderer import (
@@ -62,10 +62,15 @@ _TOO_LARGE = Refusal("too_large", "its frames are larger than 8K", "give a small
 
 def render_video(data: bytes, options: RenderOptions) -> RenderedDocument | Refusal:
     """Return the still at a time, or several stills, each with its time as the label."""
+    return render_video_file(BytesIO(data), options)
+
+
+def render_video_file(file: IO[bytes], options: RenderOptions) -> RenderedDocument | Refusal:
+    """Return the same of an open file, of which only parts are read."""
     import av
 
     try:
-        film = _open_film(data)
+        film = _open_film(file)
         if isinstance(film, Refusal):
             return film
         with film.container:
@@ -83,6 +88,7 @@ VIDEO_RENDERER = Renderer(
     revision=1,
     mimes=frozenset(_FORMATS),
     render=render_video,
+    render_large=render_video_file,
     options=frozenset({"at"}),
     needs=(PythonPackage("av", "av", _INSTALL),),
 )
@@ -159,13 +165,15 @@ class _Film:
         return sorted(keys)
 
 
-def _open_film(data: bytes) -> _Film | Refusal:
+def _open_film(file: IO[bytes]) -> _Film | Refusal:
     import av
 
     from sightline.pixels.probe import identify_file
 
+    parser = _FORMATS[identify_file(file.read(4096)).mime]
+    file.seek(0)
     # Its types don't say that a file that is read has a length, and that a stream has a clock.
-    container: Any = av.open(BytesIO(data), format=_FORMATS[identify_file(data[:4096]).mime])
+    container: Any = av.open(file, format=parser)
     if not container.streams.video:
         container.close()
         return _NO_PICTURES

@@ -12,13 +12,13 @@ from importlib import metadata
 
 # The lowest and the newest version of each framework, by the name of its distribution, that the tests run.
 TESTED_VERSIONS = {
-    "google-adk": ("2.0.0", "2.13.0"),
-    "langchain": ("1.0.0", "1.4.7"),
-    "litellm": ("1.100.0", "1.106.2"),
+    "google-adk": ("2.8.0", "2.13.0"),
+    "langchain": ("1.4.7", "1.4.7"),
+    "litellm": ("1.106.2", "1.106.2"),
     "llm": ("0.27", "0.36"),
     "openai-agents": ("0.8.0", "0.24.0"),
-    "pydantic-ai-slim": ("2.0.0", "2.66.0"),
-    "smolagents": ("1.20.0", "1.26.0"),
+    "pydantic-ai-slim": ("2.60.0", "2.66.0"),
+    "smolagents": ("1.24.0", "1.26.0"),
 }
 
 
@@ -33,6 +33,7 @@ def require_hook(distribution: str) -> Iterator[None]:
             found = f"{distribution} {metadata.version(distribution)} doesn't have what this adapter uses"
         except metadata.PackageNotFoundError:
             found = f"{distribution} is not installed"
+        tested = newest if lowest == newest else f"{lowest} to {newest}"
         raise ImportError(
-            f"{found} ({error}); it was tested with {lowest} to {newest}: pip install '{distribution}=={newest}'"
+            f"{found} ({error}); it was tested with {tested}: pip install '{distribution}=={newest}'"
         ) from error

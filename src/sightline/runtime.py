@@ -144,24 +144,29 @@ def build_runtime(
     return runtime
 
 
-def get_shared_runtime(settings: Settings, record: Store | None = None) -> Runtime | Refusal:
+def get_shared_runtime(
+    settings: Settings, record: Store | None = None, path_policy: PathPolicy | None = None
+) -> Runtime | Refusal:
     """Return the shared runtime for blocking callers; `record` is the user's own by default.
+
+    `path_policy` are the files that paths in conversations can refer to; None: those that the user's tools may read.
 
     An unknown vision model in the settings is not refused here, because a call may name another one.
     """
     record = record or open_shared_record(settings.record_folder, settings.record)
     with _lock:
-        shared = next((each for each in _shared if each.settings == settings and each.record is record), None)
-        return shared or _build_shared_runtime(settings, record)
+        known = (each for each in _shared if each.settings == settings and each.record is record)
+        shared = next((each for each in known if each.inputs.path_policy == path_policy), None)
+        return shared or _build_shared_runtime(settings, record, RuntimeInputs(path_policy=path_policy))
 
 
-def _build_shared_runtime(settings: Settings, record: Store) -> Runtime | Refusal:
+def _build_shared_runtime(settings: Settings, record: Store, inputs: RuntimeInputs) -> Runtime | Refusal:
     directory = build_directory(settings)
     if isinstance(directory, Refusal):
         return directory
     providers = VisionProviders(settings, directory)
     workers, readers = get_shared_workers(), get_shared_readers()
-    runtime = _assemble(settings, record, directory, providers, workers, readers, RuntimeInputs(), lent_only=True)
+    runtime = _assemble(settings, record, directory, providers, workers, readers, inputs, lent_only=True)
     close_at_exit(runtime.discovery.close)
     close_at_exit(runtime.http_client.close)
     _shared[_MAX_SHARED - 1 :] = []

@@ -302,3 +302,22 @@ def test_a_program_exits_silently_and_leaves_nothing_behind() -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.split() == ["True", "True"]
+
+
+@requirement("library.prepare")
+def test_a_session_limits_the_files_that_a_body_can_refer_to(tmp_path: Path) -> None:
+    for folder in (tmp_path / "inside", tmp_path / "outside"):
+        folder.mkdir()
+        (folder / "shot.png").write_bytes(SMALL)
+    session = Session(reach=[tmp_path / "inside"])
+    changed = []
+    for folder in ("inside", "outside"):
+        file = tmp_path / folder / "shot.png"
+        function = {"name": "read_file", "arguments": json.dumps({"path": str(file)})}
+        call = {"id": "c", "type": "function", "function": function}
+        damaged = {"role": "tool", "tool_call_id": "c", "content": SMALL.decode("utf-8", "replace")}
+        messages = [{"role": "assistant", "content": None, "tool_calls": [call]}, damaged]
+        done = sightline.prepare(messages, model="gpt-5.4", upstream="openai", session=session)
+        assert isinstance(done, PreparedBody)
+        changed.append(encoded(SMALL) in json.dumps(done.body))
+    assert changed == [True, False]

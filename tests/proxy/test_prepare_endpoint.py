@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +79,81 @@ def test_the_endpoint_has_the_guards_of_the_proxy(tmp_path: Path) -> None:
         assert ask(proxy.url, {"body": []})[0] in (400, 403)
         status, answer = ask(proxy.url, {"body": []}, headers=[("x-sightline-token", "t")])
         assert (status, answer["changed"]) == (200, False)
+
+
+def read_damaged(path: Path) -> dict[str, Any]:
+    """Return a body in which a file was read as text, which damages an image."""
+    function = {"name": "read_file", "arguments": json.dumps({"path": str(path)})}
+    call = {"id": "c", "type": "function", "function": function}
+    result = {"role": "tool", "tool_call_id": "c", "content": path.read_bytes().decode("utf-8", "replace")}
+    return {"model": "gpt-5.4", "messages": [{"role": "assistant", "content": None, "tool_calls": [call]}, result]}
+
+
+@requirement("route.prepare")
+def test_only_files_that_the_proxy_may_read_are_opened(tmp_path: Path) -> None:
+    root, home = tmp_path / "root", tmp_path / "home"
+    root.mkdir()
+    for folder in (root, tmp_path):
+        (folder / "shot.png").write_bytes(base64.b64decode(PNG))
+    with sightline(home, root=root, local_clients=False, token="t") as proxy:
+        bodies = [
+            ask(proxy.url, {"body": read_damaged(folder / "shot.png")}, headers=[("x-sightline-token", "t")])[1]["body"]
+            for folder in (root, tmp_path)
+        ]
+    assert [PNG in json.dumps(body) for body in bodies] == [True, False]
+
+
+@requirement("route.prepare")
+@pytest.mark.parametrize("values", [b"[]," * 600_000, b'"' + b" ," * 9_000_000 + b'",'])
+def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(values: bytes, tmp_path: Path) -> None:
+    with sightline(tmp_path) as proxy:
+        status, answer = ask(proxy.url, b'{"body":{"messages":[],"x":[%b1]}}' % values)
+    assert status == 413
+    assert answer["error"]["message"]
+
+
+@requirement("route.prepare")
+@pytest.mark.parametrize("value", [12345678901234567890123, "cut \ud83d"])
+def test_values_that_few_parsers_keep_come_back_unchanged(value: object, tmp_path: Path) -> None:
+    body = {"messages": [{"role": "user", "content": "x", "y": value}]}
+    with sightline(tmp_path) as proxy:
+        status, answer = ask(proxy.url, {"body": body})
+    assert (status, answer["body"]) == (200, body)
+
+
+PASTED = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+TOLD = {"model": "gpt-3.5-turbo", "messages": [{"role": "user", "content": [PASTED]}]}  # which sees nothing
+
+
+@requirement("route.prepare")
+def test_naming_a_provider_does_not_use_the_user_s_key(tmp_path: Path) -> None:
+    with refuse_connections() as (web_proxy, lines):
+        env = {"OPENAI_API_KEY": "sk-user", "HTTPS_PROXY": web_proxy}
+        with sightline(tmp_path, env=env) as proxy:
+            status, answer = ask(proxy.url, {"body": TOLD, "upstream": "openai"})
+    assert (status, answer["receipt"]["sights"][0]["fate"]) == (200, "told")
+    assert lines == []
+
+
+@requirement("route.prepare")
+def test_an_address_does_not_get_the_name_of_a_provider(tmp_path: Path) -> None:
+    with refuse_connections() as (address, lines), sightline(tmp_path) as proxy:
+        status, _ = ask(proxy.url, {"body": TOLD, "upstream": f"openai={address}"})
+    assert (status, lines) == (400, [])
+
+
+@contextmanager
+def refuse_connections() -> Iterator[tuple[str, list[bytes]]]:
+    """A server that closes each connection, with the first line of each."""
+    lines: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            lines.append(self.rfile.readline())
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", lines
+        finally:
+            server.shutdown()

@@ -22,6 +22,7 @@ from sightline.passes.show import label
 from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, find_key, load_settings
 from sightline.settings.upstreams import find_owner, get_consent_name, resolve_upstream
+from sightline.sources.files import PathPolicy
 from sightline.vision.background_loop import run_blocking, with_async
 from sightline.wire import CONTENTS, GEMINI, WIRES, Codec
 from sightline.wire.json_edits import graft
@@ -146,10 +147,15 @@ class PreparedBody:
         return f"<PreparedBody {'changed' if self.changed else 'unchanged'}: {self.receipt}>"
 
 
-def find_runtime(settings: Settings | None = None, retention: str | None = None) -> Runtime | Refusal:
-    """Return the runtime for the current settings; `retention` overrides the setting of this name."""
+def find_runtime(
+    settings: Settings | None = None, retention: str | None = None, path_policy: PathPolicy | None = None
+) -> Runtime | Refusal:
+    """Return the runtime for the current settings; `retention` overrides the setting of this name.
+
+    See `get_shared_runtime` for `path_policy`.
+    """
     known = _with_retention(settings or load_settings(), retention)
-    runtime = known if isinstance(known, Refusal) else get_shared_runtime(known)
+    runtime = known if isinstance(known, Refusal) else get_shared_runtime(known, path_policy=path_policy)
     if isinstance(runtime, Refusal):
         return runtime
     return runtime.providers.configured if isinstance(runtime.providers.configured, Refusal) else runtime
@@ -184,16 +190,19 @@ def prepare(
     upstream: the provider that it goes to; if left out, the owner of the wire.
     retention: "auto", "turns:N" or "off" instead of the setting of this name.
     references: add `[image sha256:…]` beside pasted images, as the proxy does.
-    session: the settings and record to use; without one, the user's own.
+    session: the settings and record to use, and the files that paths in the body can refer to; without one, the
+        user's own.
     """
-    at = find_runtime(session.context.settings if session else None, retention)
+    context = session.tool_context if session else None
+    at = find_runtime(context.settings, retention, context.policy) if context else find_runtime(retention=retention)
     shape = at if isinstance(at, Refusal) else find_codec(wire, body)
     if isinstance(at, Refusal) or isinstance(shape, Refusal):
         return Failure(cast("Refusal", shape))
     reading, lead = _read(at.engine, body, shape)
     if reading is None:
         return PreparedBody(body, Receipt(upstream or "", model or "", notes=(_UNREADABLE,)))
-    there = _find_upstream(at, shape, model or reading.scene.model, upstream)
+    is_owner = context is None or context.is_owner
+    there = _find_upstream(at, shape, model or reading.scene.model, upstream, is_owner=is_owner)
     if isinstance(there, Refusal):
         return Failure(there)
     visitor, name = there
@@ -231,7 +240,9 @@ def _write_body(done: Done, body: object, lead: bytes | None) -> object:
     return text[len(lead) : -1] if lead else text
 
 
-def _find_upstream(at: Runtime, shape: Codec, model: str, name: str | None) -> tuple[RequestOrigin, str] | Refusal:
+def _find_upstream(
+    at: Runtime, shape: Codec, model: str, name: str | None, *, is_owner: bool
+) -> tuple[RequestOrigin, str] | Refusal:
     """Return the upstream that the body goes to, and the name of the model there."""
     wire = next((each.name for each in WIRES if each is shape), None)
     if name is not None:
@@ -249,7 +260,7 @@ def _find_upstream(at: Runtime, shape: Codec, model: str, name: str | None) -> t
         there,
         chosen_wire,
         at.record.compute_scope(""),
-        _find_credential(at, there, chosen_wire, named=name is not None),
+        _find_credential(at, there, chosen_wire, may_use_key=is_owner and name is not None),
     ), model
 
 
@@ -257,9 +268,9 @@ def _choose_wire(there: Upstream) -> WireName:
     return "openai_chat" if "openai_chat" in there.bases else next(iter(there.bases), "openai_chat")
 
 
-def _find_credential(at: Runtime, there: Upstream, wire: WireName, *, named: bool) -> tuple[tuple[str, str], ...]:
-    """Return the user's key, for an upstream that the caller has named or the user has consented to."""
+def _find_credential(at: Runtime, there: Upstream, wire: WireName, *, may_use_key: bool) -> tuple[tuple[str, str], ...]:
+    """Return the user's key, for an upstream that the user has named in a program or consented to."""
     key = there.api_key or at.settings.find_variable(there.key_variables)
-    if not key or not (named or at.record.policy.read_consents().get(get_consent_name(there), False)):
+    if not key or not (may_use_key or at.record.policy.read_consents().get(get_consent_name(there), False)):
         return ()
     return (there.build_credential(wire, key),)

@@ -16,7 +16,14 @@ from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopbac
 from sightline.model.records import Receipt
 from sightline.model.scene import Json
 from sightline.pixels.workers import WorkerPool
-from sightline.runtime import Runtime, find_model_profile, get_shared_workers, grant_network, grant_rendering
+from sightline.runtime import (
+    Runtime,
+    build_read_policy,
+    find_model_profile,
+    get_shared_workers,
+    grant_network,
+    grant_rendering,
+)
 from sightline.server import App
 from sightline.server.asgi import MemoryBudget
 from sightline.settings import Settings
@@ -65,7 +72,7 @@ def build_proxy(
 ) -> Proxy:
     commands = ChatCommands(partial(_answer_command, runtime, policy))
     memory = MemoryBudget() if mcp is None else mcp.memory
-    prepare_endpoint = PrepareEndpoint(partial(_open_session, runtime, policy), memory)
+    prepare_endpoint = PrepareEndpoint(partial(_open_session, runtime), memory)
     mounts: dict[str, App] = {PREPARE_PATH: prepare_endpoint, **({} if mcp is None else _list_mounts(mcp))}
     tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
     parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
@@ -85,9 +92,13 @@ def _build_expander(runtime: Runtime) -> DocumentExpander:
     return DocumentExpander(runtime.engine, runtime.record.images, find_renderers, takes_pdf)
 
 
-def _open_session(runtime: Runtime, policy: PathPolicy) -> Session:
-    """Return a session of the user who runs the proxy, by the settings as they are now."""
+def _open_session(runtime: Runtime) -> Session:
+    """Return a session for clients that have bodies prepared, by the settings as they are now.
+
+    Paths in a body refer to the same files as in one that the proxy forwards.
+    """
     runtime.refresh()
+    policy = runtime.inputs.path_policy or build_read_policy(runtime.settings)
     return Session.from_context(_build_context(runtime, policy, runtime.record.compute_scope("")))
 
 

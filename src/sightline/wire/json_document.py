@@ -157,7 +157,7 @@ class LiftedBody:
 
     def parse(self) -> JsonDocument | None:
         """Return the document, or None if it isn't JSON that can be read and written back."""
-        tree = _parse(self.skeleton)
+        tree = parse_object(self.skeleton)
         if tree is None or self.skeleton.count(self.token.encode()) != len(self.spans):
             return None
         return JsonDocument(self.body, tree, self.skeleton, self.spans, self.token)
@@ -221,8 +221,8 @@ def _find_stop(body: bytes | bytearray, at: int) -> int:
     return len(body)
 
 
-def _parse(skeleton: bytes | bytearray) -> Json:
-    """Return the object that a skeleton is, or None.
+def parse_object(skeleton: bytes | bytearray) -> Json:
+    """Return the object that a JSON text is, or None. Check with `measure_json` first whether it is too large.
 
     The standard library reads what orjson doesn't (lone surrogates, NaN), and keeps integers above 64 bits, of which
     orjson makes floats. It takes up to ten times as long, in one call, so it doesn't get texts with the most values.

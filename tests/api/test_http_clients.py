@@ -55,6 +55,14 @@ def test_a_tools_image_is_seen_on_chat_completions(provider: Provider, model: st
 
 
 @requirement("adapter.sdks")
+def test_a_login_in_the_address_does_not_prevent_it(provider: Provider) -> None:
+    address = f"{provider.url}/v1".replace("://", "://user:word@")
+    with openai.OpenAI(base_url=address, api_key="k", max_retries=0, http_client=sightline.http_client()) as client:
+        answer = client.chat.completions.create(model="deepseek-v4-flash", messages=TOOL_MESSAGES)
+    assert "quadrants" in (answer.choices[0].message.content or "")
+
+
+@requirement("adapter.sdks")
 def test_a_stream_passes_unchanged(provider: Provider) -> None:
     with open_openai(provider) as client:
         chunks = client.chat.completions.create(model="deepseek-v4-flash", messages=TOOL_MESSAGES, stream=True)

@@ -306,13 +306,13 @@ def test_a_program_exits_silently_and_leaves_nothing_behind() -> None:
 
 @requirement("library.prepare")
 def test_a_session_limits_the_files_that_a_body_can_refer_to(tmp_path: Path) -> None:
-    for folder in (tmp_path / "inside", tmp_path / "outside"):
-        folder.mkdir()
-        (folder / "shot.png").write_bytes(SMALL)
-    session = Session(reach=[tmp_path / "inside"])
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    session = Session(reach=[inside])
     changed = []
-    for folder in ("inside", "outside"):
-        file = tmp_path / folder / "shot.png"
+    for folder in (inside, outside):
+        folder.mkdir()
+        file = folder / "shot.png"
+        file.write_bytes(SMALL)
         function = {"name": "read_file", "arguments": json.dumps({"path": str(file)})}
         call = {"id": "c", "type": "function", "function": function}
         damaged = {"role": "tool", "tool_call_id": "c", "content": SMALL.decode("utf-8", "replace")}

@@ -82,7 +82,7 @@ def _prepare_request(request: Any, session: Session | None) -> Any:
     if found is None:
         return request
     prefix, wire, endpoint = found
-    upstream = str(request.url.copy_with(raw_path=prefix.encode() or b"/"))
+    upstream = f"{request.url.scheme}://{request.url.netloc.decode()}{prefix}"  # without a login
     done = prepare(request.content, wire=wire, model=endpoint.model, upstream=upstream, session=session)
     if not isinstance(done, PreparedBody) or not done.changed:
         return request

@@ -28,6 +28,16 @@ with require_hook("langchain"):
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
     from langchain_core.tools import BaseTool, StructuredTool
 
+# Where the models of LangChain keep their addresses, besides the client of OpenAI's.
+_ADDRESSES = (
+    "openai_api_base",
+    "anthropic_api_url",
+    "groq_api_base",
+    "xai_api_base",
+    "api_base",
+    "endpoint",
+    "base_url",
+)
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
 
@@ -71,7 +81,8 @@ def sightline_tools(session: Session | None = None) -> list[BaseTool]:
 def _find_destination(model: Any) -> Destination:
     """Return where a chat model sends its requests. Its address, if it has one of its own, says more than its name."""
     known = model._get_ls_params()  # noqa: SLF001, what every integration reports to tracers, documented for it
-    address = next((value for name in ("openai_api_base", "base_url") if (value := getattr(model, name, None))), "")
+    holders = [(getattr(model, "root_client", None), "base_url"), *((model, name) for name in _ADDRESSES)]
+    address = next((value for holder, name in holders if (value := getattr(holder, name, None))), "")
     names = {"google_genai": "gemini", "google_vertexai": "gemini"}
     provider = known.get("ls_provider", "")
     return Destination(str(known.get("ls_model_name", "")), str(address or names.get(provider, provider)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from sightline.vision.background_loop import run_in_thread
 
 _log = logging.getLogger("sightline")
 _NUMBER = "_sightline_number"  # the key of a message's number: what has none was added
+_ADDRESS_VARIABLES = ("{}_BASE_URL", "{}_API_BASE", "{}_API_URL")  # of OpenAI, Anthropic, LiteLLM and LangChain
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
 
 M = TypeVar("M")
@@ -80,7 +82,7 @@ async def prepare_messages_async(
 
 def prepare_body(body: Any, wire: str, destination: Destination, session: Session | None) -> PreparedBody:
     """Prepare a body or its messages. If that fails, log why and return it unchanged: the framework has to send it."""
-    upstream = destination.upstream or None
+    upstream = _find_address(destination.upstream) or None
     done = prepare(body, wire=wire, model=destination.model, upstream=upstream, session=session)
     if isinstance(done, Failure) and upstream is not None:  # a provider that has no preset
         done = prepare(body, wire=wire, model=destination.model, session=session)
@@ -88,6 +90,17 @@ def prepare_body(body: Any, wire: str, destination: Destination, session: Sessio
         _log.warning("the images of a request were left as they are: %s", done)
         return PreparedBody(body, Receipt(destination.upstream, destination.model, notes=(str(done),)))
     return done
+
+
+def _find_address(upstream: str) -> str:
+    """Return the address that the environment gives SDKs for a provider, or else the upstream as it is.
+
+    The provider's key is then the key for that address: it must not go to the provider itself, and neither must images.
+    """
+    if "://" in upstream:
+        return upstream
+    name = upstream.upper().replace("-", "_")
+    return next((address for form in _ADDRESS_VARIABLES if (address := os.environ.get(form.format(name)))), upstream)
 
 
 def text_part(text: str) -> ChatPart:

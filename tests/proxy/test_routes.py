@@ -308,3 +308,33 @@ def test_a_router_keeps_a_bounded_number_of_routes() -> None:
     routes = {path: router.find(path, "", [], directory) for path in paths}
     assert router.find(paths[-1], "", [], directory) is routes[paths[-1]]
     assert router.find(paths[0], "", [], directory) is not routes[paths[0]]
+
+
+@requirement("route.key_stays")
+@pytest.mark.parametrize(
+    ("path", "query", "headers"),
+    [
+        ("/u/deepseek/v1/messages", "", [(b"x-api-key", b"sk-proj-x")]),
+        ("/u/anthropic/v1/messages", "", [(b"x-api-key", b"sk-ant-x"), (b"authorization", b"Bearer sk-proj-x")]),
+        ("/u/openai/v1/responses", "", [(b"authorization", b"Bearer  sk-ant-x")]),
+        ("/u/openai/v1/chat/completions", "", [(b"api-key", b"AIzaX")]),
+        ("/u/openai/v1/chat/completions", "key=AIzaX", []),
+        ("/u/openai/v1beta/models/m:generateContent", "key=&key=AIzaX", []),
+    ],
+)
+def test_a_key_of_another_provider_is_refused_wherever_it_is(
+    path: str, query: str, headers: list[tuple[bytes, bytes]]
+) -> None:
+    found = build_directory(load_settings({}), [])
+    assert isinstance(found, UpstreamDirectory)
+    refused = find_route(path, query, headers, found)
+    assert isinstance(refused, Refusal)
+    assert refused.code == "not_permitted"
+
+
+@requirement("route.unknown")
+@pytest.mark.parametrize("flag", ["a/b=http://127.0.0.1:9", "a?b=http://127.0.0.1:9", "..=http://127.0.0.1:9"])
+def test_a_name_that_no_path_can_contain_is_refused(flag: str) -> None:
+    refused = build_directory(load_settings({}), [flag])
+    assert isinstance(refused, Refusal)
+    assert refused.code == "invalid_input"

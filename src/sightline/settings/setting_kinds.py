@@ -197,9 +197,16 @@ def _check_upstream(name: str, entry: object) -> str:
     return f"{name!r}: {fault}" if fault else ""
 
 
+def check_upstream_name(name: str) -> str:
+    """Return what is wrong with the name of an upstream, which is a part of paths; empty: nothing."""
+    if re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
+        return ""
+    return "a name may have only lower-case letters, digits, dots, dashes and underscores"
+
+
 def _find_upstream_fault(name: str, entry: object) -> str:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
-        return "a name may have only lower-case letters, digits, dots, dashes and underscores"
+    if fault := check_upstream_name(name):
+        return fault
     if not isinstance(entry, dict):
         return "it is not a JSON object"
     base, preset = entry.get("baseUrl", ""), entry.get("preset", "")

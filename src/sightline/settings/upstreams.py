@@ -11,6 +11,7 @@ from sightline.model.refusal import Refusal
 from sightline.profiles.presets import PRESET_ALIASES, PRESETS
 from sightline.profiles.profile_lookup import find_preset_name, match_model, spread_address
 from sightline.settings import Settings
+from sightline.settings.setting_kinds import check_upstream_name
 
 _WIRE_OWNERS: Mapping[WireName, str] = {
     "anthropic": "anthropic",
@@ -213,5 +214,7 @@ def parse_upstream_flag(flag: str, named: Mapping[str, Upstream]) -> Upstream | 
         )
     if parts.username is not None:  # it would be written to receipts, lessons and lists
         return Refusal("invalid_input", "an upstream's address must not contain a login", "send the key in a header")
+    if equals and (fault := check_upstream_name(name)):
+        return Refusal("invalid_input", f"{name!r:.80}: {fault}", "write NAME=http://HOST…")
     name = name or find_preset_name(url) or parts.netloc
     return complete_upstream(Upstream(name, spread_address(url, name if name in PRESETS else "")))

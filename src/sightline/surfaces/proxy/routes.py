@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 from sightline.model.profile import API_TITLES, Upstream, UpstreamDirectory, WireName, join_url
@@ -65,10 +65,11 @@ def find_route(path: str, query: str, headers: Headers, directory: UpstreamDirec
     upstream = upstream or directory.defaults.get(api)
     if upstream is None:
         return _refuse_api(api, directory)
-    key, rest = _split_key(query) if api == "gemini" else ("", query)
-    query = rest if upstream.api_key else query  # an upstream's own key replaces the client's
+    key, rest = _split_key(query) if query else ("", "")
+    if api == "gemini" and upstream.api_key:  # an upstream's own key replaces the client's
+        query = rest
     url = join_url(upstream.get_base(api), endpoint.path) + (f"?{query}" if query else "")
-    return _check_key(Route(upstream, url, api, wire, endpoint, key), headers)
+    return _check_key(Route(upstream, url, api, wire, endpoint, key if api == "gemini" else ""), headers, key)
 
 
 class Router:
@@ -90,23 +91,23 @@ class Router:
         return route
 
 
-def _is_another_provider(upstream: Upstream, owners: Sequence[str]) -> bool:
-    """Return whether an upstream is known to be a provider that is none of these. A gateway may be any of them."""
+def _is_provider(upstream: Upstream) -> bool:
+    """Return whether an upstream is a known provider at its own address. A gateway may have the keys of several."""
     address = next(iter(upstream.bases.values()), "")
-    return bool(upstream.preset) and upstream.preset not in owners and find_preset_name(address) == upstream.preset
+    return bool(upstream.preset) and find_preset_name(address) == upstream.preset
 
 
-def _check_key(route: Route, headers: Headers) -> Route | Refusal:
-    """Return the route, or a refusal if the key of the request belongs to another provider."""
+def _check_key(route: Route, headers: Headers, key: str = "") -> Route | Refusal:
+    """Return the route, or a refusal if a key of the request, or of its query, belongs to another provider."""
     upstream = route.upstream
-    owners = () if upstream.api_key else _find_key_owners(headers, route.key)
-    if not owners or not _is_another_provider(upstream, owners):
-        return route
-    return Refusal(
-        "not_permitted",
-        f"the key of this request belongs to {owners[0]}, and would be sent to {upstream.name}",
-        f"give the agent the key of {upstream.name}, or send the request to {owners[0]}",
-    )
+    for owners in () if upstream.api_key else _find_key_owners(headers, key):
+        if upstream.preset not in owners and _is_provider(upstream):
+            return Refusal(
+                "not_permitted",
+                f"the key of this request belongs to {owners[0]}, and would be sent to {upstream.name}",
+                f"give the agent the key of {upstream.name}, or send the request to {owners[0]}",
+            )
+    return route
 
 
 def _refuse_api(api: WireName, directory: UpstreamDirectory) -> Refusal:
@@ -147,7 +148,7 @@ def _split_key(query: str) -> tuple[str, str]:
     """Return the key in a query, if it could be sent in a header, and the query without it."""
     pairs = query.split("&")
     keys = [unquote_plus(pair[len("key=") :]) for pair in pairs if pair.startswith("key=")]
-    key = next((key for key in keys if key.isascii() and key.isprintable()), "")
+    key = next((key for key in keys if key and key.isascii() and key.isprintable()), "")
     return key, "&".join(pair for pair in pairs if not pair.startswith("key="))
 
 
@@ -186,28 +187,27 @@ _HEADER_HINTS: tuple[tuple[bytes, bytes, WireName], ...] = (
 )
 
 
-# By header: how its value starts, and the providers whose credential that is.
-_KEY_FORMS: Mapping[bytes, tuple[tuple[tuple[bytes, ...], tuple[str, ...]], ...]] = {
-    b"authorization": (
-        ((b"bearer sk-ant-",), ("anthropic",)),
-        ((b"bearer sk-proj-", b"bearer sk-svcacct-"), ("openai", "chatgpt")),
-        ((b"bearer ya29.", b"bearer aiza"), ("gemini",)),
-    ),
-    b"x-api-key": (((b"sk-ant-",), ("anthropic",)),),
-    b"x-goog-api-key": (((b"aiza",), ("gemini",)),),
+# How a key starts, and the providers whose credential that is.
+_KeyForms = tuple[tuple[tuple[bytes, ...], tuple[str, ...]], ...]
+_KEY_FORMS: _KeyForms = (
+    ((b"sk-ant-",), ("anthropic",)),
+    ((b"sk-proj-", b"sk-svcacct-"), ("openai", "chatgpt")),
+    ((b"ya29.", b"aiza"), ("gemini",)),
+)
+_FORMS_BY_HEADER: Mapping[bytes, _KeyForms] = {
+    **dict.fromkeys((b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"), _KEY_FORMS),
     b"chatgpt-account-id": (((b"",), ("chatgpt", "openai")),),
 }
 
 
-def _find_key_owners(headers: Headers, key: str) -> tuple[str, ...]:
-    """Return the providers that a credential belongs to, by its form; empty: the form doesn't tell."""
-    if key.startswith("AIza"):
-        return ("gemini",)
+def _find_key_owners(headers: Headers, key: str) -> list[tuple[str, ...]]:
+    """Return the providers that each credential belongs to, by its form, if that tells."""
+    found: list[tuple[str, ...]] = [("gemini",)] if key.startswith("AIza") else []
     for name, value in headers:
-        for starts, owners in _KEY_FORMS.get(name, ()):
-            if value[:24].lower().startswith(starts):
-                return owners
-    return ()
+        if (forms := _FORMS_BY_HEADER.get(name)) is not None:
+            bare = value[:40].lower().removeprefix(b"bearer").lstrip()
+            found += [owners for starts, owners in forms if bare.startswith(starts)]
+    return found
 
 
 def _guess_api(path: str, headers: Headers, query: str = "") -> WireName | None:

@@ -258,6 +258,21 @@ CHANGED = '{"provider": {"$N": {"options": {"baseURL": "https://theirs.example"}
 
 @requirement("setup.undo.changed")
 @pytest.mark.parametrize(
+    ("before", "written", "now", "expected"),
+    [
+        ([], [{"id": "m"}], [{"id": "m", "used": 1}], []),  # not an entry without an id
+        (["p"], ["q", "r"], ["q", "r", "s"], ["q", "r", "s"]),
+    ],
+)
+def test_a_list_never_has_parts_of_entries(
+    before: list[Any], written: list[Any], now: list[Any], expected: Any
+) -> None:
+    texts = (json.dumps({"list": each, "own": 1}) for each in (before, written, now))
+    assert json.loads(str(revert_text("a.json", *texts)))["list"] == expected
+
+
+@requirement("setup.undo.changed")
+@pytest.mark.parametrize(
     ("agent", "before", "change", "expected"),
     [
         ("codex", TOML, ("gpt-6", "gpt-7"), TOML.replace("gpt-6", "gpt-7")),

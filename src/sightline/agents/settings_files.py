@@ -224,12 +224,15 @@ def _revert_object(before: dict[str, Any], written: dict[str, Any], now: dict[st
 
 
 def _revert_list(before: list[Any], written: list[Any], now: list[Any]) -> list[Any]:
-    """Revert the entries of a list one by one, each found by its identity."""
+    """Revert the entries of a list one by one, each found by its identity; one that was added is removed as a whole.
+
+    A list of other values is one value: it was changed since, so it stays.
+    """
+    if not all(isinstance(one, dict) for one in written):
+        return now
     old, new = ({_get_identity(one): one for one in entries} for entries in (before, written))
-    reverted = [
-        _revert_value(old.get(by, _MISSING), new[by], one) if (by := _get_identity(one)) in new else one for one in now
-    ]
-    return [one for one in reverted if one is not _MISSING]
+    kept = [(by, one) for one in now if (by := _get_identity(one)) in old or by not in new]
+    return [_revert_value(old[by], new[by], one) if by in old and by in new else one for by, one in kept]
 
 
 def _revert_toml(name: str, before: str, written: str, now: str) -> str | Refusal:

@@ -7,9 +7,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from sightline.runtime import get_shared_runtime, open_shared_record
+from sightline.model.ports import Store
+from sightline.runtime import get_shared_runtime
+from sightline.runtime import open_shared_record as open_named_record
 from sightline.settings import load_settings
 from sightline.vision.background_loop import once
 
@@ -57,6 +60,10 @@ def test_shared_objects_are_built_once_for_all_threads() -> None:
 
     assert len(set(map(id, at_once(lambda: made("x"))))) == 1
     assert made("y") is not made("x")
+
+
+def open_shared_record(folder: Path, kind: str) -> Store:
+    return open_named_record(replace(load_settings({"SIGHTLINE_RECORD": kind}), record_folder=folder))
 
 
 def test_all_calls_of_a_process_share_one_event_loop() -> None:

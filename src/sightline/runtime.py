@@ -120,11 +120,13 @@ def build_runtime(
     path_policy: PathPolicy | None = None,
     local_clients: bool = False,
     client_folder: Path | None = None,
+    requires_record: bool = False,
     report: Callable[[str], None] = _log.warning,
 ) -> Runtime | Refusal:
     """Build a runtime with its own record and workers, for a server process. The caller closes it.
 
-    See `RuntimeInputs` for the other arguments; `report` gets a line about changed settings that can't be used.
+    See `RuntimeInputs` for the other arguments; `report` gets a line about changed settings that can't be used. With
+    `requires_record`, a record on servers that can't be opened is refused, and not replaced by one in memory.
     """
     inputs = RuntimeInputs(
         flags,
@@ -138,7 +140,7 @@ def build_runtime(
     found = inputs.find_providers(settings)
     if isinstance(found, Refusal):
         return found
-    record = open_own_record(settings)
+    record = open_own_record(settings) if requires_record else _open_or_replace_record(settings)
     if isinstance(record, Refusal):
         return record
     runtime = _assemble(settings, record, *found, _build_workers(), start_readers(), inputs)

@@ -118,7 +118,10 @@ def run(args: Namespace) -> VerbOutcome:
             "sightline.store", when=who > 0
         ):  # the first worker reports what is wrong with the record
             report = _log.warning if who == 0 else _ignore_change
-            runtime = build_runtime(settings, args.upstream, path_policy=looked_for, local_clients=local, report=report)
+            runtime = build_runtime(
+                settings, args.upstream,
+                path_policy=looked_for, local_clients=local, requires_record=True, report=report,
+            )  # fmt: skip
         if isinstance(runtime, Refusal):
             return print_refusal(runtime)
         metrics = Metrics(together, who)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sightline.model.shared_address import SharedAddress
 from tests.real_servers import S3, PgBouncer, Postgres, find_commands, private_folder
+from tests.waiting import try_again
 
 
 @dataclass
@@ -58,7 +59,7 @@ def run_servers() -> Iterator[Servers]:
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     """Wait for what another process or thread does."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
+    for _ in try_again(seconds):
+        if condition():
+            return
         time.sleep(0.02)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -142,10 +141,8 @@ def test_postgresql_that_restarts_costs_no_request_and_is_used_again(
 def test_postgresql_that_hangs_is_given_up_after_a_few_seconds(servers: Servers, store: Store) -> None:
     servers.postgres.process.freeze()
     try:
-        began = time.monotonic()
-        store.descriptions.keep("scope", description_of("cat", 1), "v1")
+        store.descriptions.keep("scope", description_of("cat", 1), "v1")  # else it would hang for ever
         wait_for(lambda: store.find_trouble() is not None)
-        assert time.monotonic() - began < 30, "it would have hung for ever"
     finally:
         servers.postgres.process.thaw()
     wait_for(lambda: store.find_trouble() is None)

@@ -49,6 +49,7 @@ e2e: setup ## real agents through the real proxy (installs Node, the agents and 
 	@for group in peers langchain aider google-adk litellm llm openai-agents pydantic-ai smolagents; do scripts/peers-env $$group >/dev/null || exit 1; done
 	@scripts/vscode-env >/dev/null
 	@scripts/renderers-env
+	@scripts/stores-env >/dev/null
 	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
 
 compat: setup ## the adapters with the lowest and the newest tested version of each framework

@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, and all.
+loop, render, soak, and all.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import proxy
 import render
 import retention
 import seers
+import soak
 import svg_corpus
 import tool_loop
 import wires
@@ -39,13 +40,14 @@ BENCHMARKS = (
     "charts",
     "loop",
     "render",
+    "soak",
 )
 
 
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
-        render,
+        render, soak,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -86,6 +88,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "charts": lambda: charts.run(seeds, file),
         "loop": lambda: tool_loop.run(args.rounds, file),
         "render": lambda: render.run(rounds, file),
+        "soak": lambda: soak.run(file, quick=args.quick),
     }
     runs[name]()
 

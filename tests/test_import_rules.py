@@ -192,8 +192,8 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     ),
     (
         "an upward import",
-        {"engine.py": "", "store/sqlite.py": "import sightline.engine"},
-        ["store/sqlite.py:1: store imports engine, which is above it"],
+        {"engine.py": "", "store/sql_store.py": "import sightline.engine"},
+        ["store/sql_store.py:1: store imports engine, which is above it"],
     ),
     (
         "an upward import inside a function",

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from sightline.dial import FindProxy, HttpClient
@@ -26,7 +26,7 @@ from sightline.settings import Settings
 from sightline.settings.live_settings import LiveSettings
 from sightline.settings.upstreams import NO_PREVIOUS_UPSTREAMS, PreviousUpstreams, build_directory
 from sightline.sources.files import PathPolicy, build_path_policy
-from sightline.store import open_record
+from sightline.store import open_record, open_server_record, open_stand_in
 from sightline.vision.background_loop import ForkSafeLock, close_at_exit, once
 from sightline.vision.chooser import Chooser
 from sightline.vision.json_answers import SCHEMA_TASK as SCHEMA
@@ -120,11 +120,13 @@ def build_runtime(
     path_policy: PathPolicy | None = None,
     local_clients: bool = False,
     client_folder: Path | None = None,
+    requires_record: bool = False,
     report: Callable[[str], None] = _log.warning,
 ) -> Runtime | Refusal:
     """Build a runtime with its own record and workers, for a server process. The caller closes it.
 
-    See `RuntimeInputs` for the other arguments; `report` gets a line about changed settings that can't be used.
+    See `RuntimeInputs` for the other arguments; `report` gets a line about changed settings that can't be used. With
+    `requires_record`, a record on servers that can't be opened is refused, and not replaced by one in memory.
     """
     inputs = RuntimeInputs(
         flags,
@@ -138,7 +140,9 @@ def build_runtime(
     found = inputs.find_providers(settings)
     if isinstance(found, Refusal):
         return found
-    record = open_record(settings.record_folder, kind=settings.record)
+    record = open_own_record(settings) if requires_record else _open_or_replace_record(settings)
+    if isinstance(record, Refusal):
+        return record
     runtime = _assemble(settings, record, *found, _build_workers(), start_readers(), inputs)
     runtime.live = LiveSettings(settings, report, inputs.find_fault)
     return runtime
@@ -153,7 +157,7 @@ def get_shared_runtime(
 
     An unknown vision model in the settings is not refused here, because a call may name another one.
     """
-    record = record or open_shared_record(settings.record_folder, settings.record)
+    record = record or open_shared_record(settings)
     with _lock:
         known = (each for each in _shared if each.settings == settings and each.record is record)
         shared = next((each for each in known if each.inputs.path_policy == path_policy), None)
@@ -287,15 +291,24 @@ def _build_workers() -> WorkerPool:
     return WorkerPool({**TASKS, **SCHEMA})
 
 
-def open_shared_record(folder: Path, kind: Literal["disk", "memory"]) -> Store:
-    """Return the record in a folder that all callers in this process share.
+def open_own_record(settings: Settings) -> Store | Refusal:
+    """Open the record that the settings name; the caller closes it. Only a record on servers can be refused."""
+    if settings.shared_address:
+        return open_server_record(settings.shared_address)
+    return open_record(settings.record_folder, kind=settings.record)
+
+
+def open_shared_record(settings: Settings) -> Store:
+    """Return the record that the settings name, which all callers in this process share.
+
+    If a record on servers can't be opened, it is replaced by one in memory, in which there are no consents.
 
     The most recently used ones stay open. An older one is closed as soon as no caller uses it. A record in memory
     stays until the process ends, because it would be lost.
     """
-    key = folder, kind
+    key = settings.record_folder, settings.record, settings.store, settings.blobs
     with _record_lock:
-        record = _open_records.get(key) or open_record(folder, kind=kind)
+        record = _open_records.get(key) or _open_or_replace_record(settings)
         _open_records[key] = record
         _recent_records.pop(key, None)
         _recent_records[key] = record
@@ -305,9 +318,17 @@ def open_shared_record(folder: Path, kind: Literal["disk", "memory"]) -> Store:
     return record
 
 
+def _open_or_replace_record(settings: Settings) -> Store:
+    record = open_own_record(settings)
+    if not isinstance(record, Refusal):
+        return record
+    _log.warning("%s; nothing is remembered, and there are no consents", record)
+    return open_stand_in(record)
+
+
 _record_lock = ForkSafeLock()
-_open_records: WeakValueDictionary[tuple[Path, str], Store] = WeakValueDictionary()
-_recent_records: dict[tuple[Path, str], Store] = {}  # the most recently used is the last
+_open_records: WeakValueDictionary[tuple[Path, str, str, str], Store] = WeakValueDictionary()
+_recent_records: dict[tuple[Path, str, str, str], Store] = {}  # the most recently used is the last
 
 
 @once

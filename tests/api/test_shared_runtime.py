@@ -7,11 +7,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from sightline.runtime import get_shared_runtime, open_shared_record
+import pytest
+
+from sightline.model.ports import Store
+from sightline.model.refusal import Refusal
+from sightline.runtime import get_shared_runtime
+from sightline.runtime import open_shared_record as open_named_record
 from sightline.settings import load_settings
 from sightline.vision.background_loop import once
+from tests.requirements import requirement
 
 _LOOPS = """
 import asyncio, threading
@@ -59,6 +66,10 @@ def test_shared_objects_are_built_once_for_all_threads() -> None:
     assert made("y") is not made("x")
 
 
+def open_shared_record(folder: Path, kind: str) -> Store:
+    return open_named_record(replace(load_settings({"SIGHTLINE_RECORD": kind}), record_folder=folder))
+
+
 def test_all_calls_of_a_process_share_one_event_loop() -> None:
     for _ in range(3):
         told = subprocess.run([sys.executable, "-c", _LOOPS], capture_output=True, text=True, check=True, timeout=60)
@@ -92,3 +103,18 @@ def test_a_record_in_memory_is_never_closed(tmp_path: Path) -> None:
         open_shared_record(tmp_path / str(number), "memory")
 
     assert open_shared_record(tmp_path / "first", "memory").policy.read_consents() == {"openai": True}
+
+
+@requirement("record.shared.absent", "law.9")
+def test_a_record_on_servers_that_are_down_is_replaced_by_memory_without_consents(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    down = {"SIGHTLINE_STORE": "postgresql://me:secret-word@127.0.0.1:1/record", "SIGHTLINE_BLOBS": "s3://bucket"}
+    record = open_named_record(load_settings({"SIGHTLINE_HOME": str(tmp_path), **down}))
+    assert record.find_trouble() is not None
+    assert isinstance(record.policy.set_consent("openai", given=True), Refusal)
+    assert record.policy.read_consents() == {}
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert "127.0.0.1" in line
+    assert "secret-word" not in line
+    assert not (tmp_path / "record").exists()

@@ -258,3 +258,12 @@ def test_a_vision_model_that_cannot_be_used_is_not_saved() -> None:
     assert sightline("config", "set", "seer", "nobody/nothing", "--json").json["ok"] is False
     assert sightline("config", "get", "seer", "--json").json["value"] == "auto"
     assert sightline("config", "set", "seer", "local").code == 0
+
+
+@requirement("record.shared.secret")
+def test_the_password_of_a_store_is_never_shown() -> None:
+    address = "postgresql://me:secret-word@db.example.com/record"
+    shown = [sightline("config", "set", "store", address), sightline("config", "get", "store")]
+    shown += [sightline("config", "show"), sightline("config", "show", "--json")]
+    assert all("secret-word" not in f"{each.out}{each.err}" for each in shown)
+    assert_refused(sightline("config", "set", "store", "mysql://db/x"), "store")

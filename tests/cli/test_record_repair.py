@@ -331,3 +331,33 @@ def test_an_impossible_repair_is_refused(home: Path) -> None:
     assert sightline("store").code == 2
     assert sightline("store", "mend").code == 2
     assert not (home / "record").exists()
+
+
+@requirement("store.stats", "store.copy", "store.gc")
+def test_a_record_is_measured_exported_imported_and_cleaned_up(home: Path, tmp_path: Path) -> None:
+    fill(home / "record")
+    before = sightline("store", "stats", "--json").json
+    assert before["images"] > 0
+    copy = tmp_path / "copy"
+    exported = sightline("store", "export", str(copy), "--json").json
+    assert exported["copied"] == before["rows"]
+    assert_refused(sightline("store", "import", str(tmp_path / "nothing")), str(tmp_path / "nothing"))
+    assert_refused(sightline("store", "import", str(home / "record")), str(home / "record"))
+    shutil.rmtree(home / "record")
+    assert sightline("store", "import", str(copy), "--json").json["copied"] == before["rows"]
+    after = sightline("store", "stats", "--json").json
+    assert after == before
+    assert sightline("store", "gc", "--days", "1", "--json").json["rows"] == 0
+
+
+@requirement("record.shared.refused")
+def test_addresses_of_other_kinds_are_refused_and_nothing_is_created(home: Path) -> None:
+    good, blobs = "postgresql://me@127.0.0.1:1/record", "s3://bucket"
+    for words in (
+        ["--store", "mysql://db/x", "--blobs", blobs],
+        ["--store", good, "--blobs", "gs://b"],
+        ["--store", good],
+    ):
+        assert_refused(sightline("serve", "--port", "0", *words), "store" if "mysql" in words[1] else "blobs")
+    assert_refused(sightline("serve", "--port", "0", "--store", good, "--blobs", blobs), "127.0.0.1")
+    assert not (home / "record").exists()

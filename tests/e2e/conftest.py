@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.drive import Ended, Outcome, Request, Turn
+from tests.e2e.shared_servers import Servers, run_servers
 
 ROOT = Path(__file__).parents[2]
 NAMESPACES = (["unshare", "--map-root-user", "--net"], ["unshare", "--net"])
@@ -46,6 +47,13 @@ def agents() -> Path:
     """The folder of the pinned agents' commands."""
     done = subprocess.run([ROOT / "scripts" / "e2e-env"], stdout=subprocess.PIPE, text=True, check=True)
     return Path(done.stdout.strip()) / "agents" / "node_modules" / ".bin"
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """PostgreSQL, pgbouncer and an S3 server, for records that replicas share."""
+    with run_servers() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

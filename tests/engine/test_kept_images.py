@@ -18,7 +18,8 @@ from sightline.model.records import LedgerEntry
 from sightline.model.scene import Scene
 from sightline.passes import decide
 from sightline.store import open_record
-from sightline.store.sqlite import SqliteStore
+from sightline.store.sql_store import SqlStore
+from sightline.store.sqlite_database import Database
 from tests.engine import test_retain
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, Talk, asking, picture, sent, visitor, words
 from tests.requirements import requirement
@@ -68,12 +69,13 @@ async def test_a_resent_image_takes_one_round(monkeypatch: pytest.MonkeyPatch) -
 @requirement("record.no_statements")
 async def test_a_request_whose_images_are_known_takes_no_statement_of_sqlite(tmp_path: Path) -> None:
     record = open_record(tmp_path, now=Clock())
-    assert isinstance(record, SqliteStore)
+    assert isinstance(record, SqlStore)
+    database = record.transactions.backend.database
+    assert isinstance(database, Database)
     stage = Stage(record=record, references=True)
     asked = asking(picture(1), picture(2), model=SEEING)
     first, _ = await stage.prepare(asked), await stage.prepare(asked)
     statements: list[str] = []
-    database = record.transactions.backend.database
     for connection in (database._reader, database._writer):
         connection.set_trace_callback(statements.append)
     again = await stage.prepare(asked)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sightline.model.ports import Lease, Store
 from sightline.model.profile import Lesson
 from sightline.store import open_record
+from sightline.store.migrations import migrate
 from sightline.store.retention import DAY, RecordTime
-from sightline.store.sqlite_migrations import migrate
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, kept, use_daily
 from tests.store.test_ledger_entries import CALL

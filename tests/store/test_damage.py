@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sightline.store import open_record, open_record_or_refuse
-from sightline.store.sqlite_migrations import MIGRATIONS
+from sightline.store.migrations import MIGRATIONS
 from sightline.store.storage import check_health
 from tests.privileges import as_nobody
 from tests.requirements import requirement

@@ -11,6 +11,7 @@ from sightline.model.ports import Lease, Store
 from sightline.store import open_record
 from tests.requirements import requirement
 from tests.store.test_bounds import DAY, Clock
+from tests.store.writer import description_of
 
 MINE = Lease("scope", "look", "me")
 YOURS = replace(MINE, owner="you")
@@ -78,6 +79,22 @@ def test_a_lease_that_is_not_renewed_is_lost(timed: Store, clock: Clock) -> None
     assert timed.descriptions.claim_lease(YOURS, 0, 6) is None
     timed.descriptions.finish_lease(MINE, "too late")
     assert timed.descriptions.read_lease(YOURS) == (True, None)
+
+
+@requirement("record.shared.fencing")
+def test_an_owner_that_has_lost_its_lease_replaces_no_description(timed: Store, clock: Clock) -> None:
+    mine, yours = description_of("mine", 1), replace(description_of("mine", 1), text="yours")
+    assert timed.descriptions.claim_lease(MINE, 0, 6) is None
+    timed.descriptions.keep("scope", mine, "v1", MINE)
+    passes(clock, 7)
+    assert timed.descriptions.claim_lease(YOURS, 0, 6) is None
+    timed.descriptions.keep("scope", yours, "v1", YOURS)
+    timed.descriptions.keep("scope", mine, "v1", MINE)
+    assert timed.descriptions.read("scope", mine.sha256, mine.seer, "v1") == yours
+    timed.descriptions.keep("scope", mine, "v2", MINE)
+    assert timed.descriptions.read("scope", mine.sha256, mine.seer, "v2") == mine, (
+        "it was paid for, and nothing is there"
+    )
 
 
 @requirement("record.flights")

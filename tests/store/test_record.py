@@ -20,7 +20,7 @@ from sightline.model.image import Image
 from sightline.model.ports import Store
 from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.store import open_record
-from sightline.store.sqlite_migrations import MIGRATIONS
+from sightline.store.migrations import MIGRATIONS
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, use_daily
 from tests.store.writer import description_of, image_of

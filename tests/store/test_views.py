@@ -17,7 +17,7 @@ from sightline.model.profile import ImageLimits
 from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.store import open_record
-from sightline.store.sqlite_migrations import MIGRATIONS
+from sightline.store.migrations import MIGRATIONS
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, blobs_in, use_daily
 from tests.store.writer import description_of, image_of, perception_of

@@ -47,7 +47,7 @@ class Work:
 
 def flight(record: Store, work: Callable[[], Awaitable[str]], **more: float) -> asyncio.Task[str]:
     return asyncio.ensure_future(
-        CrossProcessFlight(record.descriptions, **more).run("scope", "look", work, said, time.time())
+        CrossProcessFlight(record.descriptions, **more).run("scope", "look", lambda _: work(), said, time.time())
     )
 
 

@@ -130,7 +130,7 @@ class Session:
         can_edit: bool = False,
     ) -> None:
         known = settings or load_settings()
-        record = open_shared_record(known.record_folder, known.record)
+        record = open_shared_record(known)
         working = find_working_folder()
         self.tool_context = ToolContext(
             record,

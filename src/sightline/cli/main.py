@@ -38,7 +38,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
     "config": ("show or change settings", lambda: import_module("sightline.cli.verbs.config")),
     "usage": ("show what vision models have cost", lambda: import_module("sightline.cli.verbs.usage")),
     "forget": ("delete images and everything said about them", lambda: import_module("sightline.cli.verbs.forget")),
-    "store": ("repair the record", lambda: import_module("sightline.cli.verbs.store")),
+    "store": ("show, clean up, copy or repair the record", lambda: import_module("sightline.cli.verbs.store")),
     "consent": (
         "choose where images may be sent",
         lambda: import_module("sightline.cli.verbs.vision_proxy").ConsentVerb,

@@ -89,7 +89,9 @@ class ImageStore(Protocol):
 class DescriptionStore(Protocol):
     """Descriptions of images, the ones pinned to places in conversations, and leases to ask a seer."""
 
-    def keep(self, scope: str, description: Description, prompt: str) -> None: ...
+    def keep(self, scope: str, description: Description, prompt: str, lease: Lease | None = None) -> None:
+        """Store a description. If it was made under a lease that another owner has now, it replaces no other one."""
+        ...
 
     def read(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
 

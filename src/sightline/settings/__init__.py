@@ -19,6 +19,7 @@ from sightline.model.media_capability import ImageCapability, TrustLevel
 from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.model.shared_address import SharedAddress
 from sightline.settings import settings_file as files
 from sightline.settings.keys import KEYS, Setting, find_key
 from sightline.settings.named_seer import AUXILIARY, SeerSettings
@@ -86,7 +87,7 @@ class Settings:
     references: bool
     acp_mcp_server: bool
     record: Literal["disk", "memory"]
-    store: str
+    store: str = field(repr=False)  # it may contain a password
     blobs: str
 
     def override(self, values: Mapping[str, Json], source: str = "") -> Settings:
@@ -99,6 +100,11 @@ class Settings:
     def data_folder(self) -> Path:
         """The folder for downloaded models. It is beside the record, which users delete."""
         return self.record_folder.parent
+
+    @property
+    def shared_address(self) -> SharedAddress | None:
+        """Where the record is if it is on servers; None: it is on this machine."""
+        return SharedAddress(self.store, self.blobs, self.environment) if self.store or self.blobs else None
 
     @property
     def advice(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from sightline.model.media_capability import DEFAULT_CAPABILITY
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings.setting_kinds import (
+    BLOBS,
     CAPABILITY,
     FLAG,
     FOLDERS,
@@ -19,6 +20,7 @@ from sightline.settings.setting_kinds import (
     PROMPT,
     RETENTION,
     SEER,
+    STORE,
     SWITCH,
     TEXT,
     TOOLS,
@@ -153,9 +155,13 @@ KEYS: tuple[Setting, ...] = (
     Setting("record", "disk", choice("disk", "memory"),
         "where images and descriptions are stored: disk: on disk, until they expire; memory: until the process ends",
         needs_restart=True),
-    Setting("store", "", TEXT, "not supported yet: the address of another store for the rows of the record",
+    Setting("store", "", STORE,
+        "the address of a PostgreSQL database for a record that replicas share, like postgresql://USER@HOST/DATABASE; "
+        "it needs `blobs`; a password is better in PGPASSWORD",
         needs_restart=True),
-    Setting("blobs", "", TEXT, "not supported yet: the address of another store for the bytes of the record",
+    Setting("blobs", "", BLOBS,
+        "where the images of a shared record are: s3://BUCKET/PREFIX, with the key in the usual AWS variables, or "
+        "file:///FOLDER on a disk that all replicas have",
         needs_restart=True),
 )  # fmt: skip
 

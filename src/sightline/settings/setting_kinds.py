@@ -18,9 +18,11 @@ from sightline.model.profile import Upstream, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import TOOL_NAMES, TOOLSET_NAME, Json
 from sightline.model.seer import LOCAL_SEER
+from sightline.model.shared_address import find_blobs_fault, find_store_fault
 from sightline.profiles.presets import PRESETS
 from sightline.profiles.profile_lookup import spread_address
 
+STORE_NAME = "store"  # its address may contain a password
 API_KEY_NAME = "apiKey"  # the name of a provider's key, at the top or within an object
 
 WIRE_NAMES: tuple[WireName, ...] = get_args(WireName)
@@ -276,7 +278,14 @@ def _convert_retention(value: str) -> Retention:
     return Retention(int(value.partition(":")[2]) if value.startswith("turns:") else None, is_off=value == "off")
 
 
+def _build_address_check(find_fault: Callable[[str], str]) -> Callable[[object], str]:
+    """Return a check that allows an empty text. A wrong address is refused where the record is opened."""
+    return lambda value: find_fault(value) if isinstance(value, str) and value else ""
+
+
 TEXT = SettingKind("text", _check_text)
+STORE = replace(TEXT, find_doubt=_build_address_check(find_store_fault), example="postgresql://USER@HOST/DATABASE")
+BLOBS = replace(TEXT, find_doubt=_build_address_check(find_blobs_fault), example="s3://BUCKET/PREFIX")
 PROMPT = replace(TEXT, convert=replace_surrogates)
 SWITCH = replace(choice("off", "on"), convert=lambda value: value == "on")
 PASTED = replace(choice("keep", "retire"), convert=lambda value: value == "retire")

@@ -15,7 +15,8 @@ from typing import TypeGuard
 from sightline.disk import explain_os_error, write_atomically
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.settings.setting_kinds import API_KEY_NAME, parse_strict_json
+from sightline.model.shared_address import has_password
+from sightline.settings.setting_kinds import API_KEY_NAME, STORE_NAME, parse_strict_json
 
 if sys.platform != "win32":
     import fcntl
@@ -172,7 +173,9 @@ def _replace_secrets(values: Mapping[str, Json], replacement: Callable[[Json], J
     """Return the values with every provider's key replaced, or removed if the replacement is None."""
     changed: SettingsObject = {}
     for name, value in values.items():
-        is_secret = name.rpartition(".")[2] == API_KEY_NAME
+        is_secret = name.rpartition(".")[2] == API_KEY_NAME or (
+            name == STORE_NAME and isinstance(value, str) and has_password(value)
+        )
         if is_secret:
             value = replacement(value)
         elif isinstance(value, dict):

@@ -45,10 +45,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from sightline.disk import PART_SUFFIX, find_broken_link, find_write_error, sync_folder, write_atomically
+from sightline.store.read_caches import Blobs, RowCache
 from sightline.store.retention import LastUses, RecordBounds
+from sightline.store.sql import SqlDatabase
 from sightline.store.sqlite_database import DamagedError, Database, check_database_file, identify_file
 from sightline.store.sqlite_files import get_log_path
 
@@ -68,22 +69,6 @@ _SYNC_ALL_FOLDERS = 64  # for more folders than this, syncing the whole disk is 
 _ABANDONED_SECONDS = 3600.0  # an unfinished file this old has no writer any more
 
 
-class Blobs(Protocol):
-    """Bytes by their sha256."""
-
-    def has(self, sha256: str) -> bool: ...
-
-    def write(self, sha256: str, data: bytes) -> None: ...
-
-    def read(self, sha256: str) -> bytes | None: ...
-
-    def delete(self, sha256: str) -> None: ...
-
-    def sync(self, names: Iterable[str]) -> None: ...
-
-    def list_names(self) -> Iterator[str]: ...
-
-
 class FileBlobs:
     """Blobs as files `ab/cd/abcd…` below a folder."""
 
@@ -94,6 +79,8 @@ class FileBlobs:
 
     def has(self, sha256: str) -> bool:
         return os.path.isfile(self._locate(sha256))  # noqa: PTH113  for every known image of every request
+
+    confirm = has
 
     def write(self, sha256: str, data: bytes) -> None:
         path = self._path(sha256)
@@ -157,6 +144,8 @@ class MemoryBlobs:
     def has(self, sha256: str) -> bool:
         return sha256 in self._blobs
 
+    confirm = has
+
     def write(self, sha256: str, data: bytes) -> None:
         self._blobs[sha256] = data
 
@@ -190,14 +179,18 @@ def _delete_if_abandoned(part: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """The open files of a record: rows, blobs and key."""
+    """An open record: rows, blobs and key."""
 
-    database: Database
+    database: SqlDatabase
     blobs: Blobs
     key: bytes
     bounds: RecordBounds
     last_uses: LastUses = field(default_factory=LastUses)
     is_new: bool = False  # the database was just created, so existing blobs are not orphans
+    row_cache: RowCache = field(default_factory=RowCache)  # of images and descriptions
+    policy_cache: RowCache = field(default_factory=RowCache)  # of consents, lessons and saved descriptions
+    fills_cache: bool = True  # false: the cache of rows is only read
+    clock_seconds: float = 1.0  # after which the record time is read again
 
     @classmethod
     def open_folder(cls, folder: Path, bounds: RecordBounds, timeout: float | None = None) -> Backend:

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 from statistics import median
 
-from sightline.store.sqlite_database import Database, Row
+from sightline.store.sql import Row, SqlConnection, SqlDatabase, build_upsert
 
 DAY = 86400.0
 _MAX_STEP = DAY
@@ -51,6 +51,7 @@ _MAX_AHEAD = 30 * DAY
 _EARLIEST_DATE, _LATEST_DATE = 1_704_067_200.0, 4_102_444_800.0  # the years 2024 to 2099
 _SAVE_SECONDS = 10.0  # how far the table may be behind; a lease lasts that much longer if the clock is set back
 _CLOCK_QUERY = "SELECT wall, steady, added, owed, back, ahead FROM clock"
+_WRITE_CLOCK = build_upsert("clock", "scope, one, wall, steady, added, owed, back, ahead", "one")
 
 USED_PRECISION = (
     3600.0  # seconds: `used` is only rewritten after that long, because an image may come with every request
@@ -75,8 +76,8 @@ _BOUNDED_ROWS = " UNION ALL ".join(
 _EXPIRED_ROWS = f"""
     WITH summed AS (
         SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
-        FROM ({_BOUNDED_ROWS}))
-    SELECT kind, id, blob FROM summed WHERE used < ? OR total > ?"""  # noqa: S608
+        FROM ({_BOUNDED_ROWS}) AS bounded)
+    SELECT kind, id, blob, used FROM summed WHERE used < ? OR total > ?"""  # noqa: S608
 BLOB_NAMES = "SELECT sha256 FROM images UNION SELECT pixels FROM perceptions"
 _IS_REFERENCED = "SELECT 1 FROM images WHERE sha256 = ?1 UNION ALL SELECT 1 FROM perceptions WHERE pixels = ?1"
 
@@ -133,23 +134,20 @@ def _is_possible_date(wall: float) -> bool:
     return _EARLIEST_DATE <= wall < _LATEST_DATE
 
 
-def read_record_time(database: Database, wall: float) -> RecordTime:
+def read_record_time(database: SqlDatabase, wall: float) -> RecordTime:
     """Return the current record time without writing anything."""
     row = database.fetch_one(_CLOCK_QUERY)
     return RecordTime(*row).advance(wall) if row else RecordTime(wall, wall)
 
 
-def update_record_time(connection: Connection, wall: float) -> RecordTime:
+def update_record_time(connection: SqlConnection, wall: float) -> RecordTime:
     """Return the current record time, and write it within a transaction if the table is too far behind."""
     row = connection.execute(_CLOCK_QUERY).fetchone()
     last = RecordTime(*row) if row else RecordTime(wall, wall)
     now = last.advance(wall)
     if row is None or not 0 <= wall - last.wall < _SAVE_SECONDS:
-        connection.execute(
-            "INSERT OR REPLACE INTO clock (scope, one, wall, steady, added, owed, back, ahead)"
-            " VALUES ('', 1, ?, ?, ?, ?, ?, ?)",
-            (now.wall, now.steady, now.added, now.owed, now.back, now.ahead),
-        )
+        values = ("", 1, now.wall, now.steady, now.added, now.owed, now.back, now.ahead)
+        connection.execute(_WRITE_CLOCK, values)
     return now
 
 
@@ -159,19 +157,31 @@ class RecordBounds:
     days: float
 
 
-def delete_expired(connection: Connection, bytes_limit: int, oldest: float, now: float) -> set[str]:
-    """Delete rows that were last used before `oldest`, then the least recently used ones past the limit.
+def delete_ended(connection: SqlConnection, now: RecordTime) -> None:
+    """Delete lessons and leases that are over."""
+    connection.execute("DELETE FROM lessons WHERE expires <= ?", (now.time,))
+    connection.execute("DELETE FROM flights WHERE until <= ?", (now.steady,))
 
-    Returns the blobs that these rows named; other rows may still name them. Both times are record time.
+
+def find_expired(database: SqlDatabase, bytes_limit: int, oldest: float) -> list[Row]:
+    """Return rows that were last used before `oldest`, a record time, or are the least recently used past the limit."""
+    return database.fetch_all(_EXPIRED_ROWS, oldest, bytes_limit)
+
+
+def delete_rows(connection: SqlConnection, expired: Iterable[Row]) -> tuple[int, set[str]]:
+    """Delete expired rows unless they were used meanwhile.
+
+    Returns how many were deleted, and the blobs that they named; other rows may still name them.
     """
-    connection.execute("DELETE FROM lessons WHERE expires <= ?", (now,))
-    expired = connection.execute(_EXPIRED_ROWS, (oldest, bytes_limit)).fetchall()
-    for table, row, _ in expired:
-        connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))  # noqa: S608, one of BOUNDED_TABLES
-    return {blob for *_, blob in expired if blob}
+    count, blobs = 0, set()
+    for table, row, blob, used in expired:
+        delete = f"DELETE FROM {table} WHERE rowid = ? AND used = ?"  # noqa: S608, one of BOUNDED_TABLES
+        count += connection.execute(delete, (row, used)).rowcount
+        blobs.add(blob)
+    return count, {blob for blob in blobs if blob}
 
 
-def find_orphans(connection: Connection, names: Iterable[str]) -> list[str]:
+def find_orphans(connection: SqlConnection, names: Iterable[str]) -> list[str]:
     """Return those of these blobs that no row names."""
     return [sha256 for sha256 in names if connection.execute(_IS_REFERENCED, (sha256,)).fetchone() is None]
 
@@ -183,13 +193,15 @@ class LastUses:
         self._times: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
 
-    def add(self, table: str, row: Row, now: float) -> None:
-        """Note that a row was read. `row` begins with its rowid and its `used`."""
-        if now - row[1] >= USED_PRECISION:
-            with self._lock:
-                self._times[table, row[0]] = now
+    def add(self, table: str, row: Row, now: float) -> bool:
+        """Note that a row, which begins with its rowid and `used`, was read; return whether that has to be written."""
+        if now - row[1] < USED_PRECISION:
+            return False
+        with self._lock:
+            self._times[table, row[0]] = now
+        return True
 
-    def write(self, database: Database) -> None:
+    def write(self, database: SqlDatabase) -> None:
         with self._lock:
             times, self._times = self._times, {}
         if not times:
@@ -198,7 +210,7 @@ class LastUses:
             for table in BOUNDED_TABLES:
                 connection.executemany(
                     f"UPDATE {table} SET used = ? WHERE rowid = ?",  # noqa: S608, one of TABLES
-                    [(used, row) for (kind, row), used in times.items() if kind == table],
+                    [(used, row) for (kind, row), used in sorted(times.items()) if kind == table],
                 )
 
 
@@ -224,7 +236,7 @@ def clamp_values(connection: Connection, wall: float) -> float:
     return now.time
 
 
-def clamp_image_bytes(connection: Connection, sha256: str, size: int) -> None:
+def clamp_image_bytes(connection: SqlConnection, sha256: str, size: int) -> None:
     """Set the size of an image to that of its file."""
     connection.execute("UPDATE images SET bytes = ? WHERE sha256 = ? AND bytes != ?", (size, sha256, size))
     connection.execute("UPDATE perceptions SET bytes = min(bytes, ?) WHERE pixels = ?", (size + _ROW_BYTES, sha256))

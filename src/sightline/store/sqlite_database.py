@@ -15,13 +15,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from sightline.store.sqlite_files import check_log, get_log_path
-from sightline.store.sqlite_migrations import (
+from sightline.store.migrations import (
     MIGRATIONS,
     OtherVersionError,
     check_origin,
@@ -29,25 +27,20 @@ from sightline.store.sqlite_migrations import (
     migrate,
     read_version,
 )
+from sightline.store.sql import DamageReport, Row, SqlConnection
+from sightline.store.sqlite_files import check_log, get_log_path
 
 _BUSY_SECONDS = 10.0
 _EMPTY_LOG_SECONDS = 0.25
 _MAX_FAULTS = 5  # that are reported
 _STEPS_PER_CHECK = 10_000  # of SQLite's virtual machine, between two checks of the time
 
-Row: TypeAlias = tuple[Any, ...]
 FileIdentity: TypeAlias = tuple[tuple[int, ...] | None, ...]
 """A value that differs between the files at a path and others that replace them."""
 
 
 class DamagedError(sqlite3.DatabaseError):
     """The files of the record do not contain what was written to them."""
-
-
-@dataclass(frozen=True, slots=True)
-class DamageReport:
-    faults: tuple[str, ...]  # one line each
-    is_complete: bool = True  # false: there was no time to check everything
 
 
 def is_damage_error(error: Exception) -> bool:
@@ -215,6 +208,11 @@ class Database:
             self._writer.execute("COMMIT")
             if self._is_log_pending:
                 self.empty_log(0.0)
+
+    begin_exclusive = begin
+
+    def announce_change(self, connection: SqlConnection) -> None:
+        """Do nothing: every process reads the database itself."""
 
     @contextmanager
     def begin_erasing(self) -> Iterator[sqlite3.Connection]:

@@ -33,6 +33,7 @@ from pathlib import Path
 from sightline.model.image import Image
 from sightline.model.progress import ReportProgress, ignore_progress
 from sightline.model.refusal import Refusal
+from sightline.store.migrations import MIGRATIONS, OtherVersionError, migrate
 from sightline.store.record_folder import (
     BLOBS_NAME,
     BLOBS_SUFFIX,
@@ -55,10 +56,10 @@ from sightline.store.record_folder import (
     swap_database,
 )
 from sightline.store.retention import BLOB_NAMES, MAX_ROWID, RecordBounds, clamp_image_bytes, clamp_values
+from sightline.store.sql import SqlConnection
+from sightline.store.sql_images import insert_image
 from sightline.store.sqlite_database import Database, find_file_damage, is_damage_error
 from sightline.store.sqlite_files import DatabasePages, Value, check_log, find_roots, get_log_path
-from sightline.store.sqlite_images import insert_image
-from sightline.store.sqlite_migrations import MIGRATIONS, OtherVersionError, migrate
 from sightline.store.storage import STORAGE_ERRORS, build_refusal
 
 if sys.platform != "win32":
@@ -313,7 +314,7 @@ def copy_rows(pages: DatabasePages, connection: sqlite3.Connection, progress: Re
         _insert_row(connection, table, shapes[table], rowid, values)
 
 
-def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
+def count_rows(connection: SqlConnection) -> dict[str, int]:
     """Return the number of rows of each table that users know about."""
     return {
         table: int(connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608
@@ -321,12 +322,12 @@ def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
     }
 
 
-def _read_shapes(connection: sqlite3.Connection) -> TableShapes:
+def _read_shapes(connection: SqlConnection) -> TableShapes:
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     return {table: tuple(_read_columns(connection, table)) for table in tables if table != "flights"}
 
 
-def _read_columns(connection: sqlite3.Connection, table: str) -> Iterator[_Column]:
+def _read_columns(connection: SqlConnection, table: str) -> Iterator[_Column]:
     for _, name, kind, is_required, default, is_key in connection.execute(f"PRAGMA table_info({table})"):
         late = default is not None or (not is_required and not is_key)
         yield _Column(name, _COLUMN_TYPES[kind], not is_required, late)

@@ -33,22 +33,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from sightline.disk import explain_os_error
+from sightline.disk import explain_os_error, write_atomically
 from sightline.model.refusal import Refusal, RefusalCode
+from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
+from sightline.store.read_caches import Blobs
 from sightline.store.record_folder import (
     BLOBS_NAME,
     DATABASE_NAME,
+    KEY_NAME,
     REPAIR_MARKER,
     Backend,
-    Blobs,
     FileBlobs,
     check_folder,
     find_record_write_error,
 )
 from sightline.store.retention import BLOB_NAMES, RecordBounds
+from sightline.store.server_errors import ServerError
+from sightline.store.sql import DamageReport
 from sightline.store.sqlite_database import (
     DamagedError,
-    DamageReport,
     Database,
     find_file_damage,
     is_busy_error,
@@ -57,7 +60,6 @@ from sightline.store.sqlite_database import (
     read_file_state,
 )
 from sightline.store.sqlite_files import get_log_path
-from sightline.store.sqlite_migrations import ForeignDatabaseError, OtherVersionError
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
@@ -123,6 +125,11 @@ class Storage:
         return cls(_OpenedBackend(Backend.open_in_memory(bounds), "memory"), now)
 
     @classmethod
+    def open_stand_in(cls, bounds: RecordBounds, now: Clock, reason: Refusal) -> Storage:
+        """Use memory in place of a record that can't be used, for this reason."""
+        return cls(_OpenedBackend(Backend.open_in_memory(bounds), "stand_in", reason), now)
+
+    @classmethod
     def open_with_fallback(cls, location: RecordLocation, now: Clock, *, check: bool = True) -> Storage:
         """Open the record in a folder, or a fallback."""
         storage = cls(_open_backend(location, check=check), now, location)
@@ -175,12 +182,25 @@ class Storage:
             self._lock.release()
         return True
 
-    def report_damage(self, error: Exception) -> None:
-        """Stop writing to a record that turned out to be damaged."""
+    def report_error(self, error: Exception) -> bool:
+        """Stop writing to a record that turned out to be damaged; return whether it is."""
+        if not is_damage_error(error):
+            return False
         with self._lock:
             if self._location is not None and self.state == "open":
                 self._switch_to(_open_fallback(self._location, error))
                 self._log_state(self._location)
+        return True
+
+    def claim_sweep(self) -> bool:
+        """Return whether a sweep is due when enough was written."""
+        return True
+
+    def replace_key(self, key: bytes) -> None:
+        """Replace the key for the hashes of credentials, in a record without rows that use it."""
+        if self.folder is not None:
+            write_atomically(self.folder / KEY_NAME, key)
+        self._opened = replace(self._opened, backend=replace(self.backend, key=key))
 
     def close(self) -> None:
         self._closing.set()
@@ -237,7 +257,7 @@ class Storage:
         except STORAGE_ERRORS:  # it is gone or busy, which the next use will notice
             return
         if report.faults:
-            self.report_damage(DamagedError(report.faults[0]))
+            self.report_error(DamagedError(report.faults[0]))
 
 
 def _open_backend(
@@ -302,7 +322,7 @@ def explain_error(folder: Path | None, error: Exception) -> tuple[str, str]:
     elif isinstance(error, sqlite3.Error) and folder is not None:  # SQLite does not report the cause
         error = find_record_write_error(folder) or error
     if isinstance(error, OSError):
-        return explain_os_error(error)
+        return (str(error), error.remedy) if isinstance(error, ServerError) else explain_os_error(error)
     return str(error), "check that its folder can be read and written, then try again"
 
 

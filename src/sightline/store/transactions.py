@@ -9,46 +9,50 @@ from __future__ import annotations
 import functools
 import json
 import logging
-import sqlite3
-import threading
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
+from sightline.store.read_caches import Blobs
 from sightline.store.record_folder import (
     BLOBS_SUFFIX,
     Backend,
-    Blobs,
     FileBlobs,
     choose_damaged_path,
     delete_damaged_files,
 )
+from sightline.store.record_storage import RecordStorage
 from sightline.store.retention import (
     DAY,
     USED_PRECISION,
+    RecordBounds,
     RecordTime,
-    delete_expired,
+    delete_ended,
+    delete_rows,
+    find_expired,
     find_orphans,
     read_record_time,
     update_record_time,
 )
-from sightline.store.sqlite_database import Row, is_damage_error
-from sightline.store.storage import REPAIR_COMMAND, STORAGE_ERRORS, Clock, ReplacedError, Storage, explain_error
+from sightline.store.sql import Row, SqlConnection
+from sightline.store.sqlite_database import is_damage_error
+from sightline.store.storage import (
+    REPAIR_COMMAND,
+    STORAGE_ERRORS,
+    Clock,
+    ReplacedError,
+    explain_error,
+)
 
 _log = logging.getLogger(__name__)
 _WRITES_BETWEEN_SWEEPS = 256
-_TIME_SECONDS = 1.0
+_ROWS_IN_SWEEP = 200  # that one transaction deletes
 _ATTEMPTS = 3  # to write to a record whose files are being replaced
 _READ_ERRORS = (*STORAGE_ERRORS, json.JSONDecodeError)
-_RECENT_SECONDS = 1.0
-_MAX_RECENT = 4096
-_DEFERRED_SECONDS = 0.5
-MAX_DEFERRED = 10_000
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -121,11 +125,11 @@ class WriteTransaction:
     """A transaction that writes: the backend, its connection, and the record time."""
 
     backend: Backend
-    connection: sqlite3.Connection
+    connection: SqlConnection
     now: RecordTime
 
 
-def delete_orphans(connection: sqlite3.Connection, blobs: Blobs, names: Iterable[str]) -> None:
+def delete_orphans(connection: SqlConnection, blobs: Blobs, names: Iterable[str]) -> None:
     """Delete those of these blobs that no row names.
 
     This happens within the transaction: a process that stores the same image meanwhile finds it missing and writes it
@@ -138,7 +142,7 @@ def delete_orphans(connection: sqlite3.Connection, blobs: Blobs, names: Iterable
 class Transactions:
     """Reads and writes of one record, on the backend that its storage uses now."""
 
-    def __init__(self, storage: Storage, now: Clock) -> None:
+    def __init__(self, storage: RecordStorage, now: Clock) -> None:
         self.storage, self.wall_clock = storage, now
         self._writes = self._written_bytes = 0
         self.write_count = 0  # transactions of this process, except notes of last uses
@@ -155,10 +159,31 @@ class Transactions:
     def fetch_one(self, query: str, *values: object) -> Row | None:
         return self.backend.database.fetch_one(query, *values)
 
+    def fetch_cached(self, key: Hashable, query: str, *values: object) -> list[Row]:
+        """Return rows that never change under their key. If there are none, that is not cached."""
+        backend = self.backend
+        if (cached := backend.row_cache.get(key)) is not None:
+            return cached
+        generation = backend.row_cache.generation
+        rows = backend.database.fetch_all(query, *values)
+        if rows and backend.fills_cache:
+            backend.row_cache.put(key, rows, generation)
+        return rows
+
+    def fetch_policy(self, query: str, *values: object) -> list[Row]:
+        """Return rows that change only in exclusive transactions; also that there are none is cached."""
+        cache, key = self.backend.policy_cache, (query, values)
+        if (cached := cache.get(key)) is not None:
+            return cached
+        generation = cache.generation
+        rows = self.fetch_all(query, *values)
+        cache.put(key, rows, generation)
+        return rows
+
     def read_record_time(self) -> float:
-        """Return the record time. It is read from the record at most once a second."""
+        """Return the record time. It is read from the record at most once a second, or as the backend says."""
         wall, backend = self.wall_clock(), self.backend
-        if self._last_time[0] is not backend or not 0 <= wall - self._last_time[1].wall < _TIME_SECONDS:
+        if self._last_time[0] is not backend or not 0 <= wall - self._last_time[1].wall < backend.clock_seconds:
             self._last_time = backend, read_record_time(backend.database, wall)
         return self._last_time[1].compute_time(wall)
 
@@ -166,9 +191,10 @@ class Transactions:
         """Return whether a row exists and was used so recently that it need not be written; `used` is what was read."""
         return used is not None and self.read_record_time() - used[0] < USED_PRECISION
 
-    def mark_used(self, table: str, row: Row) -> None:
-        """Note that a row was read. `row` begins with its rowid and its `used`."""
-        self.backend.last_uses.add(table, row, self.read_record_time())
+    def mark_used(self, table: str, row: Row, key: Hashable = None) -> None:
+        """Note that a row was read. `row` begins with its rowid and its `used`; `key` is that of its cache."""
+        if self.backend.last_uses.add(table, row, self.read_record_time()):
+            self.backend.row_cache.discard(key)  # its `used` is about to change
 
     def write(self, write: Callable[[WriteTransaction], int], *, unsynced: bool = False) -> None:
         """Write rows, whose bytes `write` returns. With `unsynced`, a power failure may lose them."""
@@ -187,25 +213,46 @@ class Transactions:
         self.check_not_replaced(backend)
 
     @contextmanager
-    def begin_erasing(self) -> Iterator[tuple[Backend, sqlite3.Connection]]:
+    def begin_exclusive(self) -> Iterator[WriteTransaction]:
+        """Begin a transaction for what every process has to know: no other one writes, and caches are dropped."""
+        self.storage.ensure_current()
+        backend = self.backend
+        with backend.database.begin_exclusive() as connection:
+            yield WriteTransaction(backend, connection, update_record_time(connection, self.wall_clock()))
+            backend.database.announce_change(connection)
+        self._clear_caches(backend)
+        self.write_count += 1
+        self.check_not_replaced(backend)
+
+    @contextmanager
+    def begin_erasing(self) -> Iterator[tuple[Backend, SqlConnection]]:
         """Begin a transaction after which no file of the record contains what was deleted."""
         backend = self.backend
         with backend.database.begin_erasing() as connection:
             yield backend, connection
+        self._clear_caches(backend)
         self.write_count += 1
         self.check_not_replaced(backend)
         if self.storage.folder:  # what a repair has kept may contain it, too
             delete_damaged_files(self.storage.folder)
 
+    def _clear_caches(self, backend: Backend) -> None:
+        """Drop what this process has cached; other processes do so when they see the announcement."""
+        if backend.fills_cache:
+            backend.row_cache.clear()
+        backend.policy_cache.clear()
+
     def check_not_replaced(self, backend: Backend) -> None:
         if self.storage.write_refusal is None and not backend.database.is_current():
             raise ReplacedError("its files were replaced meanwhile")
 
-    def store_blob(self, image: Image, used: Row | None, write: Callable[[WriteTransaction], None]) -> bool:
+    def store_blob(
+        self, image: Image, used: Row | None, write: Callable[[WriteTransaction], None], key: Hashable = None
+    ) -> bool:
         """Store the bytes of an image, then the row that names them, and return whether they are durable.
 
         So there is never a row without its bytes. Nothing is written if both were used recently; `used` is what was
-        read of the row.
+        read of the row, and `key` is that of its cache.
         """
         is_durable = self.storage.write_refusal is None
         if is_durable and self.is_recent(used) and self.backend.blobs.has(image.sha256):
@@ -214,9 +261,10 @@ class Transactions:
         if not blobs.has(image.sha256):
             blobs.write(image.sha256, image.data)
         with self.begin() as tx:
-            if not tx.backend.blobs.has(image.sha256):  # another process swept in between
+            if not tx.backend.blobs.confirm(image.sha256):  # another process swept in between
                 tx.backend.blobs.write(image.sha256, image.data)
             write(tx)
+        self.backend.row_cache.discard(key)
         self.count_write(len(image.data))
         return is_durable
 
@@ -224,7 +272,10 @@ class Transactions:
         """Count a write, and sweep if enough was written."""
         self._writes += 1
         self._written_bytes += size
-        if self._written_bytes > self._bytes_between_sweeps or self._writes >= _WRITES_BETWEEN_SWEEPS:
+        is_due = self._written_bytes > self._bytes_between_sweeps or self._writes >= _WRITES_BETWEEN_SWEEPS
+        if is_due:
+            self._writes = self._written_bytes = 0
+        if is_due and self.storage.claim_sweep():
             self.sweep()
         else:
             self.write_last_uses()  # the next sweep, which may be in another process, needs them
@@ -241,16 +292,38 @@ class Transactions:
     def sweep(self, *, include_orphans: bool = False) -> None:
         """Delete what is too old or too much; with `include_orphans`, also move aside the blobs that no row names."""
         with self._log_errors():
-            self._writes = self._written_bytes = 0
-            self.write_last_uses()
-            with self.begin() as tx:
-                limit = tx.backend.bounds.bytes - self._bytes_between_sweeps
-                oldest = tx.now.time - tx.backend.bounds.days * DAY
-                blobs = delete_expired(tx.connection, limit, oldest, tx.now.time)
-                delete_orphans(tx.connection, tx.backend.blobs, blobs)
-                if include_orphans and self.storage.folder:
+            self.delete_expired()
+            if include_orphans and self.storage.folder:
+                with self.begin() as tx:
                     self._move_orphans(tx, self.storage.folder)
-                    delete_damaged_files(self.storage.folder, oldest)
+                    delete_damaged_files(self.storage.folder, tx.now.time - tx.backend.bounds.days * DAY)
+
+    def delete_expired(
+        self,
+        bounds: RecordBounds | None = None,
+        min_age: float = 0.0,
+        report: Callable[[int, int], None] = lambda done, total: None,
+    ) -> int:
+        """Delete what is too old or too much, and return how many rows. `report` gets how many are done, of how many.
+
+        The rows are deleted in several transactions, so that none blocks other processes for long. Those that were used
+        since they were found stay, and all that were used in the last `min_age` seconds.
+        """
+        self.write_last_uses()
+        with self.begin() as tx:
+            delete_ended(tx.connection, tx.now)
+        limit = bounds.bytes if bounds else self.backend.bounds.bytes - self._bytes_between_sweeps
+        oldest = tx.now.time - (bounds or self.backend.bounds).days * DAY
+        found = find_expired(self.backend.database, limit, oldest)
+        expired = [row for row in found if tx.now.time - row[-1] >= min_age]
+        deleted = 0
+        for start in range(0, len(expired), _ROWS_IN_SWEEP):
+            with self.begin_exclusive() as tx:
+                count, blobs = delete_rows(tx.connection, expired[start : start + _ROWS_IN_SWEEP])
+                delete_orphans(tx.connection, tx.backend.blobs, blobs)
+            deleted += count
+            report(min(start + _ROWS_IN_SWEEP, len(expired)), len(expired))
+        return deleted
 
     def _move_orphans(self, tx: WriteTransaction, folder: Path) -> None:
         """Move the blobs that no row names aside. They expire there, and the next `forget` deletes them.
@@ -281,104 +354,17 @@ class Transactions:
 
     def log_error(self, error: Exception) -> None:
         """Log an error once for each backend: a disk that stays full fails with every request."""
-        if is_damage_error(error):
-            self.storage.report_damage(error)
-        elif self._logged_backend is not self.backend and not isinstance(error, ReplacedError):
+        if self.storage.report_error(error):
+            return
+        if self._logged_backend is not self.backend and not isinstance(error, ReplacedError):
             self._logged_backend = self.backend
             if not self.storage.write_refusal:  # which was logged when it was found
                 why, remedy = explain_error(self.storage.folder, error)
                 _log.warning("The record cannot be used: %s; nothing new is remembered (%s)", why, remedy)
 
     def refuse(self, error: Exception) -> Refusal:
+        self.storage.report_error(error)
         if is_damage_error(error):
-            self.storage.report_damage(error)
             return Refusal("corrupt", f"the record is damaged: {error}", REPAIR_COMMAND)
         why, remedy = explain_error(self.storage.folder, error)
         return Refusal("unavailable", f"the record could not be written: {why}", remedy)
-
-
-class RecentReads(Generic[T]):
-    """What was read within the last second, for reads that nearly every request repeats.
-
-    A write by this process ends it at once. A write by another process is noticed within a second, like a change of the
-    settings; so use it only for what may be that old.
-    """
-
-    def __init__(self, transactions: Transactions) -> None:
-        self._transactions = transactions
-        self._since, self._writes, self._backend = 0.0, 0, transactions.backend
-        self._found: dict[Hashable, T] = {}
-
-    def get_all(self) -> dict[Hashable, T]:
-        """Return what was read, by keys of the caller, who calls this before a read and adds its result."""
-        store, wall = self._transactions, self._transactions.wall_clock()
-        is_current = self._writes == store.write_count and self._backend is store.backend
-        if not is_current or not 0 <= wall - self._since < _RECENT_SECONDS or len(self._found) > _MAX_RECENT:
-            self._since, self._writes, self._backend = wall, store.write_count, store.backend
-            self._found = {}  # another thread may still add to the old one what it has read before the write
-        return self._found
-
-
-DeferredWrite = Callable[[WriteTransaction], int]
-"""A function that writes a row and returns its bytes."""
-
-
-class WriteBehind:
-    """Rows that no caller waits for, written together half a second after the first. A crash loses them.
-
-    If they cannot be written for long, the oldest are dropped.
-    """
-
-    def __init__(self, transactions: Transactions, after_write: Callable[[sqlite3.Connection], None]) -> None:
-        self.transactions, self._after_write = transactions, after_write
-        self._waiting: deque[DeferredWrite] = deque(maxlen=MAX_DEFERRED)
-        self._lock = threading.Lock()
-        self._flushing = threading.Lock()  # held while rows are written
-        self._timer: threading.Timer | None = None
-
-    def add(self, row: DeferredWrite) -> None:
-        with self._lock:
-            self._waiting.append(row)
-            if self._timer is None:
-                self._start_timer()
-
-    def flush(self) -> None:
-        """Write all rows, and wait for another thread that is writing some."""
-        with self._flushing:
-            if rows := self.take_all():
-                self._write(rows)
-
-    def take_all(self) -> Sequence[DeferredWrite]:
-        """Remove and return all rows."""
-        with self._lock:
-            rows = tuple(self._waiting)
-            self._waiting.clear()
-        return rows
-
-    def close(self) -> None:
-        """Write the last rows, and stop the timer."""
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-        self.flush()
-
-    @return_on_error(None)
-    def _write(self, rows: Sequence[DeferredWrite]) -> None:
-        def write(tx: WriteTransaction) -> int:
-            size = sum(write_row(tx) for write_row in rows)
-            self._after_write(tx.connection)
-            return size
-
-        self.transactions.write(write, unsynced=True)
-
-    def _start_timer(self) -> None:
-        self._timer = threading.Timer(_DEFERRED_SECONDS, self._flush_on_timer)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _flush_on_timer(self) -> None:
-        self.flush()
-        with self._lock:
-            self._timer = None
-            if self._waiting:  # added meanwhile
-                self._start_timer()

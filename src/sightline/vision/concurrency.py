@@ -224,13 +224,14 @@ class CrossProcessFlight:
         self,
         scope: str,
         name: str,
-        work: Callable[[], Awaitable[T]],
+        work: Callable[[Lease], Awaitable[T]],
         encode: Callable[[T], str | None],
         since: float,
     ) -> T | str:
         """Return the result of `work`, or the encoded result of a process that did the same work after `since`.
 
-        `encode` returns None for a failure.
+        `work` gets the lease: what it writes under one that it has lost meanwhile must not replace what the next owner
+        has written. `encode` returns None for a failure.
         """
         lease, end = Lease(scope, name, secrets.token_hex(8)), time.monotonic() + self._patience
         while owner := await asyncio.to_thread(self._descriptions.claim_lease, lease, since, _LEASE_SECONDS):
@@ -238,7 +239,7 @@ class CrossProcessFlight:
             if answer is not None:
                 return answer
             if time.monotonic() >= end:
-                return await work()
+                return await work(lease)
         return await self._work_under_lease(lease, work, encode)
 
     async def wait_for_looks(self, scope: str, images: Sequence[str]) -> None:
@@ -259,14 +260,14 @@ class CrossProcessFlight:
         return None
 
     async def _work_under_lease(
-        self, lease: Lease, work: Callable[[], Awaitable[T]], encode: Callable[[T], str | None]
+        self, lease: Lease, work: Callable[[Lease], Awaitable[T]], encode: Callable[[T], str | None]
     ) -> T:
         """Do the work, and end the lease even if it fails, so that no process keeps waiting."""
         finished = asyncio.Event()
         renewal = asyncio.ensure_future(self._renew(lease, finished))
         answer: str | None = None
         try:
-            result = await work()
+            result = await work(lease)
             answer = encode(result)
             return result
         finally:

@@ -21,7 +21,7 @@ from functools import lru_cache, partial
 from time import monotonic
 
 from sightline.model.facts import NO_COORDINATES, Description
-from sightline.model.ports import DescriptionStore, Ledger
+from sightline.model.ports import DescriptionStore, Lease, Ledger
 from sightline.model.profile import Upstream
 from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
@@ -283,9 +283,11 @@ class VisionService:
     async def _ask_across_processes(
         self, request: VisionRequest, candidates: Candidates, fallback_reason: Refusal | None, name: str
     ) -> Outcome:
-        ask = partial(self._ask_in_turn, request, candidates, fallback_reason)
-        lease = name_look(request.sha256s, name) if request.take_turns else name
-        outcome = await self._shared.run(request.scope, lease, ask, _encode, request.since)
+        def ask(lease: Lease) -> Awaitable[Outcome]:
+            return self._ask_in_turn(replace(request, lease=lease), candidates, fallback_reason)
+
+        lease_name = name_look(request.sha256s, name) if request.take_turns else name
+        outcome = await self._shared.run(request.scope, lease_name, ask, _encode, request.since)
         if not isinstance(outcome, str):
             return outcome
         stored = await self._threads.run(request.scope, request.keep_images)
@@ -371,7 +373,8 @@ class VisionService:
             return await self._threads.run(request.scope, cache.save, result)
         prompt = (cache.hash_own_prompt or cache.hash_prompt)(result.form)
         description = result.as_description(request.sha256s[0])
-        await self._threads.run(request.scope, self._descriptions.keep, request.scope, description, prompt)
+        keep = partial(self._descriptions.keep, request.scope, description, prompt, request.lease)
+        await self._threads.run(request.scope, keep)
         return None
 
 

@@ -25,6 +25,7 @@ from sightline.model.base64_text import compute_base64_length
 from sightline.model.facts import NO_COORDINATES, DescribedImage, Description
 from sightline.model.geometry import Box, Size
 from sightline.model.image import MAX_BITMAP_BYTES, MAX_UNCHANGED_BYTES, Image, ImageInfo, ImageTarget
+from sightline.model.ports import Lease
 from sightline.model.records import EntryKind, LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -186,6 +187,7 @@ class VisionRequest:
     take_turns: bool = False  # automatic requests come in large numbers: callers take turns
     waits_for_looks: bool = False  # it waits for automatic requests about its images
     since: float = 0.0  # when it was made; answers that other processes got earlier are too old
+    lease: Lease | None = None  # under which it is asked; an answer replaces no other one once the lease is lost
 
     def make_members(self, sizes: Sequence[Size | None]) -> tuple[DescribedImage, ...]:
         """Return what is kept about the images, which were sent in these sizes."""

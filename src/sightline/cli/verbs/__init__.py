@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # some verbs must start quickly
     from sightline.model.profile import Lesson, ToolImagePlacement
     from sightline.model.scene import Json
     from sightline.settings import Settings
+    from sightline.store.sql_store import SqlStore
 
 _TOOL_IMAGES: Mapping[ToolImagePlacement, str] = {
     "native": "stay in their results",
@@ -40,7 +41,11 @@ def open_record(settings: Settings) -> Iterator[Store]:
     """Open the record to read it, or to note something."""
     from sightline import store  # SQLite loads when it is used
 
-    record = store.open_record(settings.record_folder, kind=settings.record, check=False)
+    if address := settings.shared_address:
+        opened = store.open_server_record(address)
+        record = store.open_stand_in(opened) if isinstance(opened, Refusal) else opened
+    else:
+        record = store.open_record(settings.record_folder, kind=settings.record, check=False)
     try:
         yield record
     finally:
@@ -48,14 +53,15 @@ def open_record(settings: Settings) -> Iterator[Store]:
 
 
 @contextmanager
-def open_disk_record(settings: Settings) -> Iterator[Store | Refusal]:
-    """Open the record on disk for a verb that must change it, or yield why that is not possible."""
-    from sightline.store import open_record_or_refuse
+def open_disk_record(settings: Settings) -> Iterator[SqlStore | Refusal]:
+    """Open the record on disk or on servers for a verb that must change it, or yield why that is not possible."""
+    from sightline.store import open_record_or_refuse, open_server_record
 
-    if settings.record == "memory" and not settings.record_folder.is_dir():
+    address = settings.shared_address
+    if address is None and settings.record == "memory" and not settings.record_folder.is_dir():
         yield Refusal("unavailable", "the record is in memory", "it is deleted when its process ends")
         return
-    record = open_record_or_refuse(settings.record_folder)
+    record = open_server_record(address) if address else open_record_or_refuse(settings.record_folder)
     try:
         yield record
     finally:

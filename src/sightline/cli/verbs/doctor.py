@@ -18,6 +18,7 @@ from sightline.cli.verbs import list_lessons, measure_record, open_record, silen
 from sightline.model.profile import API_TITLES, Upstream
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER
+from sightline.model.shared_address import mask_address
 from sightline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def _report_record(settings: Settings, health: Report) -> Report:
                 for one in record.conversations.list_omissions()
             ],
         }
+    if settings.shared_address:
+        return {"kind": "servers", "store": mask_address(settings.store), "blobs": settings.blobs, **health, **known}
     if settings.record == "memory":
         return {"kind": "memory", **known}
     return {"kind": "disk", "folder": str(settings.record_folder), "bytes": measure_record(settings), **health, **known}
@@ -87,8 +90,15 @@ def _report_record(settings: Settings, health: Report) -> Report:
 
 def _check_record(settings: Settings) -> tuple[Refusal | None, Report]:
     """Check the record: return what is wrong with it, and its part of the report."""
+    from sightline.store import open_server_record
     from sightline.store.storage import check_health
 
+    if settings.shared_address:
+        opened = open_server_record(settings.shared_address)
+        if isinstance(opened, Refusal):
+            return opened, {"trouble": str(opened)}
+        opened.close()
+        return None, {"trouble": None}
     if settings.record == "memory":
         return None, {}
     with show_progress("checking the record …"):
@@ -230,8 +240,7 @@ def _list_lines(settings: Settings, report: Report, proxy_url: str) -> Iterator[
     yield f"mode       {shown['mode']}"
     fetched = "are fetched" if shown["network"] == "on" else "are not fetched (sightline config set network on)"
     yield f"network    {shown['network']}: images at web addresses {fetched}"
-    size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
-    yield f"record     {size}"
+    yield f"record     {_describe_place(record)}"
     yield from _list_record_lines(record)
     yield f"proxy      {report['listening'] or f'not running on {proxy_url}; start it with: sightline serve'}"
     tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
@@ -262,6 +271,16 @@ def _list_lines(settings: Settings, report: Report, proxy_url: str) -> Iterator[
     yield "agents"
     for agent in report["agents"].values():
         yield f"  {agent['title']:<12} {'' if agent['installed'] else '(not installed) '}{agent['point']}"
+
+
+def _describe_place(record: Report) -> str:
+    match record["kind"]:
+        case "disk":
+            return f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)"
+        case "servers":
+            return f"{record['store']} and {record['blobs']}"
+        case _:
+            return "in memory"
 
 
 def _list_record_lines(record: Report) -> Iterator[str]:

@@ -123,7 +123,7 @@ async def _examine(
 def _remember(settings: Settings, upstream: str, model: str, trial: ProbeResult) -> bool:
     """Keep the result in the record, and return whether that worked."""
     lesson = trial.lesson
-    if lesson is None or settings.record == "memory":
+    if lesson is None or (settings.record == "memory" and not settings.shared_address):
         return False
     with open_record(settings) as record:
         return record.policy.keep_lesson(upstream, model, lesson, trial.lesson_days) is None

@@ -65,6 +65,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the folder whose files clients may name, as in `/vision-proxy describe PATH`; default: none;"
         " they can then name images only by sha256",
     )  # fmt: skip
+    parser.add_argument(
+        "--store", metavar="URL",
+        help="a record that replicas share, in PostgreSQL: postgresql://USER@HOST/DATABASE, with the password in"
+        " PGPASSWORD; needs --blobs",
+    )  # fmt: skip
+    parser.add_argument("--blobs", metavar="URL", help="where its images are: s3://BUCKET/PREFIX or file:///FOLDER")
     parser.add_argument("--config", type=Path, metavar="FILE", help="the settings file to use")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the receipt of every request with images")
     parser.add_argument(
@@ -80,9 +86,11 @@ def _read_count(text: str) -> int:
 def run(args: Namespace) -> VerbOutcome:
     if args.config and not args.config.is_file():
         return Refusal("not_found", f"there is no file {args.config}", "give another --config")
-    if refusal := check_folder(args.root):
-        return refusal
     settings = load_settings(config_file=args.config)
+    flags = {name: value for name in ("store", "blobs") if (value := getattr(args, name)) is not None}
+    settings = settings.override(flags, "command line")
+    if refusal := check_folder(args.root) or (settings.shared_address and settings.shared_address.check()):
+        return refusal
     as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"
     (log_warnings if as_json else print_warnings)((*settings.warnings, *settings.advice))
     token = args.token or settings.environment.get("SIGHTLINE_TOKEN", "")
@@ -94,7 +102,8 @@ def run(args: Namespace) -> VerbOutcome:
     from sightline.runtime import build_runtime
     from sightline.surfaces.proxy.telemetry import Metrics, SharedCounts
 
-    if refusal := _check_upstreams(settings, args.upstream):
+    needs_check = args.workers > 1  # else it is opened at once
+    if refusal := _check_upstreams(settings, args.upstream) or (needs_check and _check_shared_record(settings)):
         listening.close()
         return refusal
     named, looked_for = compose.find_policies(settings, args.root, args.host)
@@ -109,7 +118,10 @@ def run(args: Namespace) -> VerbOutcome:
             "sightline.store", when=who > 0
         ):  # the first worker reports what is wrong with the record
             report = _log.warning if who == 0 else _ignore_change
-            runtime = build_runtime(settings, args.upstream, path_policy=looked_for, local_clients=local, report=report)
+            runtime = build_runtime(
+                settings, args.upstream,
+                path_policy=looked_for, local_clients=local, requires_record=True, report=report,
+            )  # fmt: skip
         if isinstance(runtime, Refusal):
             return print_refusal(runtime)
         metrics = Metrics(together, who)
@@ -135,6 +147,19 @@ def _check_upstreams(settings: Settings, flags: Sequence[str]) -> Refusal | None
     found = build_directory(settings, flags)
     named = found if isinstance(found, Refusal) else find_configured_model(settings, found)
     return named if isinstance(named, Refusal) else None
+
+
+def _check_shared_record(settings: Settings) -> Refusal | None:
+    """Return why a record on servers can't be used. It is closed again: a worker can't use its parent's connections."""
+    from sightline.store import open_server_record
+
+    if settings.shared_address is None:
+        return None
+    record = open_server_record(settings.shared_address)
+    if isinstance(record, Refusal):
+        return record
+    record.close()
+    return None
 
 
 def _list_banner_lines(address: str, *, guarded: bool) -> Iterator[str]:

@@ -129,7 +129,7 @@ def _change_consent(command: command_values.Consent, settings: Settings) -> term
     provider = find_provider(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider
-    if settings.record != "disk":
+    if settings.record != "disk" and not settings.shared_address:
         return Refusal("unavailable", "the record is in memory", "run: sightline config set record disk")
     given = command.answer == "yes"
     with open_disk_record(settings) as record:

@@ -1,6 +1,6 @@
 """The record in SQLite: the store itself, and its policy port (consents, lessons).
 
-The other four ports are in `sqlite_images` and `sqlite_history`. Each row belongs to the scope that made it. Forgetting
+The other four ports are in `sql_images` and `sql_history`. Each row belongs to the scope that made it. Forgetting
 an image concerns the tables of all ports and is one transaction here.
 
 A lesson has one row for each thing that was learnt, so that each expires on its own.
@@ -13,67 +13,63 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from itertools import groupby
-from sqlite3 import Connection
 from typing import cast
 
 from sightline.model.ports import ModelListing
 from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.store.recent_reads import RecentReads
 from sightline.store.record_folder import claim_sweep, hash_credential
+from sightline.store.record_storage import RecordStorage
 from sightline.store.retention import DAY
-from sightline.store.sqlite_database import Row
-from sightline.store.sqlite_history import (
-    SqliteConversations,
-    SqliteLedger,
+from sightline.store.sql import Row, SqlConnection, build_upsert
+from sightline.store.sql_descriptions import SqlDescriptions, forget_descriptions
+from sightline.store.sql_history import (
+    SqlConversations,
+    SqlLedger,
     delete_old_receipts,
     forget_conversations,
     forget_ledger,
 )
-from sightline.store.sqlite_images import (
-    BEYOND_HEX,
-    SqliteDescriptions,
-    SqliteImages,
-    forget_descriptions,
-    forget_images,
-)
+from sightline.store.sql_images import BEYOND_HEX, SqlImages, forget_images
 from sightline.store.storage import STORAGE_ERRORS, Clock, RecordLocation, Storage
 from sightline.store.transactions import (
-    RecentReads,
     Transactions,
-    WriteBehind,
     delete_orphans,
     refuse_on_error,
     require_durable,
     return_on_error,
 )
+from sightline.store.write_behind import WriteBehind
 
 _ALL_DIGESTS = (
     "SELECT sha256 AS name FROM images UNION SELECT sha256 FROM descriptions"
     " UNION SELECT image FROM perceptions UNION SELECT pixels FROM perceptions"
     " UNION SELECT json_each.value FROM entries, json_each(entries.images)"
-    " UNION SELECT images FROM tellings WHERE NOT instr(images, ' ')"
+    " UNION SELECT images FROM tellings WHERE instr(images, ' ') = 0"
 )
+_WRITE_LESSON = build_upsert("lessons", "scope, upstream, model, about, said, why, expires", "upstream, model, about")
 _OWN_TOOLS, _PDF = "own tools", "pdf"  # in the column `about` of lessons
 _LISTING_DAYS = 30.0  # that a published fact counts, if it can't be fetched again
 _TOOLS_PREFIX = "tools "  # before the name of a wire, in the column `about` of lessons
 
 
-class SqliteStore:
+class SqlStore:
     """Implements the port `Store`."""
 
-    def __init__(self, storage: Storage, now: Clock) -> None:
+    def __init__(self, storage: RecordStorage, now: Clock) -> None:
         self.transactions = Transactions(storage, now)
         self._deferred = WriteBehind(self.transactions, delete_old_receipts)
-        self.images = SqliteImages(self.transactions)
-        self.descriptions = SqliteDescriptions(self.transactions)
-        self.conversations = SqliteConversations(self.transactions, self._deferred)
-        self.ledger = SqliteLedger(self.transactions, self._deferred)
-        self.policy = SqlitePolicy(self.transactions)
+        self.images = SqlImages(self.transactions)
+        self.descriptions = SqlDescriptions(self.transactions)
+        self.conversations = SqlConversations(self.transactions, self._deferred)
+        self.ledger = SqlLedger(self.transactions, self._deferred)
+        self.policy = SqlPolicy(self.transactions)
         self._finalizer = weakref.finalize(self, _close, self._deferred, self.transactions)
 
     @classmethod
-    def open_folder(cls, location: RecordLocation, now: Clock, *, check: bool = True) -> SqliteStore:
+    def open_folder(cls, location: RecordLocation, now: Clock, *, check: bool = True) -> SqlStore:
         """Open the record in a folder, or a fallback, and sweep it if the last sweep is over an hour ago.
 
         Without `check`, damage is only noticed where it is read.
@@ -93,7 +89,7 @@ class SqliteStore:
     @refuse_on_error
     def find_known_images(self, prefix: str) -> Sequence[str]:
         rows = self.transactions.fetch_all(
-            f"SELECT name FROM ({_ALL_DIGESTS}) WHERE name >= ? AND name < ? ORDER BY name LIMIT 2",  # noqa: S608
+            f"SELECT name FROM ({_ALL_DIGESTS}) AS digests WHERE name >= ? AND name < ? ORDER BY name LIMIT 2",  # noqa: S608
             *(prefix, prefix + BEYOND_HEX),
         )
         return tuple(name for (name,) in rows)
@@ -104,17 +100,23 @@ class SqliteStore:
             if sha256 is None:
                 self._deferred.take_all()
             (count,) = connection.execute(
-                f"SELECT COUNT(*) FROM ({_ALL_DIGESTS}) WHERE ?1 IS NULL OR name = ?1",  # noqa: S608
+                f"SELECT COUNT(*) FROM ({_ALL_DIGESTS}) AS digests WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1",  # noqa: S608
                 (sha256,),
             ).fetchone()
             pixels = forget_images(connection, sha256)
             forget_descriptions(connection, sha256)
             forget_conversations(connection, sha256)
             forget_ledger(connection, sha256, usage=usage)
+            backend.database.announce_change(connection)
             names = list(backend.blobs.list_names()) if sha256 is None else [sha256, *pixels]
             delete_orphans(connection, backend.blobs, names)
             backend.blobs.sync(names)
         return int(count)
+
+    def flush(self) -> None:
+        """Write what is deferred."""
+        self._deferred.flush()
+        self.transactions.write_last_uses()
 
     def close(self) -> None:
         """Write what is deferred, and close all files. This also happens when the store is collected, and at exit."""
@@ -127,7 +129,7 @@ def _close(deferred: WriteBehind, transactions: Transactions) -> None:
     transactions.storage.close()
 
 
-class SqlitePolicy:
+class SqlPolicy:
     """Implements the port `PolicyStore`."""
 
     def __init__(self, transactions: Transactions) -> None:
@@ -160,16 +162,16 @@ class SqlitePolicy:
     @require_durable
     def _write_consent(self, provider: str, given: bool) -> None:
         """Write a consent, and empty the log: SQLite ignores what follows damage there."""
-        with self.transactions.begin() as tx:
-            row = (provider, given, self.transactions.wall_clock())
-            tx.connection.execute("INSERT OR REPLACE INTO consents VALUES ('', ?, ?, ?)", row)
+        with self.transactions.begin_exclusive() as tx:
+            row = ("", provider, given, self.transactions.wall_clock())
+            tx.connection.execute(build_upsert("consents", "scope, provider, given, at", "provider"), row)
         tx.backend.database.empty_log()
 
     def read_consents(self) -> Mapping[str, bool]:
         if not self.transactions.storage.ensure_current(wait=False):
             return {}
         try:
-            rows = self.transactions.fetch_all("SELECT provider, given, at FROM consents NOT INDEXED")
+            rows = self.transactions.fetch_policy("SELECT provider, given, at FROM consents NOT INDEXED")
         except STORAGE_ERRORS as error:
             self.transactions.log_error(error)
             self.read_refusal = self.transactions.refuse(error)
@@ -195,20 +197,22 @@ class SqlitePolicy:
 
     @require_durable
     def keep_lesson(self, upstream: str, model: str, lesson: Lesson, days: float) -> None:
-        with self.transactions.begin() as tx:
+        with self.transactions.begin_exclusive() as tx:
             _insert_lesson(tx.connection, upstream, model, lesson, tx.now.time + days * DAY, tx.now.time)
 
     @return_on_error(None)
     def read_lesson(self, upstream: str, model: str) -> Lesson | None:
-        known = self._recent_lessons.get_all()
-        if (upstream, model) in known:
-            return known[upstream, model]
-        rows = self.transactions.fetch_all(
-            "SELECT about, said, why FROM lessons WHERE (upstream, model) = (?, ?) AND expires > ?"
+        recent = self._recent_lessons.get_all()
+        if (upstream, model) in recent:
+            return recent[upstream, model]
+        rows = self.transactions.fetch_policy(
+            "SELECT about, said, why, expires FROM lessons WHERE (upstream, model) = (?, ?)"
             " AND about != 'listed' ORDER BY about = 'blind', about",
-            *(upstream, model, self.transactions.read_record_time()),
+            *(upstream, model),
         )
-        lesson = known[upstream, model] = _merge_lesson(rows) if rows else None
+        now = self.transactions.read_record_time() if rows else 0.0
+        known = [row[:3] for row in rows if row[3] > now]
+        lesson = recent[upstream, model] = _merge_lesson(known) if known else None
         return lesson
 
     @return_on_error(())
@@ -223,17 +227,17 @@ class SqlitePolicy:
 
     @return_on_error(None)
     def keep_listing(self, upstream: str, listing: ModelListing, fresh_days: float) -> None:
-        with self.transactions.begin(unsynced=True) as tx:
+        with self.transactions.begin_exclusive() as tx:
             counts, fresh = tx.now.time + _LISTING_DAYS * DAY, tx.now.time + fresh_days * DAY
             rows = [
-                (upstream, model, "published", json.dumps(dict(kinds)), counts)
+                ("", upstream, model, "published", json.dumps(dict(kinds)), "", counts)
                 for model, kinds in listing.models.items()
             ]
             if not listing.model:  # a model that is no longer listed
                 tx.connection.execute("DELETE FROM lessons WHERE (upstream, about) = (?, 'published')", (upstream,))
             tx.connection.executemany(
-                "INSERT OR REPLACE INTO lessons VALUES ('', ?, ?, ?, ?, '', ?)",
-                [*rows, (upstream, listing.model, "listed", "true", fresh)],
+                _WRITE_LESSON,
+                [*rows, ("", upstream, listing.model, "listed", "true", "", fresh)],
             )
 
     @return_on_error(default=False)
@@ -248,13 +252,13 @@ class SqlitePolicy:
 
     @require_durable
     def forget_lesson(self, upstream: str, model: str) -> bool:
-        with self.transactions.begin() as tx:
+        with self.transactions.begin_exclusive() as tx:
             deleted = tx.connection.execute("DELETE FROM lessons WHERE (upstream, model) = (?, ?)", (upstream, model))
             return deleted.rowcount > 0
 
 
 def _insert_lesson(
-    connection: Connection, upstream: str, model: str, lesson: Lesson, expires: float, now: float
+    connection: SqlConnection, upstream: str, model: str, lesson: Lesson, expires: float, now: float
 ) -> None:
     """Write the rows of a lesson; known limits are tightened, not replaced."""
     known = connection.execute(
@@ -263,9 +267,9 @@ def _insert_lesson(
     ).fetchone()
     limits = _read_limits(known[0]).tighten(lesson.limits) if known else lesson.limits
     connection.executemany(
-        "INSERT OR REPLACE INTO lessons VALUES ('', ?, ?, ?, ?, ?, ?)",
+        _WRITE_LESSON,
         [
-            (upstream, model, about, json.dumps(text), lesson.why, expires)
+            ("", upstream, model, about, json.dumps(text), lesson.why, expires)
             for about, text in _split_lesson(lesson, limits)
         ],
     )

@@ -9,14 +9,10 @@ names of its conventions for models.
 from __future__ import annotations
 
 import json
-import logging
 import re
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from sqlite3 import Connection
-from typing import Any
 
 from sightline.model.records import (
     EntryKind,
@@ -30,26 +26,20 @@ from sightline.model.records import (
 )
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
+from sightline.store.ledger_spans import emit_span
 from sightline.store.retention import USED_PRECISION
-from sightline.store.sqlite_database import Row
-from sightline.store.transactions import Transactions, WriteBehind, WriteTransaction, refuse_on_error, return_on_error
+from sightline.store.sql import Row, SqlConnection, build_upsert
+from sightline.store.transactions import Transactions, WriteTransaction, refuse_on_error, return_on_error
+from sightline.store.write_behind import WriteBehind
 
 MAX_RECEIPTS = 10_000
-_log = logging.getLogger(__name__)
 _ROW_BYTES = 256  # a row without its texts
 _ENTRY_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency, about, error, at"
 _RECEIPT_COLUMNS = "wire, upstream, model, labels, sights, notes, at"
-_MAX_SPAN_TEXT = 200  # characters; the record has the whole text
-_NANOSECONDS = 1_000_000_000
 
-# Calls that were answered from the cache cost nothing and do not count. A call that failed before any token was counted
-# is not reported as one without a known price.
-_SPENDING_QUERY = """
-    SELECT date(at, 'unixepoch', 'localtime') AS day, seer, COUNT(*), SUM(input), SUM(output), SUM(cached),
-        SUM(cost), SUM(cost IS NULL AND (error = '' OR input IS NOT NULL)), SUM(error != '')
-    FROM entries WHERE seer != '' AND NOT hit GROUP BY day, seer ORDER BY day, seer"""
+# Calls that were answered from the cache cost nothing and do not count.
+_SPENDING_QUERY = "SELECT at, seer, input, output, cached, cost, error FROM entries WHERE seer != '' AND hit = 0"
 
-SpanAttribute = str | bool | int | float | list[str]
 
 _VISIT_BYTES = 256  # a row of `moments`, including its index entry
 _ANSWER_BYTES = 512  # a row of `legs` without its texts, including its index entries
@@ -57,6 +47,11 @@ _OMISSION_BYTES = 256
 _RECENT_REQUESTS = (
     4  # requests of a conversation that are looked for when it goes on: clients still change their last messages
 )
+# Once cold, always cold.
+_WRITE_MOMENT = """
+    INSERT INTO moments (scope, name, cold, bytes, used, asked) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (scope, name) DO UPDATE SET bytes = excluded.bytes, used = excluded.used, asked = excluded.asked,
+        cold = CASE WHEN moments.cold > excluded.cold THEN moments.cold ELSE excluded.cold END"""
 _find_digests = re.compile(r"[0-9a-f]{64}").findall
 
 
@@ -85,7 +80,7 @@ class _Visit:
         return last < since or back > _RECENT_REQUESTS
 
 
-class SqliteConversations:
+class SqlConversations:
     """Implements the port `ConversationStore`."""
 
     def __init__(self, transactions: Transactions, deferred: WriteBehind) -> None:
@@ -132,8 +127,8 @@ class SqliteConversations:
 
         def write(tx: WriteTransaction) -> int:
             tx.connection.execute(
-                "UPDATE legs SET results = ?1, bytes = bytes + ?2, images = images || ' ' || ?3"
-                " WHERE (scope, name, visible, before) = (?4, ?5, ?6, ?7) AND results IS NULL",
+                "UPDATE legs SET results = ?, bytes = bytes + ?, images = images || ' ' || CAST(? AS TEXT)"
+                " WHERE (scope, name, visible, before) = (?, ?, ?, ?) AND results IS NULL",
                 (text, len(text), _list_digests(text), scope, answer.key, answer.visible_hash, answer.conversation),
             )
             return len(text)
@@ -151,12 +146,12 @@ class SqliteConversations:
         return tuple(Omission(client, model, at) for client, model, at in rows)
 
 
-def forget_conversations(connection: Connection, sha256: str | None) -> None:
+def forget_conversations(connection: SqlConnection, sha256: str | None) -> None:
     """Delete the answers that mention an image; for None, delete all answers, visits and omissions.
 
     Visits do not mention images, but their hashes could confirm a guessed text.
     """
-    connection.execute("DELETE FROM legs WHERE ?1 IS NULL OR instr(images, ?1)", (sha256,))
+    connection.execute("DELETE FROM legs WHERE CAST(?1 AS TEXT) IS NULL OR instr(images, ?1) > 0", (sha256,))
     if sha256 is None:
         connection.execute("DELETE FROM moments")
         connection.execute("DELETE FROM omissions")
@@ -182,10 +177,10 @@ def _insert_visit(tx: WriteTransaction, visit: _Visit, cold: frozenset[str], use
     """Write a visit, and refresh the old rows of the conversation, so that all expire together; return the new size."""
     aged = (name for name, at in used.items() if tx.now.time - at >= USED_PRECISION)
     tx.connection.executemany(
-        "INSERT OR REPLACE INTO moments VALUES (?, ?, ?, ?, ?, ?)",
+        _WRITE_MOMENT,
         [
             (visit.scope, name, name in cold, _VISIT_BYTES, tx.now.time, tx.now.steady)
-            for name in visit.recent_names.union(aged)
+            for name in sorted(visit.recent_names.union(aged))  # in one order, so that transactions don't block forever
         ],
     )
     return _VISIT_BYTES * len(visit.recent_names - used.keys())
@@ -197,8 +192,8 @@ def _insert_answer(tx: WriteTransaction, scope: str, answered: LoopAnswer) -> in
     size = _ANSWER_BYTES + len(legs) + len(results or "")
     place = (scope, answered.key, answered.visible_hash, answered.conversation)
     tx.connection.execute(
-        "INSERT OR IGNORE INTO legs (scope, name, visible, before, legs, results, images, made, bytes, used)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO legs (scope, name, visible, before, legs, results, images, made, bytes, used)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (*place, legs, results, _list_digests(legs, results), tx.now.time, size, tx.now.time),
     )
     return size
@@ -206,8 +201,8 @@ def _insert_answer(tx: WriteTransaction, scope: str, answered: LoopAnswer) -> in
 
 def _insert_omission(tx: WriteTransaction, omission: Omission) -> int:
     tx.connection.execute(
-        "INSERT OR REPLACE INTO omissions VALUES ('', ?, ?, ?, ?, ?)",
-        (omission.client, omission.model, _OMISSION_BYTES, tx.now.time, omission.at),
+        build_upsert("omissions", "scope, client, model, bytes, used, at", "client, model"),
+        ("", omission.client, omission.model, _OMISSION_BYTES, tx.now.time, omission.at),
     )
     return _OMISSION_BYTES
 
@@ -217,7 +212,7 @@ def _list_digests(*texts: str | None) -> str:
     return " ".join(sorted({found for text in texts if text for found in _find_digests(text)}))
 
 
-class SqliteLedger:
+class SqlLedger:
     """Implements the port `Ledger`."""
 
     def __init__(self, transactions: Transactions, deferred: WriteBehind) -> None:
@@ -225,7 +220,7 @@ class SqliteLedger:
 
     def add_entry(self, scope: str, entry: LedgerEntry) -> None:
         self._write_entry(scope, entry)
-        _emit_span(entry)
+        emit_span(entry)
 
     @return_on_error(None)
     def _write_entry(self, scope: str, entry: LedgerEntry) -> None:
@@ -235,16 +230,17 @@ class SqliteLedger:
 
     @return_on_error(())
     def list_entries(self, kind: EntryKind | None = None) -> Sequence[LedgerEntry]:
-        query = f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE kind = ifnull(?, kind) ORDER BY rowid"  # noqa: S608
+        query = f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE kind = coalesce(?, kind) ORDER BY rowid"  # noqa: S608
         return tuple(_read_entry(row) for row in self.transactions.fetch_all(query, kind))
 
     @refuse_on_error
     def sum_spending(self) -> Sequence[Spending]:
-        rows = self.transactions.fetch_all(_SPENDING_QUERY)
-        return tuple(
-            Spending(day, seer, calls, Usage(input_tokens, output_tokens, cached), cost, unpriced, failed)
-            for day, seer, calls, input_tokens, output_tokens, cached, cost, unpriced, failed in rows
-        )
+        sums: dict[tuple[str, str], Spending] = {}
+        for row in self.transactions.fetch_all(_SPENDING_QUERY):  # summed here: a database may be in another time zone
+            call = _read_spending(row)
+            known = sums.get((call.day, call.seer))
+            sums[call.day, call.seer] = _add_spending(known, call) if known else call
+        return tuple(sums[key] for key in sorted(sums))
 
     def file_receipt(self, scope: str, filed: FiledReceipt) -> None:
         at = self.transactions.wall_clock()
@@ -257,21 +253,22 @@ class SqliteLedger:
         return tuple(_read_receipt(row) for row in self.transactions.fetch_all(query, limit))
 
 
-def delete_old_receipts(connection: Connection) -> None:
+def delete_old_receipts(connection: SqlConnection) -> None:
     connection.execute("DELETE FROM receipts WHERE rowid <= (SELECT MAX(rowid) FROM receipts) - ?", (MAX_RECEIPTS,))
 
 
-def forget_ledger(connection: Connection, sha256: str | None, *, usage: bool = False) -> None:
+def forget_ledger(connection: SqlConnection, sha256: str | None, *, usage: bool = False) -> None:
     """Remove an image, or all for None, from the entries, with all words, and keep what seers cost.
 
     For None, receipts and entries without a cost are deleted. With `usage`, everything is. Receipts do not name images,
     but show when there were some.
     """
     if sha256 is None:
-        connection.execute("DELETE FROM entries WHERE ? OR seer = ''", (usage,))
+        connection.execute("DELETE FROM entries WHERE ? = 1 OR seer = ''", (usage,))
         connection.execute("DELETE FROM receipts")
     connection.execute(
-        "UPDATE entries SET images = '[]', about = '{}', bytes = ?1 WHERE ?2 IS NULL OR instr(images, ?2)",
+        "UPDATE entries SET images = '[]', about = '{}', bytes = ?1"
+        " WHERE CAST(?2 AS TEXT) IS NULL OR instr(images, ?2) > 0",
         (_ROW_BYTES, sha256),
     )
 
@@ -297,6 +294,26 @@ def _read_entry(row: Row) -> LedgerEntry:
     )
 
 
+def _read_spending(row: Row) -> Spending:
+    """Return what one call cost. One that failed before any token was counted is not one without a known price."""
+    at, seer, input_tokens, output_tokens, cached, cost, error = row
+    day = time.strftime("%Y-%m-%d", time.localtime(at))
+    is_unpriced = cost is None and (not error or input_tokens is not None)
+    return Spending(day, seer, 1, Usage(input_tokens, output_tokens, cached), cost, int(is_unpriced), int(error != ""))
+
+
+def _add_spending(one: Spending, other: Spending) -> Spending:
+    costs = [each.cost_usd for each in (one, other) if each.cost_usd is not None]
+    return replace(
+        one,
+        calls=one.calls + other.calls,
+        usage=one.usage + other.usage,
+        cost_usd=sum(costs) if costs else None,
+        unpriced=one.unpriced + other.unpriced,
+        failed=one.failed + other.failed,
+    )
+
+
 def _insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt, at: float) -> int:
     """Write a receipt, and return its size. `at` is the time of the machine's clock when it was filed."""
     receipt = filed.receipt
@@ -315,76 +332,3 @@ def _read_receipt(row: Row) -> FiledReceipt:
     lines = tuple(ReceiptLine(*each) for each in json.loads(sights))
     receipt = Receipt(upstream, model, lines, tuple(json.loads(notes)))
     return FiledReceipt(receipt, wire, tuple((name, value) for name, value in json.loads(labels)), at)
-
-
-def _emit_span(entry: LedgerEntry) -> None:
-    """Emit a span that ends now, if the program has imported OpenTelemetry. It is never imported here."""
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:
-        return
-    try:
-        _build_span(trace, entry)
-    except Exception:  # noqa: BLE001, telemetry must not fail a request
-        _log.debug("a span could not be emitted", exc_info=True)
-
-
-def _build_span(trace: Any, entry: LedgerEntry) -> None:
-    was_asked = bool(entry.seer) and not entry.cache_hit
-    provider, _, model = entry.seer.partition("/")
-    end = time.time_ns()
-    span = trace.get_tracer("sightline").start_span(
-        shorten(f"chat {model}") if was_asked else entry.kind,
-        kind=trace.SpanKind.CLIENT if was_asked else trace.SpanKind.INTERNAL,
-        start_time=end - (entry.latency_ms or 0) * _NANOSECONDS // 1000,
-    )
-    if not span.is_recording():
-        return
-    span.set_attributes({**dict(_list_model_attributes(entry, provider, model)), **dict(_list_own_attributes(entry))})
-    if entry.error:
-        span.set_status(trace.StatusCode.ERROR)
-    span.end(end)
-
-
-def _list_model_attributes(entry: LedgerEntry, provider: str, model: str) -> Iterator[tuple[str, SpanAttribute]]:
-    if entry.seer:
-        yield "gen_ai.operation.name", "chat"
-        yield "gen_ai.provider.name", shorten(provider)
-        yield "gen_ai.request.model", shorten(model)
-    if entry.kind == "vision_proxy.tool_call":
-        yield "gen_ai.tool.name", shorten(str(entry.about.get("tool") or "analyze_image"))
-    counts = {
-        "input_tokens": entry.usage.input,
-        "output_tokens": entry.usage.output,
-        "cache_read.input_tokens": entry.usage.cached,
-    }
-    yield from ((f"gen_ai.usage.{name}", count) for name, count in counts.items() if count is not None)
-    if entry.error:
-        yield "error.type", shorten(entry.error)
-
-
-def _list_own_attributes(entry: LedgerEntry) -> Iterator[tuple[str, SpanAttribute]]:
-    yield "vision_proxy.entry", entry.kind
-    yield "vision_proxy.images", [f"sha256:{sha256}" for sha256 in entry.images]
-    yield "vision_proxy.cache_hit", entry.cache_hit
-    if entry.cost_usd is not None:
-        yield "vision_proxy.cost_usd", entry.cost_usd
-    yield from ((f"vision_proxy.{shorten(name)}", value) for name, value in _flatten(entry.about))
-
-
-def _flatten(about: Mapping[str, Any]) -> Iterator[tuple[str, SpanAttribute]]:
-    for name, value in about.items():
-        match value:
-            case bool() | int() | float():
-                yield name, value
-            case list():
-                yield name, [shorten(str(each)) for each in value]
-            case None:
-                continue
-            case _:
-                yield name, shorten(str(value))
-
-
-def shorten(text: str) -> str:
-    """Return text as one line of limited length."""
-    plain = "".join(character if character.isprintable() else " " for character in text[: 2 * _MAX_SPAN_TEXT])
-    return plain[:_MAX_SPAN_TEXT].strip()

@@ -1,0 +1,60 @@
+"""How large a record is, and deleting what it need not keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sightline.model.progress import ReportProgress
+from sightline.store.record_copy import TABLES
+from sightline.store.retention import DAY, RecordBounds, find_orphans
+from sightline.store.sql_store import SqlStore
+from sightline.store.transactions import delete_orphans
+
+_ORPHANS_AT_ONCE = 50
+_MIN_AGE = DAY  # what was used later may belong to a conversation that goes on
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStats:
+    rows: dict[str, int]  # by table
+    images: int  # different ones, in all scopes
+    image_bytes: int
+    scopes: int  # of images
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageCount:
+    rows: int
+    blobs: int  # that no row named
+
+
+def read_stats(store: SqlStore) -> RecordStats:
+    """Return how large a record is. Errors of a disk or a server are raised."""
+    store.flush()
+    fetch = store.transactions.fetch_all
+    rows = {table: int(fetch(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in TABLES}  # noqa: S608
+    query = "SELECT COUNT(*), SUM(bytes) FROM (SELECT DISTINCT sha256, bytes FROM images) AS distinct_images"
+    count, size = fetch(query)[0]
+    (scopes,) = fetch("SELECT COUNT(DISTINCT scope) FROM images")[0]
+    return RecordStats(rows, int(count), int(size or 0), int(scopes))
+
+
+def collect_garbage(store: SqlStore, bounds: RecordBounds, report: ReportProgress) -> GarbageCount:
+    """Delete what is older or more than the bounds, and bytes that no row names.
+
+    What was used in the last day stays, whatever the bounds are. Errors of a disk or a server are raised.
+    """
+    transactions = store.transactions
+    rows = transactions.delete_expired(bounds, _MIN_AGE, lambda done, total: report("deleting rows", done, total))
+    names = sorted(transactions.backend.blobs.list_names())
+    deleted = 0
+    for start in range(0, len(names), _ORPHANS_AT_ONCE):
+        some = names[start : start + _ORPHANS_AT_ONCE]
+        with transactions.begin() as tx:  # most have rows, and don't need to block anyone
+            orphans = find_orphans(tx.connection, some)
+        if orphans:
+            with transactions.begin_exclusive() as tx:
+                deleted += len(find_orphans(tx.connection, orphans))
+                delete_orphans(tx.connection, tx.backend.blobs, orphans)
+        report("checking images", min(start + _ORPHANS_AT_ONCE, len(names)), len(names))
+    return GarbageCount(rows, deleted)

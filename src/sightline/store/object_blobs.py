@@ -1,0 +1,162 @@
+"""Blobs in S3-compatible object storage, or in a folder that replicas share.
+
+An object has the name `ab/cd/abcd…` below the prefix of the address. It is created only if it is absent, so replicas
+that store the same image don't overwrite each other. Credentials, region and endpoint come from the usual variables
+(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on), never from the address.
+
+After an error, requests fail at once for two seconds: a server that is down must not delay every request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import S3Store
+
+from sightline.model.shared_address import get_folder
+from sightline.store.read_caches import Blobs
+from sightline.store.record_folder import FileBlobs
+from sightline.store.server_errors import ServerError, clean_text
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_PAUSE_SECONDS = 2.0
+_ABSENT = (NotFoundError, FileNotFoundError)  # obstore raises either
+
+
+class ObjectBlobs:
+    """Implements `Blobs`."""
+
+    def __init__(self, store: S3Store, place: str) -> None:
+        self._store, self._place = store, place
+        self._paused_until, self._last_error = 0.0, ServerError("", "")
+
+    def has(self, sha256: str) -> bool:
+        with self._convert_errors():
+            try:
+                obstore.head(self._store, _locate(sha256))
+            except _ABSENT:
+                return False
+            return True
+
+    confirm = has
+
+    def write(self, sha256: str, data: bytes) -> None:
+        with self._convert_errors():
+            try:
+                obstore.put(self._store, _locate(sha256), data, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                return
+
+    def read(self, sha256: str) -> bytes | None:
+        """Return the bytes, or None. An object that does not match its hash is deleted: it can be stored again."""
+        with self._convert_errors():
+            try:
+                data = bytes(obstore.get(self._store, _locate(sha256)).bytes())
+            except _ABSENT:
+                return None
+        if hashlib.sha256(data).hexdigest() == sha256:
+            return data
+        self.delete(sha256)
+        return None
+
+    def delete(self, sha256: str) -> None:
+        with self._convert_errors():
+            try:
+                obstore.delete(self._store, _locate(sha256))
+            except _ABSENT:
+                return
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Do nothing: what the server has acknowledged is durable."""
+
+    def list_names(self) -> Iterator[str]:
+        with self._convert_errors():
+            for chunk in obstore.list(self._store):
+                for entry in chunk:
+                    name = entry["path"].rpartition("/")[2]
+                    if _SHA256.fullmatch(name):
+                        yield name
+
+    def check(self) -> None:
+        """Raise unless objects can be created, read and deleted. Nothing is left behind."""
+        name = f"sightline-check-{secrets.token_hex(8)}"
+        with self._convert_errors():
+            obstore.put(self._store, name, b"", use_multipart=False)
+            obstore.head(self._store, name)
+            obstore.delete(self._store, name)
+
+    @contextmanager
+    def _convert_errors(self) -> Iterator[None]:
+        if time.monotonic() < self._paused_until:
+            raise self._last_error
+        try:
+            yield
+        except (BaseError, OSError) as error:
+            self._last_error = _explain_error(self._place, error)
+            self._paused_until = time.monotonic() + _PAUSE_SECONDS
+            raise self._last_error from None
+
+
+def _locate(sha256: str) -> str:
+    if not _SHA256.fullmatch(sha256):
+        raise ValueError("not a sha256")  # untrusted names must not become paths
+    return f"{sha256[:2]}/{sha256[2:4]}/{sha256}"
+
+
+def _explain_error(place: str, error: Exception) -> ServerError:
+    text = str(error)
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "AccessDenied" in text or " 403" in text:
+        remedy = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that may read, write and delete there"
+        return ServerError(f"{place} denies access", remedy)
+    if "NoSuchBucket" in text:
+        return ServerError(f"the bucket of {place} does not exist", "create it, or name another one")
+    return ServerError(f"{place} can't be used: {_shorten(text)}", "check AWS_ENDPOINT_URL and that the server runs")
+
+
+def _shorten(text: str) -> str:
+    """Return the interesting part of an error of obstore, which has a chain of causes in several lines."""
+    for part in ("Connection refused", "dns error", "operation timed out", "503", "500"):
+        if part in text:
+            return part
+    return clean_text(text)[:120]
+
+
+def open_blobs(address: str, environment: Mapping[str, str], *, create: bool = True) -> Blobs:
+    """Open the blobs at a checked address, or raise.
+
+    With `create`, a missing folder is created, and object storage is tried out.
+    """
+    if address.startswith("file:"):
+        return _open_folder(Path(get_folder(address)), create=create)
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or ""
+    try:
+        store = S3Store.from_url(
+            address.rstrip("/"),
+            client_options={"allow_http": endpoint.startswith("http://"), "timeout": "10s", "connect_timeout": "3s"},
+            retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)},
+        )
+    except (BaseError, ValueError) as error:
+        raise _explain_error(address, error) from None
+    blobs = ObjectBlobs(store, address)
+    if create:
+        blobs.check()
+    return blobs
+
+
+def _open_folder(folder: Path, *, create: bool) -> FileBlobs:
+    if not create and not folder.is_dir():
+        raise ServerError(f"there is no folder {folder}", "mount or create it")
+    blobs = FileBlobs(folder, create=create)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ServerError(f"the folder {folder} can't be written", "change its owner or its rights")
+    return blobs

@@ -1,0 +1,154 @@
+"""What a replica keeps in its memory of a shared record, so that known images cost no request to a server.
+
+Images and descriptions never change under their keys, so a row or a blob that was read once stays valid until something
+is forgotten, saved or withdrawn. That is announced in the record, and clears these caches within about a second: see
+`shared_storage`. Everything else is read from the server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Protocol
+
+from sightline.store.sql import Row
+
+
+class Blobs(Protocol):
+    """Bytes by their sha256."""
+
+    def has(self, sha256: str) -> bool: ...
+
+    def confirm(self, sha256: str) -> bool:
+        """Return whether the bytes are stored at this moment, whatever is cached."""
+        ...
+
+    def write(self, sha256: str, data: bytes) -> None: ...
+
+    def read(self, sha256: str) -> bytes | None: ...
+
+    def delete(self, sha256: str) -> None: ...
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Make deletions survive a power failure."""
+        ...
+
+    def list_names(self) -> Iterator[str]: ...
+
+
+class RowCache:
+    """The least recently used rows go first. With a size of 0, nothing is cached."""
+
+    def __init__(self, size: int = 0) -> None:
+        self._size, self._lock = size, threading.Lock()
+        self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
+        self.generation = 0  # changes with every `clear`
+
+    def get(self, key: Hashable) -> list[Row] | None:
+        with self._lock:
+            if (rows := self._rows.get(key)) is not None:
+                self._rows.move_to_end(key)
+            return rows
+
+    def put(self, key: Hashable, rows: list[Row], generation: int) -> None:
+        """Cache rows, unless the cache was cleared since they were read, which was in `generation`."""
+        with self._lock:
+            if self._size and generation == self.generation:
+                self._rows[key] = rows
+                self._rows.move_to_end(key)
+                if len(self._rows) > self._size:
+                    self._rows.popitem(last=False)
+
+    def discard(self, key: Hashable) -> None:
+        with self._lock:
+            self._rows.pop(key, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._rows.clear()
+            self.generation += 1
+
+
+class ByteCache:
+    """Blobs within a number of bytes, and the names of many more that are known to be stored."""
+
+    def __init__(self, max_bytes: int, max_names: int) -> None:
+        self._max_bytes, self._max_names, self._lock = max_bytes, max_names, threading.Lock()
+        self._blobs: OrderedDict[str, bytes] = OrderedDict()
+        self._names: OrderedDict[str, None] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, sha256: str) -> bytes | None:
+        with self._lock:
+            if (data := self._blobs.get(sha256)) is not None:
+                self._blobs.move_to_end(sha256)
+            return data
+
+    def knows(self, sha256: str) -> bool:
+        return sha256 in self._names
+
+    def put(self, sha256: str, data: bytes | None = None) -> None:
+        """Note that a blob is stored, with its bytes if they are at hand."""
+        with self._lock:
+            self._names[sha256] = None
+            if len(self._names) > self._max_names:
+                self._names.popitem(last=False)
+            if data is None or sha256 in self._blobs or len(data) > self._max_bytes // 4:
+                return
+            self._blobs[sha256] = data
+            self._bytes += len(data)
+            while self._bytes > self._max_bytes:
+                self._bytes -= len(self._blobs.popitem(last=False)[1])
+
+    def discard(self, sha256: str) -> None:
+        with self._lock:
+            self._names.pop(sha256, None)
+            self._bytes -= len(self._blobs.pop(sha256, b""))
+
+    def clear(self) -> None:
+        with self._lock:
+            self._blobs.clear()
+            self._names.clear()
+            self._bytes = 0
+
+
+class CachedBlobs:
+    """Blobs through a cache. With `fills` off, the cache is only read: what is stored may be lost."""
+
+    def __init__(self, blobs: Blobs, cache: ByteCache, *, fills: bool = True) -> None:
+        self._blobs, self._cache, self._fills = blobs, cache, fills
+
+    def has(self, sha256: str) -> bool:
+        return self._cache.knows(sha256) or self.confirm(sha256)
+
+    def confirm(self, sha256: str) -> bool:
+        found = self._blobs.confirm(sha256)
+        if found and self._fills:
+            self._cache.put(sha256)
+        elif not found:
+            self._cache.discard(sha256)
+        return found
+
+    def write(self, sha256: str, data: bytes) -> None:
+        self._blobs.write(sha256, data)
+        if self._fills:
+            self._cache.put(sha256, data)
+
+    def read(self, sha256: str) -> bytes | None:
+        if (cached := self._cache.get(sha256)) is not None:
+            return cached
+        data = self._blobs.read(sha256)
+        if data is not None and self._fills:
+            self._cache.put(sha256, data)
+        return data
+
+    def delete(self, sha256: str) -> None:
+        self._cache.discard(sha256)
+        self._blobs.delete(sha256)
+
+    def sync(self, names: Iterable[str]) -> None:
+        self._blobs.sync(names)
+
+    def list_names(self) -> Iterator[str]:
+        return self._blobs.list_names()

@@ -1,0 +1,232 @@
+"""Replicas that share a record on PostgreSQL and S3: what they see of each other, and servers that can't be used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sightline.model.ports import Lease, Store
+from sightline.model.records import PinnedDescription
+from sightline.model.refusal import Refusal
+from sightline.store import open_server_record
+from sightline.store.maintenance import collect_garbage
+from sightline.store.retention import RecordBounds
+from sightline.store.sql_store import SqlStore
+from tests.e2e.shared_servers import Servers, wait_for
+from tests.real_servers import PASSWORD, USER, free_ports
+from tests.requirements import requirement
+from tests.store.test_bounds import DAY, Clock
+from tests.store.test_copy import copy, describe_content, fill, open_folder
+from tests.store.writer import description_of, image_of
+
+Open = Callable[..., Store]
+
+
+@pytest.fixture
+def open_replica(servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Open one more replica of the test's record; all are closed in the end."""
+    opened: list[Store] = []
+
+    def open_one(now: Callable[[], float] = time.time, store: str = "") -> Store:
+        address = servers.address(tmp_path)
+        replica = open_server_record(replace(address, store=store or address.store), now=now)
+        assert not isinstance(replica, Refusal), replica
+        opened.append(replica)
+        return replica
+
+    for name, value in servers.s3.environment().items():
+        monkeypatch.setenv(name, value)
+    yield open_one
+    for replica in opened:
+        replica.close()
+    servers.recycle_databases()
+
+
+@requirement("record.postgres", "record.blobs")
+def test_two_replicas_share_images_descriptions_and_scopes(open_replica: Open) -> None:
+    one, other = open_replica(), open_replica()
+    scope = one.compute_scope("a key")
+    assert other.compute_scope("a key") == scope
+    assert one.images.keep(scope, image_of("cat", 1))
+    one.descriptions.keep(scope, description_of("cat", 1), "v1")
+    sha256 = image_of("cat", 1).sha256
+    assert other.images.read(scope, sha256) == image_of("cat", 1)
+    assert other.images.read("another", sha256) is None
+    assert other.descriptions.read(scope, sha256, "ollama/llava", "v1") == description_of("cat", 1)
+
+
+@requirement("record.postgres")
+def test_a_record_behind_a_pooler_in_transaction_mode_is_the_same(
+    servers: Servers, open_replica: Open, tmp_path: Path
+) -> None:
+    if servers.bouncer is None:
+        pytest.skip("pgbouncer is not installed; scripts/stores-env installs it for root")
+    direct = open_replica()
+    pooled = open_replica(store=servers.bouncer.address(servers.databases[tmp_path]))
+    for number in range(20):
+        assert pooled.images.keep("scope", image_of("cat", number))
+    assert pooled.policy.set_consent("openai", given=True) is None
+    assert pooled.descriptions.claim_lease(Lease("scope", "look", "me"), 0, 6) is None
+    assert direct.descriptions.claim_lease(Lease("scope", "look", "you"), 0, 6) == "me"
+    found = direct.images.find_kept_images("scope", [image_of("cat", number).sha256 for number in range(20)])
+    assert len(found) == 20
+
+
+@requirement("record.shared.fencing")
+def test_an_owner_that_has_lost_its_lease_replaces_nothing(open_replica: Open) -> None:
+    clock = Clock()
+    frozen, other = open_replica(clock), open_replica(clock)
+    lease = Lease("scope", "look", "frozen")
+    assert frozen.descriptions.claim_lease(lease, 0, 6) is None
+    clock.days += 7 / DAY
+    taken = replace(lease, owner="other")
+    assert other.descriptions.claim_lease(taken, 0, 6) is None
+    kept = description_of("cat", 1)
+    other.descriptions.keep("scope", kept, "v1", taken)
+    frozen.descriptions.keep("scope", replace(kept, text="too late"), "v1", lease)
+    frozen.descriptions.finish_lease(lease, "too late")
+    for store in (frozen, other):
+        assert store.descriptions.read("scope", kept.sha256, kept.seer, "v1") == kept
+        assert store.descriptions.read_lease(taken) == (True, None)
+
+
+@requirement("record.shared.change")
+def test_a_change_in_one_replica_reaches_the_caches_of_another(open_replica: Open) -> None:
+    one, other = open_replica(), open_replica()
+    image = image_of("cat", 1)
+    one.images.keep("scope", image)
+    assert one.policy.set_consent("openai", given=True) is None
+    wait_for(lambda: other.policy.read_consents() == {"openai": True})
+    assert other.images.find_kept_images("scope", [image.sha256]) == {image.sha256}
+    assert one.policy.set_consent("openai", given=False) is None
+    assert one.forget(image.sha256) == 1
+    wait_for(lambda: other.policy.read_consents() == {"openai": False})
+    wait_for(lambda: not other.images.find_kept_images("scope", [image.sha256]))
+    assert other.images.read("scope", image.sha256) is None
+
+
+@requirement("record.shared.hot_path")
+def test_known_images_and_descriptions_need_no_server(servers: Servers, open_replica: Open) -> None:
+    store = open_replica()
+    image, words = image_of("cat", 1), description_of("cat", 1)
+    store.images.keep("scope", image)
+    store.descriptions.keep("scope", words, "v1")
+    store.descriptions.pin("scope", PinnedDescription("turn", (image.sha256,), {"text": "a cat"}))
+
+    def look() -> object:
+        return (
+            store.images.find_kept_images("scope", [image.sha256]),
+            store.images.read("scope", image.sha256),
+            store.descriptions.read("scope", image.sha256, words.seer, "v1"),
+            store.descriptions.read_pin("scope", "turn", (image.sha256,)),
+            store.descriptions.read_saved("scope", image.sha256),
+            store.policy.read_lesson("upstream", "model"),
+            store.policy.read_consents(),
+        )
+
+    first = look()
+    for server in (servers.postgres, servers.s3):
+        server.process.freeze()
+    try:
+        assert look() == first, "nothing has waited for a server, else it would have been given up"
+        assert store.find_trouble() is None
+    finally:
+        for server in (servers.postgres, servers.s3):
+            server.process.thaw()
+
+
+@requirement("store.copy")
+def test_a_record_on_a_disk_moves_to_servers_and_back_with_everything(open_replica: Open, tmp_path: Path) -> None:
+    disk, back = open_folder(tmp_path / "disk"), open_folder(tmp_path / "back")
+    fill(disk)
+    shared = open_replica()
+    assert isinstance(shared, SqlStore)
+    copy(disk, shared)
+    content = describe_content(disk)
+    assert describe_content(shared) == content
+    assert sum(copy(disk, shared).copied.values()) == 0
+    copy(shared, back)
+    assert describe_content(back) == content
+    disk.close()
+    back.close()
+
+
+@requirement("store.gc")
+def test_garbage_of_a_shared_record_is_deleted(open_replica: Open) -> None:
+    store = open_replica()
+    assert isinstance(store, SqlStore)
+    fill(store)
+    orphan = image_of("nobody's", 1)
+    store.transactions.backend.blobs.write(orphan.sha256, orphan.data)
+    gone = collect_garbage(store, RecordBounds(0, 1.0), lambda *progress: None)
+    assert (gone.rows, gone.blobs) == (0, 1)
+
+
+# Addresses, passwords, rights and schemas that can't be used: one line, exit 1, nothing created, no password shown.
+
+
+def serve(servers: Servers, store: str, blobs: str, key: str = "writer") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sightline", "serve", "--port", "0", "--store", store, "--blobs", blobs]
+    environment = {**os.environ, **servers.s3.environment(key)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+
+
+def assert_refused(ended: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert len(ended.stderr.splitlines()) == 1, ended.stderr
+    assert all(word in ended.stderr for word in words), ended.stderr
+    for secret in (PASSWORD, "wrong-word", "reader-secret"):
+        assert secret not in ended.stderr
+
+
+def list_tables(servers: Servers, database: str) -> set[object]:
+    with servers.postgres.connect(database) as connection:
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        return {name for (name,) in connection.execute(query)}
+
+
+@requirement("record.shared.refused", "record.shared.secret")
+def test_servers_that_cannot_be_used_are_refused_and_nothing_is_created(servers: Servers, tmp_path: Path) -> None:
+    address = servers.address(tmp_path)
+    name, postgres = servers.databases[tmp_path], servers.postgres
+    assert_refused(serve(servers, postgres.address(name, password="wrong-word"), address.blobs), "password")
+    assert_refused(serve(servers, postgres.address("missing"), address.blobs), "missing")
+    (port,) = free_ports(1)
+    nowhere = f"postgresql://{USER}:wrong-word@127.0.0.1:{port}/{name}"
+    assert_refused(serve(servers, nowhere, address.blobs), "127.0.0.1")
+    for key in ("reader", "stranger"):
+        assert_refused(serve(servers, address.store, "s3://records/denied", key), "s3://records/denied")
+    assert list_tables(servers, name) == set()
+    servers.recycle_databases()
+
+
+@requirement("record.shared.refused")
+@pytest.mark.parametrize("version", [3, 10_000])
+def test_another_schema_is_refused_and_left_alone(
+    servers: Servers, open_replica: Open, tmp_path: Path, version: int
+) -> None:
+    open_replica().close()
+    address = servers.address(tmp_path)
+    with servers.postgres.connect(servers.databases[tmp_path]) as connection:
+        connection.execute("UPDATE sightline SET version = %s", (version,))
+        assert_refused(serve(servers, address.store, address.blobs), "version")
+        assert connection.execute("SELECT version FROM sightline").fetchone() == (version,)
+
+
+@requirement("record.shared.refused")
+def test_tables_of_another_program_are_refused_and_left_alone(servers: Servers, tmp_path: Path) -> None:
+    address = servers.address(tmp_path)
+    name = servers.databases[tmp_path]
+    with servers.postgres.connect(name) as connection:
+        connection.execute("CREATE TABLE images (name TEXT)")
+    assert_refused(serve(servers, address.store, address.blobs), "another program")
+    assert list_tables(servers, name) == {"images"}
+    servers.recycle_databases()

@@ -1,4 +1,4 @@
-"""An agent on Anthropic's Messages API that sees image files. Needs: pip install anthropic
+"""An agent on Anthropic's Messages API that can view image files. Needs: pip install anthropic
 
 python examples/agent_anthropic.py "What is wrong in screenshot.png?"
 """

@@ -1,4 +1,4 @@
-"""An agent on the Gemini API that sees image files. Needs no SDK, and the key in GEMINI_API_KEY.
+"""An agent on the Gemini API that can view image files. Needs no SDK, and the key in GEMINI_API_KEY.
 
 python examples/agent_gemini.py "What is wrong in screenshot.png?"
 """

@@ -1,4 +1,4 @@
-"""An agent of Google's Agent Development Kit that sees image files. Needs: pip install google-adk
+"""An agent for Google's Agent Development Kit that can view image files. Needs: pip install google-adk
 
 python examples/agent_google_adk.py "What is wrong in screenshot.png?"
 """

@@ -1,4 +1,4 @@
-"""An agent of LangChain that sees image files. Needs: pip install langchain langchain-openai
+"""A LangChain agent that can view image files. Needs: pip install langchain langchain-openai
 
 python examples/agent_langchain.py "What is wrong in screenshot.png?"
 """

@@ -1,4 +1,4 @@
-"""An agent on LiteLLM, for any provider, that sees image files. Needs: pip install litellm
+"""An agent on LiteLLM, for any provider, that can view image files. Needs: pip install litellm
 
 python examples/agent_litellm.py "What is wrong in screenshot.png?"
 """

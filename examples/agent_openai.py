@@ -1,4 +1,4 @@
-"""An agent on OpenAI's Chat Completions that sees image files. Needs: pip install openai
+"""An agent on OpenAI's Chat Completions that can view image files. Needs: pip install openai
 
 python examples/agent_openai.py "What is wrong in screenshot.png?"
 """

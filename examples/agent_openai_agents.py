@@ -1,4 +1,4 @@
-"""An agent of the OpenAI Agents SDK that sees image files. Needs: pip install openai-agents
+"""An OpenAI Agents SDK agent that can view image files. Needs: pip install openai-agents
 
 python examples/agent_openai_agents.py "What is wrong in screenshot.png?"
 """

@@ -1,4 +1,4 @@
-"""OpenAI's own SDK, whose images are prepared on their way. Needs: pip install openai
+"""OpenAI's own SDK, with images prepared before they are sent. Needs: pip install openai
 
 python examples/agent_openai_client.py screenshot.png "What is wrong here?"
 """

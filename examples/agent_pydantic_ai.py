@@ -1,4 +1,4 @@
-"""An agent of Pydantic AI that sees image files. Needs: pip install pydantic-ai
+"""A Pydantic AI agent that can view image files. Needs: pip install pydantic-ai
 
 python examples/agent_pydantic_ai.py "What is wrong in screenshot.png?"
 """

@@ -1,4 +1,4 @@
-"""An agent of smolagents that sees image files. Needs: pip install "smolagents[openai]"
+"""A smolagents agent that can view image files. Needs: pip install "smolagents[openai]"
 
 python examples/agent_smolagents.py "What is wrong in screenshot.png?"
 """

@@ -1,4 +1,4 @@
-// An agent of the AI SDK whose images are prepared by a running `sightline serve`. Needs: npm install ai @ai-sdk/openai
+// An AI SDK agent whose images are prepared by a running `sightline serve`. Needs: npm install ai @ai-sdk/openai
 //
 // node examples/ai_sdk.mjs "What is wrong in screenshot.png?"
 import { readFile } from "node:fs/promises";

@@ -2,7 +2,7 @@
 
     ToolCallingAgent(tools=sightline_tools(), model=SightlineModel(OpenAIModel("gpt-5.4")))
 
-An agent of smolagents keeps the results of tools as text. The tools here return the text of a view; on its way to the
+A smolagents agent stores tool results as text. The tools here return the text of a view; on its way to the
 model, the image is put beside it again. The agent's memory is not changed.
 """
 

@@ -1,4 +1,4 @@
-"""The threat model is true: every threat names tests of its defence, and these tests exist."""
+"""The threat model is tested: every threat names tests of its defence, and these tests exist."""
 
 from __future__ import annotations
 

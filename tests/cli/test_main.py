@@ -1,4 +1,4 @@
-"""The command itself: help, version, wrong usage, and that all of it stays light."""
+"""The command itself: help, version, wrong usage, errors, and that it imports nothing heavy."""
 
 from __future__ import annotations
 

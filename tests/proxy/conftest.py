@@ -1,4 +1,4 @@
-"""What tests of the proxy share."""
+"""Fixtures that the tests of the proxy share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sightline.model.refusal import Refusal
 
 
 @pytest.fixture
-def no_local_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the weights are not installed: nobody reads an image on this machine."""
+def no_local_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Act as if the weights of the local reader were not installed."""
     no = Refusal("unavailable", "nothing is installed", "pip install sightline[local]")
     monkeypatch.setattr("sightline.runtime.find_local_seer", lambda *_: no)

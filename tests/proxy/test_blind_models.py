@@ -156,7 +156,7 @@ def test_the_local_reader_reads_once_if_there_is_no_other_seer(tmp_path: Path) -
 
 
 @requirement("tell.failure", "fault.remembered")
-@pytest.mark.usefixtures("no_local_eyes")
+@pytest.mark.usefixtures("no_local_reader")
 def test_a_failing_seer_becomes_one_sentence_without_secrets(tmp_path: Path) -> None:
     faults = [Fail(model="deepseek-flash", status=400)]
     with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:

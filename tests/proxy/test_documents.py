@@ -1,4 +1,4 @@
-"""PDFs for models that take none: pages for a model that sees, text for one that doesn't, and nothing for others."""
+"""PDFs for models that take none: pages for a model that sees, text for one that doesn't; other PDFs stay unchanged."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ SEER_FAULTS: dict[str, tuple[Fault, str]] = {
 @pytest.mark.parametrize(("fault", "status"), SEER_FAULTS.values(), ids=SEER_FAULTS)
 @pytest.mark.parametrize("wire", WIRES)
 @requirement("fault.seer", "tell.failure")
-@pytest.mark.usefixtures("no_local_eyes")
+@pytest.mark.usefixtures("no_local_reader")
 def test_a_failing_seer_costs_one_sentence_and_not_the_turn(
     tmp_path: Path, wire: str, fault: Fault, status: str
 ) -> None:

@@ -159,7 +159,7 @@ def test_a_disconnect_is_noticed_after_a_streamed_body(tmp_path: Path) -> None:
 
 
 @requirement("fault.leaves")
-@pytest.mark.usefixtures("no_local_eyes")
+@pytest.mark.usefixtures("no_local_reader")
 def test_a_disconnect_cancels_the_description(tmp_path: Path) -> None:
     hang = Hang(model="deepseek-flash")
     with deepseek(faults=[hang]) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
@@ -173,7 +173,7 @@ def test_a_disconnect_cancels_the_description(tmp_path: Path) -> None:
 
 
 @requirement("fault.seer")
-@pytest.mark.usefixtures("no_local_eyes")
+@pytest.mark.usefixtures("no_local_reader")
 def test_a_seer_that_closes_the_connection_costs_one_sentence(tmp_path: Path) -> None:
     faults = [Reset(model="deepseek-flash"), Reset(model="deepseek-flash")]
     with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:

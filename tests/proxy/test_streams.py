@@ -91,7 +91,7 @@ def plain(got: Got) -> tuple[int, list[tuple[str, str]], bytes]:
 
 @EVERY
 @requirement("recover.in_stream", "recover.blind")
-@pytest.mark.usefixtures("no_local_eyes")
+@pytest.mark.usefixtures("no_local_reader")
 def test_a_rejection_inside_a_stream_is_repaired_invisibly(tmp_path: Path, way: Way) -> None:
     with Provider((("*", "ollama"),), inside=True) as provider, sightline(tmp_path, provider.url) as proxy:
         assert exchange(provider.url, way.path, way.body).status == 200, "the rejection has no status of its own"

@@ -1,4 +1,4 @@
-"""JSON as clients write it, for properties: odd blanks, escapes, numbers, repeated keys, long base64.
+"""JSON as clients write it, for property tests: odd whitespace, escapes, numbers, repeated keys, long base64.
 
 A `Text` keeps how each value is written, so that an edit of it says exactly which bytes must come out.
 """

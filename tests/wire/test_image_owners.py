@@ -1,4 +1,4 @@
-"""Whose an image is: images alone in a user's message directly after tool results were brought by the tools."""
+"""Whether an image belongs to the user or to a tool: a user message of images alone after tool results is a tool's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ledger entries for calls that are refused before the vision service is asked, which notes all others itself."""
+"""Refuse calls before the vision service is asked, and add each to the ledger. The service records all other calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the images of a file question fit the model that is asked."""
+"""Fit the images of `vision_analyze` and `video_analyze` to the limits of the model that is asked."""
 
 from __future__ import annotations
 

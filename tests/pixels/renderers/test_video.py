@@ -1,4 +1,4 @@
-"""Stills of videos and frames of animations: the one at a time, several of them, and what damaged files cost."""
+"""Stills of videos and frames of animations: one at a given time, sheets of several, and damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems that users of agents have, each as a conversation through the whole engine."""
+"""Problems that users of coding agents have with images, each as a conversation through the whole engine."""
 
 from __future__ import annotations
 

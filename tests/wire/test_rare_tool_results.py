@@ -1,4 +1,4 @@
-"""More texts into which libraries write an image, and an image that one result contains twice."""
+"""Images in rarer tool results: JSON lines, structured content, shell and remote output, and the same image twice."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ async def _connect(target: WebAddress, addresses: Sequence[IpAddress], policy: F
             reason = f"its certificate was not accepted ({error.verify_message})"
         except OSError:
             continue
-    return Refusal("unavailable", f"{target.authority} did not answer: {reason}", "check the address")
+    return Refusal("unavailable", f"the request to {target.authority} failed: {reason}", "check the address")
 
 
 @cache

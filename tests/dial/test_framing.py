@@ -102,5 +102,8 @@ async def test_a_response_that_could_be_read_in_two_ways_is_refused(case: str) -
     async with listening(say_and_stay(said)) as upstream:
         outcome = await HttpClient().send("POST", upstream.url, [], [b"{}"])
         assert isinstance(outcome, Refusal)
-        assert (outcome.code, outcome.what) == ("unavailable", f"localhost:{upstream.port} did not answer: {why}")
+        assert (outcome.code, outcome.what) == (
+            "unavailable",
+            f"the request to localhost:{upstream.port} failed: {why}",
+        )
         await upstream.ended.wait()

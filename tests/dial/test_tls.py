@@ -193,7 +193,7 @@ async def test_a_proxy_that_rejects_the_tunnel_is_a_refusal(said: bytes) -> None
     async with listening(saying(said)) as proxy:
         outcome = await by_way_of(proxy).send("GET", "https://upstream.test/", [], [])
         assert isinstance(outcome, Refusal)
-        assert outcome.what.startswith("upstream.test ")
+        assert "upstream.test " in outcome.what
         await proxy.ended.wait()
 
 

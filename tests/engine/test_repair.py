@@ -16,6 +16,7 @@ from sightline.engine import PreparedRequest
 from sightline.model.profile import Lesson, Profile
 from sightline.model.records import LedgerEntry
 from sightline.model.scene import Refitted, Refused, Shown, Told
+from sightline.profiles.rejections import REJECTION_REASONS
 from sightline.store import open_record
 from sightline.wire import OPENAI_CHAT
 from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, encoded, picture, sent, visitor, words
@@ -96,7 +97,7 @@ async def test_a_model_that_turns_out_blind_gets_descriptions_from_then_on(statu
     assert fates(after) == [Told]
     assert after is not None
     assert ("up/eye" in after.receipt.changes[0], len(after.receipt.notes)) == (True, 1)
-    assert after.receipt.notes[0].endswith(f" {status} (blind)")
+    assert after.receipt.notes[0].endswith(f" {status} ({REJECTION_REASONS['blind']})")
     assert fates(await again(stage, picture())) == [Shown]  # not yet: the repair might have been wrong
     await stage.engine.confirm_repair(after, visitor())
     assert sent(await again(stage, picture())) == sent(after)

@@ -18,7 +18,7 @@ from mcp_types import (
     RootsListChangedNotification,
 )
 
-from sightline.passes.wording import CONSENT_TEXT
+from sightline.passes.wording import CONSENT_QUESTION
 from sightline.store import open_record
 from sightline.surfaces.mcp.client_questions import add_consent
 from tests.api.eyes import ABSENT
@@ -66,7 +66,7 @@ async def test_the_user_is_asked_once_and_the_answer_counts_for_that_provider(wa
             assert result.is_error, "nobody is there"
             assert "consent" not in texts(result)[0]
     (asked,) = user.asked
-    assert CONSENT_TEXT.format(NOBODY) in asked
+    assert CONSENT_QUESTION.format(NOBODY) in asked
     assert f"sightline consent no {NOBODY}" in asked
     assert consents() == {NOBODY: True}
 
@@ -112,7 +112,7 @@ async def test_a_client_over_http_consents_for_itself(way: Way, folder: Path) ->
                 file = {"prompt": "?", "file_path": str(folder / "shot.png"), "model": "far/eye"}
                 assert "consent" not in texts(await one.call_tool("vision_analyze", file))[0]
             assert len(user.asked) == asked, "without a session or a key, each time"
-            assert CONSENT_TEXT.format(NOBODY) in user.asked[0]
+            assert CONSENT_QUESTION.format(NOBODY) in user.asked[0]
             assert f"`sightline consent yes {NOBODY}`" in user.asked[0]
             for others in ({}, {"x-api-key": "two"}):
                 async with at(f"{url}/mcp", way, headers=others) as other:

@@ -202,7 +202,7 @@ AGENT = CodingAgent(
     moved_by=("CLAUDE_CONFIG_DIR", "settings.json"),
     file_lines='{"env": {"ANTHROPIC_BASE_URL": "$B"}}',
     default_target=ProviderTarget("anthropic"),
-    key_hint="Claude Code needs the key of $U now: put it into ANTHROPIC_AUTH_TOKEN, in the environment of claude or"
+    key_hint="Claude Code now needs the key of $U: put it into ANTHROPIC_AUTH_TOKEN, in the environment of claude or"
     ' in "env" of that file.',
     note="--upstream names another provider, whose key you then put into ANTHROPIC_AUTH_TOKEN."
     " `sightline run -- claude` does all of this for one run, and keeps the provider that you already use."

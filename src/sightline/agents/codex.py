@@ -218,7 +218,7 @@ AGENT = CodingAgent(
     'wire_api = "responses"'
     "\n$A",
     default_target=ProviderTarget("openai", version="/v1", login=True),
-    key_hint="Codex needs the key of $U now: put it into $K in the environment of codex.",
+    key_hint="Codex now needs the key of $U: put it into $K in the environment of codex.",
     note="It ignores OPENAI_BASE_URL. With a ChatGPT login base_url is $P/u/chatgpt, without /v1."
     " A model that Codex knows as text-only needs input_modalities in a model_catalog_json.",
 )

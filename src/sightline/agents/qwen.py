@@ -254,7 +254,7 @@ AGENT = CodingAgent(
     '  "generationConfig": {"modalities": {"image": true}}}]}}',
     vision_hint="modalities.image in the entry of the model, or"
     ' {"model": {"generationConfig": {"modalities": {"image": true}}}} without entries',
-    key_hint="Qwen Code needs the key of $U now: put it into $K in the environment of qwen.",
+    key_hint="Qwen Code now needs the key of $U: put it into $K in the environment of qwen.",
     note="A model that is listed in modelProviders ignores the variable and the flag: change its baseUrl"
     " there. $P/u/NAME/v1 reaches the provider NAME.",
     default_target=ProviderTarget("dashscope", version="/v1", key="DASHSCOPE_API_KEY"),

@@ -72,7 +72,7 @@ def view(
     crop: the part to see: {"region": NAME}, {"normalized": SIDES} or {"pixels": SIDES}, where SIDES are x, y, width
         and height; or the short form of the command line, such as "r=top-left".
     page: the page of a document, from 1.
-    at: the second of a video.
+    at: the time in a video, in seconds.
     lines: the first and the last line of a text, such as "10-40".
     sheet: see several pages, or stills of a video, as one image, from `page` on.
     session: what the call may use; without one, the user's settings and record, and any file.
@@ -276,8 +276,8 @@ def call(name: str, arguments: Mapping[str, Any], *, session: Session | None = N
 def tools(*, format: Wire | None = None, session: Session | None = None) -> list[Any]:  # noqa: A002
     """Return the tools that a model may call. They only read, unless the session has `can_edit`.
 
-    format: "openai", "openai_responses", "anthropic", "gemini" or "mcp" for the shape that this API takes; None: with
-        what a host should know about each. An unknown one is a ValueError.
+    format: "openai", "openai_responses", "anthropic", "gemini" or "mcp" for the shape that this API takes; None: a
+        neutral form with what a host should know about each tool. An unknown format is a ValueError.
     session: what the calls may use; without one, the user's settings.
     """
     listed = tool_registry.list_tools((session or Session()).tool_context)

@@ -184,8 +184,8 @@ def prepare(
     """Change a request body as the proxy would, but offer no tools: return a PreparedBody, or a Failure.
 
     body: a dict, a list, or JSON as bytes. If it can't be parsed, it is returned unchanged, with a note.
-    wire: "anthropic", "openai_chat", "openai_responses", "gemini", "model_message", "mcp" or "acp"; that of objects is
-        recognized if left out.
+    wire: "anthropic", "openai_chat", "openai_responses", "gemini", "model_message", "mcp" or "acp"; required
+        for bytes, otherwise recognized if left out.
     model: the model that it goes to, if the body doesn't name it.
     upstream: the provider that it goes to; if left out, the owner of the wire.
     retention: "auto", "turns:N" or "off" instead of the setting of this name.

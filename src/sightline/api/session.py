@@ -112,8 +112,8 @@ class Session:
     network: whether a view may fetch images at public https addresses; None: as the setting `network` says. A
         `file_url` doesn't depend on it: naming an address permits fetching it.
     render: whether files that are not images may be rendered; None: as the setting `render` says.
-    turn: a name for the current turn of the conversation. Without one, calls of tools count as one turn until a model
-        has not been asked for a minute.
+    turn: a name for the current turn of the conversation. Without one, tool calls belong to one turn, which ends when
+        no model has been asked for a minute.
     can_edit: also offer the tool `edit_file`.
     """
 

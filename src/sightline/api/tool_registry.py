@@ -52,7 +52,7 @@ The tool result is authoritative for the specific question asked; the cached gen
 for everything else.
 
 When a fence ends with `sent` (e.g. `sent="1316x728"`), pixel coordinates in its body are in an image of that size: \
-scale them to `width` and `height` first, or take those of the `<vision_proxy_boxes>` block behind it, which are x1, \
+scale them to `width` and `height` first, or use those in the `<vision_proxy_boxes>` block after it, which are x1, \
 y1, x2, y2 in pixels of the original image already."""
 
 
@@ -306,7 +306,7 @@ TOOLS: tuple[Tool, ...] = (
             ),
             "crop": _CROP,
             "page": _count_property("The page of a document."),
-            "at": {"type": "number", "minimum": 0, "description": "The second of a video."},
+            "at": {"type": "number", "minimum": 0, "description": "The time in a video, in seconds."},
         },
         ("path",),
         ("read",),

@@ -177,14 +177,14 @@ def ask_consent(settings: Settings, record: Store, model: str) -> None:
     """Ask on a terminal whether images may be sent to the model's provider, unless the user has agreed already."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    from sightline.passes.wording import CONSENT_TEXT
+    from sightline.passes.wording import CONSENT_QUESTION
     from sightline.settings.upstreams import format_provider
     from sightline.vision.providers import find_image_receiver
 
     provider = find_image_receiver(settings, model or None)
     if not provider or record.policy.read_consents().get(provider, False):
         return
-    if not confirm(f"{CONSENT_TEXT.format(format_provider(settings, provider))}: do you allow this?"):
+    if not confirm(f"{CONSENT_QUESTION.format(format_provider(settings, provider))}?"):
         return
     if refusal := record.policy.set_consent(provider, given=True):
         print_status(f"the consent could not be saved, so nothing is sent: {refusal}")

@@ -151,7 +151,7 @@ def change_settings(
 def _save(settings: Settings, values: Mapping[str, str]) -> ChangeResult | Refusal:
     if locked := next((variable for name in values if (variable := settings.find_lock(name))), ""):
         names = " and ".join(values) + (" are" if len(values) > 1 else " is")
-        return Refusal("not_permitted", f"{names} fixed by the environment", f"unset {locked} to change it")
+        return Refusal("not_permitted", f"{names} set by the environment", f"unset {locked} to change it")
     for name, text in values.items():
         if refusal := settings.save(name, text):
             return refusal

@@ -261,7 +261,7 @@ def _build_consent(given: _VerbInput) -> Command | Refusal:
             return Consent(answer)
         case ("yes" | "no" as answer, provider) if provider:
             return Consent(answer, provider)
-    return given.refuse(f"consent has no form {_show(' '.join(given.words))}")
+    return given.refuse(f"consent does not take {_show(' '.join(given.words))}")
 
 
 def _build_use_model(given: _VerbInput) -> Command | Refusal:

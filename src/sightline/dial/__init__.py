@@ -72,7 +72,9 @@ class HttpClient:
                         raise
             return await _send_or_close(await self._connect(address), verb, head, body)
         except (BrokenResponse, OSError, ValueError) as error:
-            return Refusal("unavailable", f"{_get_host(address)} did not answer: {_explain_error(error)}", _REMEDY)
+            return Refusal(
+                "unavailable", f"the request to {_get_host(address)} failed: {_explain_error(error)}", _REMEDY
+            )
 
     def release(self, exchange: Exchange, url: str) -> None:
         """Keep a connection for the next request if its response was read completely; else close it."""
@@ -226,7 +228,7 @@ def _explain_error(error: Exception) -> str:
     """Return an error in a few words, without those that make agents retry for minutes."""
     match error:
         case ConnectionRefusedError():
-            return "nothing listens there"
+            return "nothing is listening there"
         case ssl.SSLCertVerificationError():
             return f"its certificate was not accepted ({error.verify_message})"
         case TimeoutError():

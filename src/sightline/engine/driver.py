@@ -31,7 +31,7 @@ from sightline.passes.tell import choose_route
 from sightline.pixels.workers import WorkerPool
 from sightline.profiles import profile_lookup
 from sightline.profiles.profile_lookup import ProfileOverride
-from sightline.profiles.rejections import parse_rejection
+from sightline.profiles.rejections import REJECTION_REASONS, parse_rejection
 from sightline.vision.concurrency import ComputeThread, LruCache
 from sightline.vision.service import VisionService
 from sightline.wire import Codec, rerouting
@@ -238,7 +238,7 @@ class Engine:
                 self._placements_tried.put(place, rejection.kind)
             after = await self._run_passes(before.reading, origin, rules)
             if after.edits != before.edits:
-                note = f"sent again after the upstream said {status} ({rejection.kind})"
+                note = f"sent again after status {status} ({REJECTION_REASONS[rejection.kind]})"
                 poison = _list_refused_keys(after.scene) if rules.check_all_images else frozenset[str]()
                 return replace(
                     after,

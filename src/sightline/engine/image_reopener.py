@@ -21,7 +21,7 @@ from sightline.wire.hash_chain import HashChain
 from sightline.wire.image_bytes import build_from_bytes, is_same_image
 
 _DAMAGED = Refusal(
-    "corrupt", "its bytes were sent as text, which has damaged them", "open the file with a tool that returns images"
+    "corrupt", "its bytes were sent as text, which damaged them", "open the file with a tool that returns images"
 )
 
 

@@ -179,7 +179,7 @@ FAMILIES: tuple[GroundingFamily, ...] = (
     GroundingFamily("Molmo", r"molmoe?-?[0-9]+b", "molmo_points"),
     GroundingFamily("DeepSeek-VL2", r"deepseek-?vl-?2", "deepseek_bbox"),
     GroundingFamily("DeepSeek-OCR", r"deepseek-?ocr", "deepseek_bbox"),
-    GroundingFamily("InternVL", r"internvl", "internvl_normalized_1000", caveat="its boxes have been seen to drift"),
+    GroundingFamily("InternVL", r"internvl", "internvl_normalized_1000", caveat="its boxes are sometimes off"),
     GroundingFamily("GLM-4.5V and 4.6V", r"glm-?4[.p-]?[56]v", "glm_normalized_1000"),
     GroundingFamily("CogVLM", r"cogvlm", "glm_normalized_1000"),
     GroundingFamily("Florence-2", r"florence-?2", "florence_loc"),
@@ -189,7 +189,7 @@ FAMILIES: tuple[GroundingFamily, ...] = (
     GroundingFamily("Kimi-VL", r"kimi-?vl", "unit_xyxy"),
     GroundingFamily("ShowUI", r"showui", "unit_xyxy"),
     GroundingFamily(
-        "Gemini 2 and 3", r"gemini-?[23](?![0-9])", "gemini_normalized_1000", 2, "its boxes are good, not exact"
+        "Gemini 2 and 3", r"gemini-?[23](?![0-9])", "gemini_normalized_1000", 2, "its boxes are close, but not exact"
     ),
     GroundingFamily("Claude", r"claude", "claude_pixels", 0, _UNTRAINED),
     GroundingFamily("GPT", r"gpt-?[4-9]|(?:^|/)o[134](?:-|$)", "gpt_pixels", 0, _UNTRAINED),
@@ -245,7 +245,7 @@ def check_new_entry(model: str, chosen: str = "") -> NewEntryAdvice:
         return NewEntryAdvice(chosen, question=question)
     if known and known.format:
         return NewEntryAdvice(known.format, question=question)
-    warning = f"no format was named and none is known for {model}: {FALLBACK_FORMAT} is assumed; --format names another"
+    warning = f"no format is known for {model}, so {FALLBACK_FORMAT} is assumed (use --format to name another)"
     return NewEntryAdvice(FALLBACK_FORMAT, warning, question)
 
 

@@ -37,7 +37,7 @@ class ImageCapability:
     def apply_trust(self, trust: TrustLevel, verified: Collection[Promise] = ()) -> ImageCapability:
         """Return what to believe: everything, the limits and the verified promises, or nothing.
 
-        Peers declare what they do not do, so promises are checked first.
+        Some peers promise what they do not do, so promises are checked first.
         """
         if trust == "trust":
             return self

@@ -90,7 +90,7 @@ def _refuse_over_count(sight: Sight, limit: int | None, facts: Facts) -> Fate | 
     return Refused(write_absence(refusal, sight.filename), refusal)
 
 
-_FIRST_FRAME = "of its frames only the first is shown"
+_FIRST_FRAME = "only its first frame is shown"
 
 
 def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules) -> Fate | _NeedTuple:

@@ -17,7 +17,9 @@ from sightline.model.seer import LOCAL_SEER
 _INDENT = 17  # of the entries after the first one in `dimensions`
 _BY_MODEL, _BY_READER = "another model looked at it for you", "its text and shapes were read for you"
 CONSENT_TEXT = "images, crops, pages and frames may be sent to {} to be described"
-"""What a user agrees to who consents to a provider."""
+"""What a user who consents to a provider agrees to."""
+CONSENT_QUESTION = "allow images, crops, pages and frames to be sent to {} to be described"
+"""The question that asks for this consent, without its question mark."""
 
 
 def write_description(description: Description, filename: str | None, question_tool: str | None = None) -> str:

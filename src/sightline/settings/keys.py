@@ -45,7 +45,7 @@ class Setting:
     meaning: str
     variable: str = ""  # its name in the environment, if that is not derived from `name`
     attribute: str = ""  # its field in `Settings`, if that is not derived from `name`
-    needs_restart: bool = False  # processes that run already don't use a new value
+    needs_restart: bool = False  # processes that are already running don't use a new value
 
     @property
     def field(self) -> str:
@@ -55,7 +55,7 @@ class Setting:
     @property
     def restart_note(self) -> str:
         """What to tell the user who sets it; empty: running processes use it within a second."""
-        return "; commands that run already use it after a restart" if self.needs_restart else ""
+        return "; restart commands that are already running" if self.needs_restart else ""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -73,8 +73,8 @@ KEYS: tuple[Setting, ...] = (
         "fallback: images are described for text-only models; always: for every model; off: for none; "
         "route: turns with new images go to `imageModel`, and the images are described afterwards"),
     Setting("provider", "", TEXT,
-        "older than `seer`: the provider of the vision model; `apiKey` and `baseUrl` belong to it if it is set"),
-    Setting("modelId", "", TEXT, "older than `seer`: the vision model, by its name at `provider`"),
+        "replaced by `seer`: the provider of the vision model; `apiKey` and `baseUrl` belong to it if it is set"),
+    Setting("modelId", "", TEXT, "replaced by `seer`: the vision model, by its name at `provider`"),
     Setting("systemPrompt", "", PROMPT, "instructions for the vision model; empty: Sightline's own"),
     Setting("includeContext", default=True, kind=FLAG,
         meaning="the vision model also gets the end of the conversation when it describes a new image"),
@@ -91,7 +91,7 @@ KEYS: tuple[Setting, ...] = (
     Setting("groundingModels", {}, GROUNDING,
         'how a model writes coordinates: {"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}'),
     Setting("model", "", TEXT,
-        "older than `seer`: the vision model as PROVIDER/MODEL; in the environment it overrides the settings file"),
+        "replaced by `seer`: the vision model as PROVIDER/MODEL; in the environment it overrides the settings file"),
     Setting("apiKey", "", TEXT, "the key for the vision model, if none of its provider's usual variables is set",
         attribute="main_api_key"),
     Setting("baseUrl", "", URL, "where the vision model is served, if not at its provider's usual address",

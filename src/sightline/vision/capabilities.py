@@ -20,7 +20,7 @@ _READS_PDF = frozenset({"anthropic", "openai", "chatgpt", "gemini", "openrouter"
 
 
 def supports_vision(model: str, provider: str = "", settings: Settings | None = None) -> bool:
-    """Return whether a model is known to see images; False for an unknown model, since tools would pay for a guess.
+    """Return whether a model is known to see images; False for an unknown model, since a wrong guess costs money.
 
     model: its exact id, optionally as PROVIDER/MODEL.
     provider: the provider that serves it, if the id doesn't say so.

@@ -235,7 +235,7 @@ def _list_lines(settings: Settings, report: Report, proxy_url: str) -> Iterator[
 
     shown, record = report["settings"], report["record"]
     yield f"sightline {report['version']}, Python {report['python']}"
-    yield f"settings   {shown['file']}{'' if shown['exists'] else ' (does not exist: defaults)'}"
+    yield f"settings   {shown['file']}{'' if shown['exists'] else ' (does not exist; the defaults apply)'}"
     yield from (f"  warning: {warning}" for warning in shown["warnings"])
     yield f"mode       {shown['mode']}"
     fetched = "are fetched" if shown["network"] == "on" else "are not fetched (sightline config set network on)"

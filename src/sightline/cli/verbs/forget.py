@@ -21,9 +21,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     which.add_argument(
         "--all",
         action="store_true",
-        help="every image, and everything said about it; settings, consents, lessons and what models cost stay",
+        help="delete every image and everything said about it; settings, consents, lessons and costs are kept",
     )
-    parser.add_argument("--usage", action="store_true", help="with --all: also what models cost (`sightline usage`)")
+    parser.add_argument("--usage", action="store_true", help="with --all: also delete the costs (`sightline usage`)")
     add_json(parser)
 
 
@@ -39,8 +39,8 @@ def run(args: Namespace) -> VerbOutcome:
     if forgotten:
         return VerbResult({"forgotten": forgotten}, [f"forgotten: {forgotten}"])
     usage_kept = is_opened and not args.usage
-    note = "; what models cost stays in `sightline usage`, unless you add --usage" if usage_kept else ""
-    line = f"forgotten: every image, and everything said about it{note}"
+    note = "; the costs stay in `sightline usage`, unless you add --usage" if usage_kept else ""
+    line = f"forgotten: every image and everything said about it{note}"
     return VerbResult({"forgotten": "all", "usage_kept": usage_kept}, [line])
 
 

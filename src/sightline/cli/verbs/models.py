@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         default="list",
         choices=("list", "get"),
-        help="show models, which is the default, or download one of the local reader",
+        help="list (the default): show models; get: download a model of the local reader",
     )
     parser.add_argument(
         "name",

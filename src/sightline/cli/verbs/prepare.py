@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--wire", metavar="W", required=True, choices=names, help=f"the API of the body: {', '.join(names)}"
     )
     parser.add_argument(
-        "--model", metavar="M", help="the model it goes to, if the body does not name it; Gemini's never does"
+        "--model", metavar="M", help="the model it goes to, if the body does not name it; a Gemini body never does"
     )
     parser.add_argument(
         "--upstream", metavar="NAME", help="the provider, by name or address; default: the owner of the API"
@@ -76,7 +76,7 @@ def run(args: Namespace) -> VerbOutcome:
     if not done.receipt.sights and (other := _recognize_wire(body, args.wire)):
         print_status(f"no image was found; the body looks like {other} (use --wire {other})")
     if args.explain and not args.upstream and (owner := _find_owner(done.receipt.model, done.receipt.upstream)):
-        print_status(f"{done.receipt.model} is a model of {owner} (--upstream {owner} shows what happens there)")
+        print_status(f"{done.receipt.model} is a model of {owner} (use --upstream {owner} to see what happens there)")
     return 0
 
 

@@ -34,7 +34,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     wires = get_args(WireName)
     parser.add_argument("--base-url", metavar="URL", required=True, help="the endpoint, or the NAME of an upstream")
     parser.add_argument("--model", metavar="M", required=True, help="the model to test")
-    parser.add_argument("--wire", metavar="W", choices=wires, help=f"{', '.join(wires)}; default: by the address")
+    parser.add_argument(
+        "--wire", metavar="W", choices=wires, help=f"{', '.join(wires)}; default: chosen by the address"
+    )
     parser.add_argument(
         "--api-key-env", metavar="VAR", help="the environment variable with the key; default: the usual one"
     )

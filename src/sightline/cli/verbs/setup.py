@@ -31,7 +31,7 @@ _KEY_PLACEHOLDER = "KEY"
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", choices=sorted(AGENTS), help=", ".join(AGENTS))
-    parser.add_argument("--upstream", metavar="NAME", default="", help="the provider that it should use")
+    parser.add_argument("--upstream", metavar="NAME", default="", help="the provider that the agent should use")
     parser.add_argument("--model", metavar="MODEL", default="", help="the model to declare as a vision model")
     parser.add_argument(
         "--port", type=read_port, default=DEFAULT_PORT, metavar="P", help="the port of `sightline serve`"
@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     what.add_argument(
         "--write", action="store_true", help="merge the settings into the agent's file, and keep a copy of it"
     )
-    what.add_argument("--undo", action="store_true", help="take out of the agent's file what --write has changed")
+    what.add_argument("--undo", action="store_true", help="undo what --write changed in the agent's file")
     add_json(parser)
 
 

@@ -32,7 +32,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--crop", metavar="FORM", help=f"the part of it to see: {CROP_FORMS}")
     parser.add_argument("--page", metavar="N", type=int, help="the page of a document, from 1")
-    parser.add_argument("--at", metavar="SECONDS", type=float, help="the second of a video or an animated image")
+    parser.add_argument(
+        "--at", metavar="SECONDS", type=float, help="the time in a video or an animated image, in seconds"
+    )
     parser.add_argument("--lines", metavar="A-B", help="the lines of a text, from A to B")
     parser.add_argument(
         "--sheet", action="store_true", help="show several pages or stills as one image, from --page on"

@@ -178,7 +178,7 @@ def _describe_lesson(agent: str, model: str, lesson: Lesson | None) -> str:
     change = "described" if lesson.blind else "resized"
     if not model:
         return f"images are {change} until the agent is restarted"
-    status, name = f"images are {change} for {to_one_line(model)} for a week", to_one_line(f"{agent}/{model}")
+    status, name = f"images for {to_one_line(model)} are {change} for a week", to_one_line(f"{agent}/{model}")
     if agent and "/" not in agent:
         return f"{status} (to undo it, run: sightline config forget {shlex.quote(name)})"
     return f"{status} (to undo it, put {dump_json_line({name: {'vision': True}})} into the setting models)"

@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from sightline.api.session import ToolContext
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
-from sightline.passes.wording import CONSENT_TEXT
+from sightline.passes.wording import CONSENT_QUESTION
 from sightline.surfaces.mcp import ClientTerms
 from sightline.vision.background_loop import run_in_thread
 from sightline.vision.concurrency import LruCache
@@ -106,7 +106,7 @@ def _build_consent_key(provider: str) -> str:
 
 
 def _build_consent_form(questions: ClientQuestions) -> types.ElicitRequest:
-    message = f"{CONSENT_TEXT.format(questions.provider)}: do you agree{questions.duration}"
+    message = f"{CONSENT_QUESTION.format(questions.provider)}{questions.duration}"
     form = types.ElicitRequestFormParams(message=message, requested_schema={"type": "object", "properties": {}})
     return types.ElicitRequest(params=form)
 

@@ -30,11 +30,11 @@ _MAX_MARKS = 1_000_000  # commas and opening brackets of a line: parsing takes a
 _OVERSIZED = "\0"  # marks the two ends of a line that was not parsed; no JSON begins with it
 _END_LENGTH = 2048  # characters of each end, to find the id of the request
 _id_in = re.compile(r'"id"\s*:\s*("[^"\\]*"|-?\d{1,18})\s*[,}]').search
-_BAD_JSON = types.ErrorData(code=types.PARSE_ERROR, message="this line is not JSON (write one message in one line)")
-_BAD_TEXT = types.ErrorData(code=types.PARSE_ERROR, message="a text on this line has a lone surrogate (leave it out)")
+_BAD_JSON = types.ErrorData(code=types.PARSE_ERROR, message="this line is not JSON (write one message per line)")
+_BAD_TEXT = types.ErrorData(code=types.PARSE_ERROR, message="a string on this line has a lone surrogate (leave it out)")
 _TOO_DEEP = types.ErrorData(code=types.PARSE_ERROR, message="this line has too many nested objects (flatten them)")
 _BATCH = types.ErrorData(
-    code=types.INVALID_REQUEST, message="batches of messages are not supported (write one message in one line)"
+    code=types.INVALID_REQUEST, message="batches of messages are not supported (write one message per line)"
 )
 _BAD_ID = types.ErrorData(
     code=types.INVALID_REQUEST, message="the id of this request is invalid (use a text or a whole number)"

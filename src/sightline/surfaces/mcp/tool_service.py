@@ -277,12 +277,12 @@ _LIMITS_BY_NAME: Mapping[str, HostLimits] = {
 }
 _CHARACTERS_PER_TOKEN = 4  # as hosts count
 _CUT = " [cut off here]"
-_NO_IMAGES = "[this host does not show images of tools to its model: {}]"
+_NO_IMAGES = "[this host does not pass images in tool results to its model: {}]"
 _ASK_INSTEAD: Mapping[str, str] = {
     "analyze_image": "ask analyze_image about it, by its path or its sha256",
     "vision_analyze": "ask vision_analyze about it, by its path",
 }  # the best first
-_NOTHING_OFFERED = "the user's setting `toolset` offers no tool that answers in words"
+_NOTHING_OFFERED = "the user's setting `toolset` includes no tool that answers in words"
 
 
 def find_host_limits(ctx: Context) -> HostLimits:

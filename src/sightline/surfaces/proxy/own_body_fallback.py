@@ -54,7 +54,7 @@ REJECTED_STATUSES = (400, 422)
 _REMEMBERED_SECONDS = 600.0
 _MAX_REMEMBERED = 1024
 _MAX_BLAMED = 256
-_SENT = "the upstream answered {} to the changed request, so the client's own was sent, and "
+_SENT = "the upstream returned {} for the changed request, so the client's own request was sent and "
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ _STREAM_PREFIX_BYTES = 8  # enough to recognize a stream
 _BROKEN_OFF = Refusal("unavailable", "the upstream's response broke off", "try again")
 _NOT_A_STREAM = Refusal(
     "invalid_input",
-    "the upstream's response to a request for a stream is not one",
+    "the request asked for a stream, but the upstream's response is not one",
     "check that the upstream's address is right and serves this API",
 )
 

@@ -86,7 +86,7 @@ class WireSeer(ABC):
                 "too_large", f"{name} does not take a document with that many pages", "ask about fewer pages"
             )
         if reply.status != 200:
-            return Refusal("unavailable", f"{name} did not answer (status {reply.status})", RETRY_LATER, reply.status)
+            return Refusal("unavailable", f"{name} returned status {reply.status}", RETRY_LATER, reply.status)
         body = self._join_reply(reply.body)
         if body is None:
             return Refusal("unavailable", f"{name} broke off in the middle of its answer", RETRY_LATER)

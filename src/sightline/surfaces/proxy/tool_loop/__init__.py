@@ -62,7 +62,7 @@ __all__ = ["MAX_CALLS", "MAX_LEGS", "NOT_RESTORED", "OwnTools", "SendResult", "T
 log = logging.getLogger("sightline")
 
 _TOO_MANY_LEGS = f"Sightline: the model called image tools {MAX_LEGS} times in a row without finishing; ask again."
-LEG_REJECTED = "the upstream answered {} to a later part of the answer, so the client's own request was sent"
+LEG_REJECTED = "the upstream returned {} for a later part of the answer, so the client's own request was sent"
 _NO_NEXT_LEG = Refusal("unavailable", "the next part of the answer could not be requested", "ask again")
 _CONTENT_KEYS: Mapping[WireName, str] = {
     "anthropic": "content",

@@ -108,6 +108,23 @@ def test_a_table_in_markdown_is_a_table() -> None:
     assert [cell.is_right for cell in table.rows[1]] == [False, True]
 
 
+@requirement("input.markdown.all_text")
+def test_a_long_cell_in_markdown_is_not_cut() -> None:
+    (table,) = read_markdown("| a | b |\n|---|---|\n| one | " + "word " * 240 + "|\n")
+    assert isinstance(table, TableBlock)
+    short = lay_table(TableBlock([row[:1] for row in table.rows], max_lines=8), 720, FontLibrary())
+    rows = lay_table(table, 720, FontLibrary())
+    assert rows[1].height > 15 * (short[1].height - 8)
+
+
+@requirement("input.markdown.all_text")
+@pytest.mark.parametrize("text", ["> " * 60 + "deep", "> " * 30 + "deep", "- " * 30 + "deep"])
+def test_text_that_is_nested_deeply_is_shown_as_source(text: str) -> None:
+    (block,) = read_markdown(text)
+    assert isinstance(block, CodeBlock)
+    assert "".join(span.text for line in block.lines for span in line) == text
+
+
 @requirement("input.markdown.images")
 def test_only_images_within_the_file_are_drawn() -> None:
     text = f"![remote](https://example.org/a.png) ![local](/etc/logo.png) ![own](data:image/png;base64,{PICTURE})"

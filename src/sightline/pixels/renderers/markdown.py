@@ -37,6 +37,8 @@ _BODY, _CODE = 16, 14
 _HEADINGS = {"h1": 28, "h2": 23, "h3": 19, "h4": 17, "h5": 16, "h6": 15}
 _LINK = "#0b4fa8"
 _SPACE = 12
+_MAX_NESTING = 24  # of lists, their items and quotes: there is no room for more on a page
+_MAX_CELL_LINES = 80  # of a cell of a table: a row has to fit on a page
 _STEP = 28  # pixels that a list or a quote is indented
 _TASKS = {"[ ] ": "☐", "[x] ": "☑", "[X] ": "☑"}
 
@@ -54,12 +56,15 @@ def render_markdown(data: bytes, options: RenderOptions) -> RenderedDocument | R
 
 
 def read_markdown(text: str, indent: int = 0) -> list[Block]:
-    """Return the blocks of a markdown text."""
+    """Return the blocks of a markdown text; of one that is nested too deeply, its source."""
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"maxNesting": 40}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"])
+    tokens = parser.parse(make_visible(text))
+    if any(token.level >= _MAX_NESTING - 1 for token in tokens):
+        return [CodeBlock(make_code_lines(make_visible(text), "markdown"), indent)]
     reader = _BlockReader(indent)
-    reader.read(parser.parse(make_visible(text)))
+    reader.read(tokens)
     return reader.blocks
 
 
@@ -123,7 +128,7 @@ class _BlockReader:
             case "table_open":
                 self.rows = []
             case "table_close":
-                self.blocks.append(TableBlock(self.rows, self.indent))
+                self.blocks.append(TableBlock(self.rows, self.indent, max_lines=_MAX_CELL_LINES))
                 self.rows = []
             case "tr_open":
                 self.rows.append([])
@@ -228,7 +233,7 @@ def _read_spans(token: Token, base: TextStyle) -> Iterator[Span]:
 
 MARKDOWN_RENDERER = Renderer(
     "markdown",
-    revision=1,
+    revision=2,
     mimes=frozenset({"text/plain", "text/html", "application/xml"}),
     render=render_markdown,
     recognize=lambda data, suffix: suffix in _SUFFIXES,

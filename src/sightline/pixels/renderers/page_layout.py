@@ -129,6 +129,7 @@ def fits_provider(width: int, height: int) -> bool:
 def break_lines(spans: Iterable[Span], width: int, fonts: FontLibrary, most: int = 0) -> list[list[Span]]:
     """Return spans as lines that are at most `width` wide. `most` limits their number; an ellipsis shows the cut."""
     lines: list[list[Span]] = [[]]
+    width = max(width, 1)  # less has no room for anything, and would never end
     left, is_wrapped = width, False
     for word, style in _list_words(spans):
         if word == "\n":

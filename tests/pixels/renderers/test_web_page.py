@@ -148,3 +148,21 @@ def test_templates_and_chosen_lines_of_a_page_are_shown_as_source() -> None:
         renderer = choose_renderer(kind, data, name, options)
         assert isinstance(renderer, Renderer)
         assert renderer.name == "code"
+
+
+@requirement("input.html")
+@pytest.mark.parametrize(
+    ("data", "name", "drawn"),
+    [
+        (b"<p>Hello", "page.html", True),
+        (b"<meta charset=utf-8><div>x</div>", "page.htm", True),
+        (b"  <!DOCTYPE html><html>", "", True),
+        (b"no tag", "page.html", False),
+        (b"<p>Hello", "", False),
+        (b"<p>Hello", "notes.txt", False),
+    ],
+)
+def test_a_page_is_recognized_by_its_name_or_its_beginning(data: bytes, name: str, *, drawn: bool) -> None:
+    renderer = choose_renderer(identify_file(data), data, name, programs=False)
+    assert isinstance(renderer, Renderer)
+    assert (renderer.name == "webpage") is drawn

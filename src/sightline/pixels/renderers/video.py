@@ -56,7 +56,7 @@ _EPSILON = 1e-4  # seconds, or ticks: two times that differ less are the same
 _END = 1.0  # seconds by which a time may be beyond the end
 
 _DAMAGED = Refusal("corrupt", "the video is damaged or truncated", "give an undamaged copy")
-_NO_PICTURES = Refusal("unsupported_type", "it has sound, but no pictures", "give a video with pictures")
+_NO_PICTURES = Refusal("unsupported_type", "no pictures were found in it", "give an undamaged video with pictures")
 _TOO_LARGE = Refusal("too_large", "its frames are larger than 8K", "give a smaller video")
 
 

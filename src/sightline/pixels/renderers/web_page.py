@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 
 from sightline.model.refusal import Refusal
+from sightline.pixels.probe import identify_file
 from sightline.pixels.renderers.document_layout import Block, lay_blocks
 from sightline.pixels.renderers.embedded_picture import open_data_url
 from sightline.pixels.renderers.flow_content import (
@@ -46,8 +47,8 @@ _MAC = (
 )
 # Windows gives the browser no pipe.
 CHROMIUM = InstalledProgram(() if sys.platform == "win32" else _NAMES + _MAC, "sudo apt-get install chromium")
-HTML_MIMES = frozenset({"text/html"})
-_SUFFIXES = frozenset({"", ".html", ".htm", ".xhtml"})
+HTML_MIMES = frozenset({"text/html", "text/plain"})  # a page may begin with any element
+_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
 _MAX_BYTES = 4 * 1024 * 1024
 _MAX_DEPTH = 100
 _UNSEEN = frozenset(
@@ -90,8 +91,13 @@ def read_web_page(text: str) -> FlowContent:
 
 
 def is_web_page(data: bytes, suffix: str) -> bool:
-    """Return whether a file that begins like a web page is one: templates and components have names of their own."""
-    return suffix in _SUFFIXES
+    """Return whether a text is a web page: by its name, or without one by its beginning.
+
+    Templates and components begin like a page, but have names of their own.
+    """
+    if suffix:
+        return suffix in _SUFFIXES and b"<" in data
+    return identify_file(data).mime == "text/html"
 
 
 @dataclass(slots=True)

@@ -14,8 +14,6 @@ from sightline.reader.charts.axes import restore_minus_signs
 from sightline.reader.colours import add_colours, find_dominant_colours, is_photograph
 from sightline.reader.interface_parts import (
     find_parts,
-    find_toggles,
-    remove_toggle_glyphs,
     renumber_lines,
     select_parts_outside,
 )
@@ -23,8 +21,10 @@ from sightline.reader.ocr.line_image import find_ink, find_ink_columns
 from sightline.reader.page_text import lay_out_text, order_lines
 from sightline.reader.reading import Barcode, ImageReading, InterfacePart, Pixels, Table, TextLine
 from sightline.reader.rectangles import is_inside, rotate_box
-from sightline.reader.regions import find_regions
+from sightline.reader.regions import Segments, segment_image
+from sightline.reader.ruled_tables import find_ruled_tables, renumber_table
 from sightline.reader.tables import fill_cell_grid, find_cell_grids, find_tables
+from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 
 _SEARCHED = 16_000_000  # pixels searched for barcodes; of a larger image only every second, third, ... pixel
 _CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
@@ -54,22 +54,29 @@ def rotate_pixels(pixels: Pixels, degrees: int) -> Pixels:
 def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode]) -> ImageReading:
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
-    coloured = add_colours(pixels, lines if photograph else remove_toggle_glyphs(lines, find_toggles(pixels, lines)))
-    regions = () if photograph else find_regions(pixels)
-    charts = find_charts(pixels, coloured, regions)
+    segments = Segments() if photograph else segment_image(pixels)
+    coloured = list(add_colours(pixels, remove_toggle_glyphs(lines, find_toggles(pixels, lines, segments.shapes))))
+    coloured, ruled = find_ruled_tables(pixels, segments.regions, coloured)
+    charts = find_charts(pixels, coloured, segments.regions)
     chart_boxes = [chart.box for chart in charts]
-    coloured = restore_minus_signs(pixels, coloured, chart_boxes)
-    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, regions), chart_boxes)
+    coloured = list(restore_minus_signs(pixels, coloured, chart_boxes))
+    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, segments), chart_boxes)
+    ruled = [table for table in ruled if not any(is_inside(table.box, box) for box in chart_boxes)]
     grids = find_cell_grids(parts)
     cells = {at for grid in grids for at in grid.cells}
-    parts = tuple(part for at, part in enumerate(parts) if at not in cells)
+    grids = tuple(grid for grid in grids if not any(_overlap(grid.box, table.box) for table in ruled))
+    parts = tuple(
+        part for at, part in enumerate(parts)
+        if at not in cells and not any(_is_row(part, table) for table in ruled)
+    )  # fmt: skip
     containers = [part.box for part in parts if part.kind in _CONTAINERS]
-    plots = [*chart_boxes, *(grid.box for grid in grids)]
+    plots = [*chart_boxes, *(grid.box for grid in grids), *(table.box for table in ruled)]
     order = order_lines(coloured, containers, plots)
     ordered = tuple(coloured[place] for place in order)
     new_places = {old: new for new, old in enumerate(order)}
     plotted = frozenset(place for place, line in enumerate(ordered) if any(is_inside(line.box, plot) for plot in plots))
     drawn_tables = [table for grid in grids if (table := fill_cell_grid(grid, ordered))]
+    drawn_tables += [renumber_table(table, new_places) for table in ruled]
     tables = sorted((*find_tables(ordered, containers, plotted), *drawn_tables), key=_sort_key)
     return ImageReading(
         size,
@@ -84,6 +91,26 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
         marked=tuple(
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),
+    )
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    """Return whether two boxes overlap."""
+    return one.x < other.right and other.x < one.right and one.y < other.bottom and other.y < one.bottom
+
+
+def _is_row(part: InterfacePart, table: Table) -> bool:
+    """Return whether a part is a row or a cell of a table, not something in a cell."""
+    if part.kind not in ("panel", "field", "bar", "button"):
+        return False
+    if not part.lines:
+        return is_inside(part.box, table.box, slack=8)
+    cells = [set(cell) for row in table.rows for cell in row if cell]
+    own = {at for at in part.lines if any(at in cell for cell in cells)}
+    return (
+        bool(own)
+        and (part.kind != "button" or sum(bool(own & cell) for cell in cells) > 1)
+        and len(own) == len(part.lines)
     )
 
 

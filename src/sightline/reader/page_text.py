@@ -9,8 +9,7 @@ from itertools import groupby, pairwise
 from statistics import median
 
 from sightline.model.geometry import Box
-from sightline.reader.reading import ImageReading, Table, TextLine, select_parts
-from sightline.reader.rectangles import overlap_horizontally
+from sightline.reader.reading import ImageReading, InterfacePart, Table, TextLine, select_parts
 
 # All in heights of a line, which is what "near" means in a text.
 BAND = 2.5  # a blank across all columns: what is above it is read before what is below
@@ -22,6 +21,9 @@ MAX_SEARCHED = 600  # lines: with more of them, the best place to split is not s
 APART = 1.3  # heights of a line: the blank above a new paragraph
 MONO = 0.04  # how much the width of characters may vary in monospaced text
 
+_TITLE_LINES = 2  # in a title bar: its text, and perhaps a button that was read as a letter
+_INDENT = 1.5  # heights of a title bar: its text begins at the left
+_TOUCH = 3  # pixels between a title bar and its window
 _LARGER = 1.1  # a heading is this many times as large as most text
 
 
@@ -306,19 +308,30 @@ class PageTitles:
 
 
 def find_titles(reading: ImageReading) -> PageTitles:
-    """Find the title bar and the heading."""
-    bars = sorted((part for part in select_parts(reading, "bar") if part.lines), key=lambda part: part.box.y)
-    heads = [reading.lines[part.lines[0]] for part in bars if _is_above_most(part.box, reading)]
+    """Find the title of the window, if the image shows one, and the heading."""
+    heads = [reading.lines[bar.lines[0]] for bar in select_parts(reading, "bar") if _is_title_bar(bar, reading)]
     head = find_heading(reading)
     others = [measure_letter_size(line) for line in reading.lines if line is not head]
     largest = head is not None and all(measure_letter_size(head) > size for size in others)
-    return PageTitles(heads[0] if heads else None, head, largest)
+    return PageTitles(heads[0] if len(heads) == 1 else None, head, largest)
 
 
-def _is_above_most(box: Box, reading: ImageReading) -> bool:
-    """Return whether more lines are below a bar than above it: a bar at the bottom is no title."""
-    level = [line.box for line in reading.lines if overlap_horizontally(line.box, box)]
-    return sum(each.y >= box.bottom for each in level) > sum(each.bottom <= box.y for each in level)
+def _is_title_bar(bar: InterfacePart, reading: ImageReading) -> bool:
+    """Return whether a bar is the top of a window: a short text on a panel that stands alone on a background."""
+    if not 0 < len(bar.lines) <= _TITLE_LINES or bar.box.x <= 0 or bar.box.right >= reading.size.width:
+        return False
+    if reading.lines[bar.lines[0]].box.x - bar.box.x > _INDENT * bar.box.height:  # the head of a card is centred
+        return False
+    below = [
+        part.box for part in select_parts(reading, "panel")
+        if abs(part.box.y - bar.box.bottom) <= _TOUCH and part.box.height >= 2 * bar.box.height
+        and abs(part.box.x - bar.box.x) <= _TOUCH and abs(part.box.right - bar.box.right) <= _TOUCH
+    ]  # fmt: skip
+    if not below:
+        return False
+    window = Box(bar.box.x, bar.box.y, bar.box.width, below[0].bottom - bar.box.y)
+    level = [line.box for line in reading.lines if window.y <= line.box.y < window.bottom]
+    return all(contains_line(window, box) for box in level)
 
 
 def find_heading(reading: ImageReading) -> TextLine | None:

@@ -15,7 +15,9 @@ from sightline.reader.rectangles import contains_centre
 
 Colour = tuple[int, int, int]
 Pixels: TypeAlias = NDArray[np.uint8]  # height x width x RGB
-PartKind = Literal["button", "field", "check", "radio", "panel", "bar", "picture"]
+PartKind = Literal["button", "field", "check", "radio", "switch", "panel", "bar", "picture"]
+
+TOGGLES: tuple[PartKind, ...] = ("check", "radio", "switch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class InterfacePart:
     box: Box
     colour: Colour
     lines: tuple[int, ...] = ()  # in it, or beside a toggle: indexes of `ImageReading.lines`
-    checked: bool | None = None  # only for check boxes and radio buttons; None: unknown
+    checked: bool | None = None  # only for check boxes, radio buttons and switches; None: unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,26 @@ def score_picture(truth: Truth, reading: ImageReading) -> Counter[str]:
         return Counter({"photographs": 1, "photographs, parts said": len(reading.parts) - _count(reading, "picture")
                         + len(reading.tables) + len(reading.charts)})  # fmt: skip
     counts: Counter[str] = Counter(pictures=1)
+    truth = {**truth, "words": join_pieces(truth["words"])}
     for part in (_score_text, _score_order, _score_tables, _score_controls, _score_charts, _score_rest, _score_states,
                  _score_code):  # fmt: skip
         counts += part(truth, reading)
     return counts
+
+
+def join_pieces(words: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join pieces of words: an editor colours them one by one."""
+    joined: list[dict[str, Any]] = []
+    for word in words:
+        last = joined[-1] if joined else None
+        left, top, right, bottom = word["box"]
+        near = last is not None and last["block"] == word["block"] and abs(last["box"][1] - top) <= 2
+        if near and last is not None and -1 <= left - last["box"][2] <= 0.08 * (bottom - top):
+            box = [last["box"][0], min(last["box"][1], top), right, max(last["box"][3], bottom)]
+            joined[-1] = {**last, "text": last["text"] + word["text"], "box": box}
+        else:
+            joined.append(word)
+    return joined
 
 
 def _count(reading: ImageReading, kind: str) -> int:

@@ -111,6 +111,8 @@ def _write_sentences(reading: ImageReading) -> Iterator[str]:
         yield from _limit([finding.sentence for finding in _describe_kind(reading, kind)], name)
     yield from _limit([f"A picture at {format_box(part.box)}, not described." for part in
                        select_parts(reading, "picture")], "pictures")  # fmt: skip
+    if reading.icons:
+        yield f"Icons, not described, at {_list_boxes(reading.icons)}."
     yield from _describe_text_colours(reading)
     yield from _describe_doubts(reading)
     yield from _describe_unread(reading)

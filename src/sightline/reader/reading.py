@@ -108,6 +108,7 @@ class ImageReading:
     unread: tuple[Box, ...] = ()  # looks like text and could not be read
     marked: tuple[Box, ...] = ()  # fields with marks that are not text, such as the dots of a password
     late: tuple[Box, ...] = ()  # lines that there was no time to read
+    icons: tuple[Box, ...] = ()  # marks that are no letters
     searched: bool = True  # whether all of the image was searched for lines
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from sightline.model.geometry import Box
 from sightline.reader.colours import crop_pixels
 from sightline.reader.ocr.line_image import find_ink, find_ink_columns
-from sightline.reader.page_text import LayoutItem, group_rows, measure_line_height
+from sightline.reader.page_text import LayoutItem, group_rows, is_gutter, measure_line_height
 from sightline.reader.reading import Pixels, Table, TextLine
 from sightline.reader.rectangles import enclose_boxes
 from sightline.reader.regions import ColourRegion
@@ -185,24 +185,13 @@ def _make_table(
     rows = [_fill_cells(band, columns, lines) for band in bands]
     if sum(sum(map(bool, row)) >= 2 for row in rows) < max(ROWS, 0.7 * len(rows)):
         return None
-    if _is_gutter([lines[cell[0]].text for row in rows for cell in row[:1] if cell]):
+    if is_gutter([lines[cell[0]].text for row in rows for cell in row[:1] if cell]):
         return None
     if len(columns) == 2 and sum(bool(row[0]) and bool(row[1]) for row in rows) < 0.9 * len(rows):
         return None
     text = enclose_boxes(lines[at].box for band in bands for at in band)
     box = Box(edges[0].left, text.y, edges[0].right - edges[0].left, text.height)
     return Table(enclose_boxes([text, box]), tuple(tuple(tuple(cell) for cell in row) for row in rows))
-
-
-def _is_gutter(texts: Sequence[str]) -> bool:
-    """Return whether a first column numbers the lines of a program."""
-    return (
-        len(texts) >= ROWS
-        and all(text.split()[-1].isdigit() for text in texts)
-        and all(
-            int(one.split()[-1]) < int(other.split()[-1]) <= int(one.split()[-1]) + 3 for one, other in pairwise(texts)
-        )
-    )
 
 
 def _fill_bands(edges: Sequence[_Separator], lines: Sequence[TextLine], em: float) -> list[list[int]]:

@@ -327,14 +327,22 @@ def _score_rest(truth: Truth, reading: ImageReading) -> Counter[str]:
 
 def _score_states(truth: Truth, reading: ImageReading) -> Counter[str]:
     counts: Counter[str] = Counter()
-    said = [(kind, box) for kind, box in getattr(reading, "states", ())]
+    said = [(state.kind, state.box) for state in reading.states]
     for kind in ("selected", "disabled"):
-        there = [to_box(each["box"]) for each in truth["states"] if each["kind"] == kind]
+        there = [to_box(each["box"]) for each in truth["states"] if each["kind"] == kind and each["tag"] != "INPUT"]
+        if kind == "disabled":
+            there += [
+                to_box(each["box"]) for each in truth["controls"] if each["disabled"] and each["kind"] != "pressable"
+            ]
         claims = [box for name, box in said if name == kind]
         counts[f"{kind} of"] += len(there)
-        counts[kind] += sum(any(contains_centre(each, box) for box in claims) for each in there)
+        counts[kind] += sum(
+            any(contains_centre(each, box) or contains_centre(box, each) for box in claims) for each in there
+        )
         counts[f"{kind} said"] += len(claims)
-        counts[f"{kind} said rightly"] += sum(any(contains_centre(each, box) for each in there) for box in claims)
+        counts[f"{kind} said rightly"] += sum(
+            any(contains_centre(each, box) or contains_centre(box, each) for each in there) for box in claims
+        )
     return counts
 
 

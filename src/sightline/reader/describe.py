@@ -111,6 +111,9 @@ def _write_sentences(reading: ImageReading) -> Iterator[str]:
         yield from _limit([finding.sentence for finding in _describe_kind(reading, kind)], name)
     yield from _limit([f"A picture at {format_box(part.box)}, not described." for part in
                        select_parts(reading, "picture")], "pictures")  # fmt: skip
+    chosen = [line for line in reading.lines if any(line.box == state.box for state in reading.states)]
+    if chosen:
+        yield f"On another background than its neighbours, perhaps selected: {', '.join(map(quote_line, chosen))}."
     if reading.icons:
         yield f"Icons, not described, at {_list_boxes(reading.icons)}."
     yield from _describe_text_colours(reading)
@@ -170,9 +173,11 @@ def _describe_field(part: InterfacePart, reading: ImageReading, label: TextLine 
     return f"A field{_quote_label(label)} at {format_box(part.box)} {content}."
 
 
-def _describe_toggle(part: InterfacePart, _: ImageReading, label: TextLine | None) -> str:
+def _describe_toggle(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
     name = _NAMES[part.kind]
-    return f"A {name}{_quote_label(label)} at {format_box(part.box)}: {_STATES[part.kind][part.checked]}."
+    pale = any(state.kind == "disabled" and state.box == part.box for state in reading.states)
+    doubt = ", paler than others, perhaps disabled" if pale else ""
+    return f"A {name}{_quote_label(label)} at {format_box(part.box)}: {_STATES[part.kind][part.checked]}{doubt}."
 
 
 def _describe_button(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:

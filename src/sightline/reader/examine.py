@@ -25,6 +25,7 @@ from sightline.reader.reading import Barcode, Chart, ImageReading, InterfacePart
 from sightline.reader.rectangles import is_inside, rotate_box
 from sightline.reader.regions import Segments, segment_image
 from sightline.reader.ruled_tables import find_ruled_tables, renumber_table
+from sightline.reader.states import find_states
 from sightline.reader.tables import fill_cell_grid, find_cell_grids, find_tables
 from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 
@@ -87,17 +88,19 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     drawn_tables = [table for grid in grids if (table := fill_cell_grid(grid, ordered))]
     drawn_tables += [renumber_table(table, new_places) for table in ruled]
     tables = sorted((*find_tables(ordered, containers, plotted), *drawn_tables), key=_sort_key)
+    numbered = tuple(renumber_lines(part, new_places) for part in parts)
     return ImageReading(
         size,
         ordered,
         lay_out_text(ordered, tables, chart_boxes, code),
-        tuple(renumber_lines(part, new_places) for part in parts),
+        numbered,
         tuple(tables),
         charts,
         tuple(codes),
         find_dominant_colours(pixels),
         photograph,
         icons=icons,
+        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots)),
         marked=tuple(
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),

@@ -92,6 +92,14 @@ class Barcode:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemState:
+    """What an item differs from its siblings by, as far as colours show it."""
+
+    kind: Literal["selected", "disabled"]
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
 class ImageReading:
     """Everything that was read of one image, in that image's own pixels."""
 
@@ -109,6 +117,7 @@ class ImageReading:
     marked: tuple[Box, ...] = ()  # fields with marks that are not text, such as the dots of a password
     late: tuple[Box, ...] = ()  # lines that there was no time to read
     icons: tuple[Box, ...] = ()  # marks that are no letters
+    states: tuple[ItemState, ...] = ()  # of menu items, tabs and toggles
     searched: bool = True  # whether all of the image was searched for lines
 
 

@@ -21,6 +21,7 @@ from sightline.reader.rectangles import are_level, is_inside
 Mask = NDArray[np.bool_]
 
 SIDE = (12, 54)  # pixels: the side of a check box or radio button, on ordinary and on dense screens
+SQUARE = 13  # pixels: the side of a check box, at least
 PILL = (1.35, 2.6)  # ratio of a switch's width to its height
 NEAR = 3.0  # heights of a line: how far a toggle may be from its text
 VISIBLE, CLEAR = 12, 60  # differences of colours: of what is drawn, and of a tick or a dot
@@ -192,7 +193,7 @@ def _read_square(sample: _Sample) -> InterfacePart | None:
     corner = max(2, sample.side // 5)
     sides = (drawn[:2, corner:-corner].any(axis=0), drawn[-2:, corner:-corner].any(axis=0),
              drawn[corner:-corner, :2].any(axis=1), drawn[corner:-corner, -2:].any(axis=1))  # fmt: skip
-    if any(side.mean() < 0.95 for side in sides) or abs(sample.box.width - sample.box.height) > 2:
+    if sample.side < SQUARE or any(side.mean() < 0.95 for side in sides):
         return None
     border = find_common_colour(sample.pixels[1:3, corner:-corner].reshape(-1, 3))
     inset = max(2, round(0.16 * sample.side))

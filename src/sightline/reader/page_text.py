@@ -23,7 +23,7 @@ LONG = 8  # characters: shorter lines do not tell how wide a character is
 MONO = 0.04  # how much the width of characters may vary in monospaced text
 
 _TITLE_LINES = 2  # in a title bar: its text, and perhaps a button that was read as a letter
-_INDENT = 1.5  # heights of a title bar: its text begins at the left
+_INDENT = 1.5  # heights of a title bar: a text that begins further from its left is in the middle
 _TOUCH = 3  # pixels between a title bar and its window
 _LARGER = 1.1  # a heading is this many times as large as most text
 
@@ -354,7 +354,9 @@ def _is_title_bar(bar: InterfacePart, reading: ImageReading) -> bool:
     """Return whether a bar is the top of a window: a short text on a panel that stands alone on a background."""
     if not 0 < len(bar.lines) <= _TITLE_LINES or bar.box.x <= 0 or bar.box.right >= reading.size.width:
         return False
-    if reading.lines[bar.lines[0]].box.x - bar.box.x > _INDENT * bar.box.height:  # the head of a card is centred
+    title, usual = reading.lines[bar.lines[0]], median(measure_letter_size(line) for line in reading.lines)
+    centred = title.box.x - bar.box.x > _INDENT * bar.box.height
+    if centred and measure_letter_size(title) > _LARGER * usual:  # the head of a card
         return False
     below = [
         part.box for part in select_parts(reading, "panel")

@@ -3,8 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, soak, and all.
-loop, render, real, and all.
+loop, render, soak, real, and all.
 """
 
 import argparse

@@ -30,20 +30,29 @@ def print_status(line: str) -> None:
 
 def find_nginx() -> str:
     """Return the path of nginx; install Debian's package if it is missing and we are root."""
+    return _find_debian_program("nginx", "nginx-light")
+
+
+def find_chromium() -> str:
+    """Return the path of Chromium; install Debian's package if it is missing and we are root."""
+    return _find_debian_program("chromium", "chromium")
+
+
+def _find_debian_program(name: str, package: str) -> str:
     path = f"{os.environ.get('PATH', os.defpath)}:{SBIN}"
-    if found := shutil.which("nginx", path=path):
+    if found := shutil.which(name, path=path):
         return found
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise SystemExit("bench: nginx is missing; install it with: sudo apt-get install nginx-light")
-    print_status("installing nginx with apt-get")
+        raise SystemExit(f"bench: {name} is missing; install it with: sudo apt-get install {package}")
+    print_status(f"installing {name} with apt-get")
     quiet = ["apt-get", "--quiet", "--quiet", "--yes", "--no-install-recommends"]
     # Told that the runlevel is 1, Debian starts no service: the benchmark runs its own.
     start_nothing = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-    for step in (["update"], ["install", "nginx-light"]):
+    for step in (["update"], ["install", package]):
         done = subprocess.run([*quiet, *step], env=start_nothing, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
-            raise SystemExit(f"bench: apt-get {step[0]} failed; install nginx by hand and run again")
-    return find_nginx()
+            raise SystemExit(f"bench: apt-get {step[0]} failed; install {package} by hand and run again")
+    return _find_debian_program(name, package)
 
 
 def install_litellm() -> Path:

@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, soak, and all.
+loop, render, soak, real, and all.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import ocr
 import peers
 import pixels
 import proxy
+import real
 import render
 import retention
 import seers
@@ -41,13 +42,14 @@ BENCHMARKS = (
     "loop",
     "render",
     "soak",
+    "real",
 )
 
 
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
-        render, soak,
+        render, soak, real,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -89,6 +91,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "loop": lambda: tool_loop.run(args.rounds, file),
         "render": lambda: render.run(rounds, file),
         "soak": lambda: soak.run(file, quick=args.quick),
+        "real": lambda: real.run(file, rivals=not args.quick),
     }
     runs[name]()
 

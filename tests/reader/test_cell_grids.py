@@ -39,7 +39,8 @@ def sheet(gap: int = 0) -> ImageReading:
 def test_a_ruled_table_is_read_by_row_and_its_cells_are_not_parts() -> None:
     seen = sheet()
     assert [part.kind for part in seen.parts] == ["button"]
-    assert seen.text.splitlines()[:4] == [" | ".join(row).rstrip() for row in ROWS]
+    head, *rows = [f"| {' | '.join(row)} |" for row in ROWS]
+    assert seen.text.splitlines()[:5] == [head, "|---|---|---|---|", *rows]
     (table,) = read_tables(seen)
     assert table.get_heads() == ROWS[0]
     assert table.body == ROWS[1:]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
 
 from sightline.model.geometry import Box
-from sightline.reader.interface_parts import find_parts, find_toggles, remove_toggle_glyphs
-from sightline.reader.reading import InterfacePart, Pixels, TextLine
+from sightline.reader.interface_parts import find_parts
+from sightline.reader.reading import InterfacePart, Pixels
 from sightline.reader.regions import find_regions
 from tests.reader.sketch import Sketch
 
@@ -88,36 +87,6 @@ def test_equal_buttons_close_together_are_all_found(
         sketch.write(x + 45, y + height / 2, "Delete", anchor="mm")
         boxes.append(Box(x, y, 90, height))
     assert [part.box for part in of(find_parts(sketch.pixels, sketch.lines), "button")] == boxes
-
-
-def circle(sketch: Sketch, x: int, y: int, look: str) -> None:
-    """Draw circles of 16 pixels: empty, with a dot, a thick ring, a disc."""
-    big = Image.new("RGB", (128, 128), sketch.ground)
-    pen = ImageDraw.Draw(big)
-    pen.ellipse((0, 0, 127, 127), "#0067c0" if look in ("thick", "disc") else "#ffffff", "#666666", 10)
-    if look in ("dot", "thick"):
-        pen.ellipse((36, 36, 91, 91), "#0067c0" if look == "dot" else "#ffffff")
-    sketch.image.paste(big.resize((16, 16), Image.Resampling.LANCZOS), (x, y))
-
-
-@pytest.mark.parametrize(("look", "chosen"), [("empty", False), ("dot", True), ("thick", True), ("disc", None)])
-@pytest.mark.parametrize("ground", ["#f3f3f3", "#202020"])
-def test_a_circle_before_text_is_a_radio_button(look: str, *, chosen: bool | None, ground: str) -> None:
-    sketch = Sketch((300, 80), ground, "#888888")
-    circle(sketch, 20, 30, look)
-    sketch.write(46, 38, "Manual")
-    read = [TextLine("O", Box(20, 30, 16, 16)), *sketch.lines]
-    (mark,) = find_toggles(sketch.pixels, read)
-    assert (mark.kind, mark.box, mark.checked) == ("radio", Box(20, 30, 16, 16), chosen)
-    assert remove_toggle_glyphs(read, [mark]) == sketch.lines
-    assert [part.kind for part in find_parts(sketch.pixels, sketch.lines)] == ["radio"]
-
-
-def test_a_letter_before_text_is_not_a_radio_button() -> None:
-    sketch = Sketch((300, 80))
-    sketch.write(20, 38, "O", 16)
-    sketch.write(46, 38, "Automatic", 16)
-    assert [part.kind for part in find_toggles(sketch.pixels, sketch.lines)] == []
 
 
 def test_a_full_width_strip_is_a_bar() -> None:

@@ -106,7 +106,7 @@ def test_a_table_has_its_rows_and_cells_even_empty_ones() -> None:
         if text
     ]
     assert cells(lines) == rows
-    assert lay_out_text(lines, find_tables(lines)).splitlines()[2] == "beta |  | 9"
+    assert lay_out_text(lines, find_tables(lines)).splitlines()[3] == "| beta |  | 9 |"
 
 
 def test_a_cell_may_continue_in_the_next_line() -> None:

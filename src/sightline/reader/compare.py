@@ -16,7 +16,16 @@ from sightline.reader.describe import Report
 from sightline.reader.field_labels import is_pale_button, label_parts
 from sightline.reader.page_text import find_titles
 from sightline.reader.phrases import normalize
-from sightline.reader.reading import Colour, ImageReading, InterfacePart, Pixels, TextLine, join_part_text, select_parts
+from sightline.reader.reading import (
+    TOGGLES,
+    Colour,
+    ImageReading,
+    InterfacePart,
+    Pixels,
+    TextLine,
+    join_part_text,
+    select_parts,
+)
 from sightline.reader.rectangles import enclose_boxes, format_box
 
 _SAME_PLACE = 3  # pixels that a line may be off by and not have moved
@@ -24,7 +33,8 @@ _MAX_CHANGES = 60  # changes of one kind that are listed
 _BLOCK = 16  # pixels on each side of a block, the unit of comparison
 _VISIBLE = 24  # difference in a channel that the eye notices
 _MAX_REGIONS = 12
-_KINDS = {"check": "check box", "radio": "radio button"}
+_KINDS = {"check": "check box", "radio": "radio button", "switch": "switch"}
+_ON = {"check": "checked", "radio": "selected", "switch": "on"}
 _FEW, _HARDLY, _MUCH = 3, 0.1, 0.3  # lines, share of them, share of the picture: beyond these it is another screen
 
 
@@ -112,7 +122,7 @@ def _match_parts(
     before: ImageReading, after: ImageReading, names: Mapping[int, str]
 ) -> list[tuple[InterfacePart, InterfacePart]]:
     """Return the controls that are in both images: in the same place, or else of the same name."""
-    old, new = (select_parts(each, "check", "radio", "button", "field") for each in (before, after))
+    old, new = (select_parts(each, *TOGGLES, "button", "field") for each in (before, after))
     pairs = []
     for one in old:
         similar = [other for other in new if other.kind == one.kind]
@@ -127,7 +137,7 @@ def _match_parts(
 
 def _name_parts(reading: ImageReading) -> Iterator[tuple[InterfacePart, str]]:
     labels = label_parts(reading)
-    for part in select_parts(reading, "check", "radio", "button", "field"):
+    for part in select_parts(reading, *TOGGLES, "button", "field"):
         label = labels.get(part)
         yield part, label.text if label else join_part_text(part, reading) if part.kind == "button" else ""
 
@@ -135,7 +145,7 @@ def _name_parts(reading: ImageReading) -> Iterator[tuple[InterfacePart, str]]:
 def _list_part_changes(one: InterfacePart, other: InterfacePart, pale: set[int]) -> Iterator[str]:
     """Yield how a control changed; `pale` are the ids of buttons that may be disabled."""
     if one.checked is not None and other.checked is not None and one.checked != other.checked:
-        on = "checked" if other.kind == "check" else "selected"
+        on = _ON[other.kind]
         yield " → ".join(on if part.checked else f"not {on}" for part in (one, other))
     if (id(one) in pale) != (id(other) in pale):
         yield " → ".join("pale text, perhaps disabled" if id(part) in pale else "enabled" for part in (one, other))

@@ -12,6 +12,7 @@ from sightline.reader.colours import format_colour, name_colour
 from sightline.reader.field_labels import is_pale_button, is_placeholder, label_parts
 from sightline.reader.page_text import find_titles
 from sightline.reader.reading import (
+    TOGGLES,
     Chart,
     Colour,
     ImageReading,
@@ -37,13 +38,16 @@ _GLYPH = 1.3  # the largest ratio of width to height of a single letter
 _SATURATED = 60  # difference between the channels of a colour that the eye notices in text
 _STATES: dict[PartKind, dict[bool | None, str]] = {
     "check": {True: "checked", False: "not checked", None: "could not tell whether it is checked"},
+    "switch": {True: "on", False: "off", None: "could not tell whether it is on"},
     "radio": {True: "selected", False: "not selected", None: "could not tell whether it is selected"},
 }
+_NAMES: dict[PartKind, str] = {"check": "check box", "radio": "radio button", "switch": "switch"}
 
 _CONTROLS: tuple[tuple[PartKind, str], ...] = (
     ("field", "fields"),
     ("check", "check boxes"),
     ("radio", "radio buttons"),
+    ("switch", "switches"),
     ("button", "buttons"),
 )
 
@@ -107,6 +111,11 @@ def _write_sentences(reading: ImageReading) -> Iterator[str]:
         yield from _limit([finding.sentence for finding in _describe_kind(reading, kind)], name)
     yield from _limit([f"A picture at {format_box(part.box)}, not described." for part in
                        select_parts(reading, "picture")], "pictures")  # fmt: skip
+    chosen = [line for line in reading.lines if any(line.box == state.box for state in reading.states)]
+    if chosen:
+        yield f"On another background than its neighbours, perhaps selected: {', '.join(map(quote_line, chosen))}."
+    if reading.icons:
+        yield f"Icons, not described, at {_list_boxes(reading.icons)}."
     yield from _describe_text_colours(reading)
     yield from _describe_doubts(reading)
     yield from _describe_unread(reading)
@@ -139,7 +148,7 @@ def find_controls(reading: ImageReading) -> Iterator[DescribedItem]:
 
 
 def _describe_kind(reading: ImageReading, kind: PartKind) -> list[DescribedItem]:
-    labels = label_parts(reading) if kind in ("field", "check", "radio") else {}
+    labels = label_parts(reading) if kind in ("field", *TOGGLES) else {}
     return [_describe_part(part, reading, labels.get(part)) for part in select_parts(reading, kind)]
 
 
@@ -164,9 +173,11 @@ def _describe_field(part: InterfacePart, reading: ImageReading, label: TextLine 
     return f"A field{_quote_label(label)} at {format_box(part.box)} {content}."
 
 
-def _describe_toggle(part: InterfacePart, _: ImageReading, label: TextLine | None) -> str:
-    name = "check box" if part.kind == "check" else "radio button"
-    return f"A {name}{_quote_label(label)} at {format_box(part.box)}: {_STATES[part.kind][part.checked]}."
+def _describe_toggle(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
+    name = _NAMES[part.kind]
+    pale = any(state.kind == "disabled" and state.box == part.box for state in reading.states)
+    doubt = ", paler than others, perhaps disabled" if pale else ""
+    return f"A {name}{_quote_label(label)} at {format_box(part.box)}: {_STATES[part.kind][part.checked]}{doubt}."
 
 
 def _describe_button(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:

@@ -11,24 +11,29 @@ import numpy as np
 from sightline.model.geometry import Box, Size
 from sightline.reader.charts import find_charts
 from sightline.reader.charts.axes import restore_minus_signs
+from sightline.reader.code_areas import find_code_areas
 from sightline.reader.colours import add_colours, find_dominant_colours, is_photograph
+from sightline.reader.icons import separate_icons
 from sightline.reader.interface_parts import (
     find_parts,
-    find_toggles,
-    remove_toggle_glyphs,
     renumber_lines,
     select_parts_outside,
 )
 from sightline.reader.ocr.line_image import find_ink, find_ink_columns
 from sightline.reader.page_text import lay_out_text, order_lines
-from sightline.reader.reading import Barcode, ImageReading, InterfacePart, Pixels, Table, TextLine
+from sightline.reader.reading import Barcode, Chart, ImageReading, InterfacePart, Pixels, Table, TextLine
 from sightline.reader.rectangles import is_inside, rotate_box
-from sightline.reader.regions import find_regions
+from sightline.reader.regions import Segments, segment_image
+from sightline.reader.ruled_tables import find_ruled_tables, renumber_table
+from sightline.reader.states import find_states
 from sightline.reader.tables import fill_cell_grid, find_cell_grids, find_tables
+from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 
 _SEARCHED = 16_000_000  # pixels searched for barcodes; of a larger image only every second, third, ... pixel
 _CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
 _EDGE = 4  # pixels: the border of a field
+_LONG_TEXT, _FEW_TEXTS = 20, 5  # characters, and texts of that length in a chart, at most
+_MANY_MARKS = 60  # a chart has fewer values
 _MARKS = 3  # dots of a password, at least
 _CONTAINERS = ("panel", "bar", "field")  # parts whose text is read as one
 
@@ -54,36 +59,81 @@ def rotate_pixels(pixels: Pixels, degrees: int) -> Pixels:
 def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode]) -> ImageReading:
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
-    coloured = add_colours(pixels, lines if photograph else remove_toggle_glyphs(lines, find_toggles(pixels, lines)))
-    regions = () if photograph else find_regions(pixels)
-    charts = find_charts(pixels, coloured, regions)
+    segments = Segments() if photograph else segment_image(pixels)
+    texts, icons = separate_icons(remove_toggle_glyphs(lines, find_toggles(pixels, lines, segments.shapes)))
+    coloured = list(add_colours(pixels, texts))
+    coloured, ruled = find_ruled_tables(pixels, segments.regions, coloured)
+    charts = tuple(
+        chart for chart in find_charts(pixels, coloured, segments.regions) if _is_plot(chart, coloured, ruled)
+    )
     chart_boxes = [chart.box for chart in charts]
-    coloured = restore_minus_signs(pixels, coloured, chart_boxes)
-    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, regions), chart_boxes)
+    coloured = list(restore_minus_signs(pixels, coloured, chart_boxes))
+    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, segments), chart_boxes)
+    code = find_code_areas(coloured)
+    ruled = [table for table in ruled if not any(_overlap(table.box, box) for box in (*chart_boxes, *code))]
+    parts = select_parts_outside(parts, code)
     grids = find_cell_grids(parts)
     cells = {at for grid in grids for at in grid.cells}
-    parts = tuple(part for at, part in enumerate(parts) if at not in cells)
+    grids = tuple(grid for grid in grids if not any(_overlap(grid.box, table.box) for table in ruled))
+    parts = tuple(
+        part for at, part in enumerate(parts)
+        if at not in cells and not any(_is_row(part, table) for table in ruled)
+    )  # fmt: skip
     containers = [part.box for part in parts if part.kind in _CONTAINERS]
-    plots = [*chart_boxes, *(grid.box for grid in grids)]
+    plots = [*chart_boxes, *(grid.box for grid in grids), *(table.box for table in ruled), *code]
     order = order_lines(coloured, containers, plots)
     ordered = tuple(coloured[place] for place in order)
     new_places = {old: new for new, old in enumerate(order)}
     plotted = frozenset(place for place, line in enumerate(ordered) if any(is_inside(line.box, plot) for plot in plots))
     drawn_tables = [table for grid in grids if (table := fill_cell_grid(grid, ordered))]
+    drawn_tables += [renumber_table(table, new_places) for table in ruled]
     tables = sorted((*find_tables(ordered, containers, plotted), *drawn_tables), key=_sort_key)
+    numbered = tuple(renumber_lines(part, new_places) for part in parts)
     return ImageReading(
         size,
         ordered,
-        lay_out_text(ordered, tables, chart_boxes),
-        tuple(renumber_lines(part, new_places) for part in parts),
+        lay_out_text(ordered, tables, chart_boxes, code),
+        numbered,
         tuple(tables),
         charts,
         tuple(codes),
         find_dominant_colours(pixels),
         photograph,
+        icons=icons,
+        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots)),
         marked=tuple(
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),
+    )
+
+
+def _is_plot(chart: Chart, lines: Sequence[TextLine], tables: Sequence[Table]) -> bool:
+    """Return whether a chart is one: no table is in it, little text, and every series has a name."""
+    long = [line for line in lines if len(line.text) >= _LONG_TEXT and is_inside(line.box, chart.box)]
+    return (
+        len(long) <= _FEW_TEXTS
+        and len(chart.marks) <= _MANY_MARKS
+        and not any(_overlap(table.box, chart.box) for table in tables)
+    )
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    """Return whether two boxes overlap."""
+    return one.x < other.right and other.x < one.right and one.y < other.bottom and other.y < one.bottom
+
+
+def _is_row(part: InterfacePart, table: Table) -> bool:
+    """Return whether a part is a row or a cell of a table, not something in a cell."""
+    if part.kind not in ("panel", "field", "bar", "button"):
+        return False
+    if not part.lines:
+        return is_inside(part.box, table.box, slack=8)
+    cells = [set(cell) for row in table.rows for cell in row if cell]
+    own = {at for at in part.lines if any(at in cell for cell in cells)}
+    return (
+        bool(own)
+        and (part.kind != "button" or sum(bool(own & cell) for cell in cells) > 1)
+        and len(own) == len(part.lines)
     )
 
 

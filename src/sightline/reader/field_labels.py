@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from sightline.model.geometry import Box
 from sightline.reader.phrases import match_phrase
 from sightline.reader.reading import (
+    TOGGLES,
     ImageReading,
     InterfacePart,
     PartKind,
@@ -26,7 +27,7 @@ def label_parts(reading: ImageReading) -> dict[InterfacePart, TextLine]:
     A form has its labels all before its fields or all above them: where a field has lines at both places, the majority
     decides, else the nearest.
     """
-    checks, fields = select_parts(reading, "check", "radio"), select_parts(reading, "field")
+    checks, fields = select_parts(reading, *TOGGLES), select_parts(reading, "field")
     near = {
         part: [line for line in _find_free_lines(part, reading) if _is_label_beside(line, part, reading)]
         for part in (*checks, *fields)
@@ -49,7 +50,7 @@ def label_parts(reading: ImageReading) -> dict[InterfacePart, TextLine]:
 def _find_free_lines(part: InterfacePart, reading: ImageReading) -> Iterator[TextLine]:
     """Yield lines with words that are in no other part, unless that one also surrounds this one."""
     others = [
-        other for other in select_parts(reading, "field", "button", "bar", "panel", "check", "radio")
+        other for other in select_parts(reading, "field", "button", "bar", "panel", *TOGGLES)
         if other.kind != "panel" or not contains_centre(other.box, part.box)
     ]  # fmt: skip
     used = {at for other in (part, *others) for at in other.lines}
@@ -59,9 +60,7 @@ def _find_free_lines(part: InterfacePart, reading: ImageReading) -> Iterator[Tex
 def _is_label_beside(line: TextLine, part: InterfacePart, reading: ImageReading) -> bool:
     """Return whether a line is in the part's row with nothing between: before a field, usually after a toggle."""
     before, behind = part.box.x - line.box.right, line.box.x - part.box.right
-    reach = 0 <= before <= 24 * line.box.height or (
-        part.kind in ("check", "radio") and 0 <= behind <= 3 * line.box.height
-    )
+    reach = 0 <= before <= 24 * line.box.height or (part.kind in TOGGLES and 0 <= behind <= 3 * line.box.height)
     return reach and are_level(line.box, part.box) and _is_clear_between(line, part.box, reading)
 
 

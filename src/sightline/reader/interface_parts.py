@@ -1,4 +1,4 @@
-"""Find buttons, fields, bars, panels, check boxes and radio buttons by shape, and pictures by their unevenness."""
+"""Find buttons, fields, bars and panels by shape, and pictures by their unevenness."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
-from sightline.reader.colours import compare_colours, crop_pixels, find_common_colour, measure_distances
-from sightline.reader.page_text import measure_letter_size
+from sightline.reader.colours import compare_colours, crop_pixels, find_common_colour
 from sightline.reader.phrases import split_pairs
 from sightline.reader.reading import Colour, InterfacePart, PartKind, Pixels, TextLine
-from sightline.reader.rectangles import enclose_boxes, find_indexes_inside, is_inside
-from sightline.reader.regions import EVEN, ColourRegion, find_regions
+from sightline.reader.rectangles import are_level, enclose_boxes, find_indexes_inside, is_inside
+from sightline.reader.regions import EVEN, ColourRegion, Segments, segment_image
+from sightline.reader.toggles import find_toggles
 
 DISTINCT = 5  # two colours that differ by less in every channel look the same
 MAX_ROW = 3.8  # a control is at most this many times as high as its text
@@ -26,11 +26,8 @@ PAGE_SHARE = 0.85  # share of the image: a larger panel is the background
 BLOCK = 16  # pixels: the unit in which pictures are searched for
 PICTURE = 64  # pixels: the smallest side of a picture
 
-CHECK = (9, 30)  # the side of a check box
-MARK = 0.05  # share of its pixels that the tick covers
-DOT, EMPTIED = 0.3, 0.33  # of the width of a circle: less is the radius of a dot in it, more what is empty
-PALE = 60  # what the channels of a colour differ by at most, where a circle is empty
-TALLER, CAPITAL = 1.15, 0.74  # a circle is this much higher than a capital, which is this share of the letter size
+TOUCH = 3  # pixels between pieces of a stack
+SMALLEST = 9  # pixels: the smallest side of a part
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +47,16 @@ class _Shape:
 
 
 def find_parts(
-    pixels: Pixels, lines: Sequence[TextLine], found: Sequence[ColourRegion] | None = None
+    pixels: Pixels, lines: Sequence[TextLine], segments: Segments | None = None
 ) -> tuple[InterfacePart, ...]:
-    """Return the parts from top to bottom; `found` are the image's regions if they are known already."""
-    known = find_regions(pixels) if found is None else found
-    shapes = [shape for region in known if (shape := _make_shape(pixels, region, lines)) is not None]
+    """Return the parts from top to bottom; `segments` are the image's if they are known already."""
+    known = segments or segment_image(pixels)
+    shapes = [shape for region in known.regions if (shape := _make_shape(pixels, region, lines)) is not None]
     shapes = _remove_rings(shapes)
     whole = Box(0, 0, pixels.shape[1], pixels.shape[0])
     kinds = ((shape, _classify(shape, shapes, lines, whole)) for shape in shapes)
     named = [InterfacePart(kind, shape.box, shape.colour, shape.lines) for shape, kind in kinds if kind is not None]
-    named += [*find_toggles(pixels, lines), *find_pictures(pixels, lines)]
+    named += [*find_toggles(pixels, lines, known.shapes), *find_pictures(pixels, lines)]
     page = PAGE_SHARE * whole.width * whole.height
     kept = [p for p in named if p.kind != "panel" or (_has_content(p, named) and p.box.width * p.box.height < page)]
     return tuple(sorted(kept, key=lambda part: (part.box.y, part.box.x)))
@@ -68,7 +65,7 @@ def find_parts(
 def _make_shape(pixels: Pixels, region: ColourRegion, lines: Sequence[TextLine]) -> _Shape | None:
     box = region.box
     pill = box.width >= 1.8 * box.height and region.sides >= 0.3
-    if min(box.width, box.height) < CHECK[0] or region.ends < 0.5 or not (region.sides >= 0.6 or pill):
+    if min(box.width, box.height) < SMALLEST or region.ends < 0.5 or not (region.sides >= 0.6 or pill):
         return None
     if any(is_inside(box, line.box, slack=1) for line in lines):  # the inside of a letter
         return None
@@ -138,7 +135,9 @@ def _classify(shape: _Shape, shapes: Sequence[_Shape], lines: Sequence[TextLine]
             and box.width >= 2.5 * box.height
             and shape.filled >= 0.85
         )
-        return "field" if empty and shape.border else _classify_panel(box)
+        alike = any(other.lines and _is_alike(other.box, box) for other in shapes)
+        field = empty and shape.border and _is_free(shape, shapes, whole) and (alike or _has_label(box, lines))
+        return "field" if field else _classify_panel(box)
     line_boxes = [lines[place].box for place in shape.lines]
     tall = max(each.height for each in line_boxes)
     text = enclose_boxes(line_boxes)
@@ -147,6 +146,8 @@ def _classify(shape: _Shape, shapes: Sequence[_Shape], lines: Sequence[TextLine]
     if text.height > 1.6 * tall or box.height > min(MAX_HEIGHT, max(MAX_ROW * tall, LOW_HEIGHT)):
         return _classify_panel(box)
     kind = _classify_control(shape, text, tall, one=_is_one_run(line_boxes, tall))
+    if kind == "field" and not _is_free(shape, shapes, whole):
+        return _classify_panel(box)
     stated = split_pairs(" ".join(lines[place].text for place in shape.lines))
     return _classify_panel(box) if kind == "button" and stated else kind  # labels with values are not a button
 
@@ -161,6 +162,35 @@ def _classify_control(shape: _Shape, text: Box, tall: int, *, one: bool) -> Part
         return "field" if shape.border else _classify_strip(shape)
     # An icon or an arrow beside the text moves it off the middle.
     return "button" if one and right <= 3 * tall + 8 and box.width <= 12 * tall else _classify_panel(box)
+
+
+def _is_free(shape: _Shape, shapes: Sequence[_Shape], whole: Box) -> bool:
+    """Return whether a shape is whole, and no piece of a stack: a card's head, or a row of a list."""
+    box = shape.box
+    if box.x <= 1 or box.y <= 1 or box.right >= whole.width - 1 or box.bottom >= whole.height - 1:
+        return False
+    return not any(
+        other is not shape
+        and abs(other.box.x - box.x) <= TOUCH
+        and abs(other.box.right - box.right) <= TOUCH
+        and (abs(other.box.y - box.bottom) <= TOUCH or abs(box.y - other.box.bottom) <= TOUCH)
+        for other in shapes
+    )
+
+
+def _is_alike(one: Box, other: Box) -> bool:
+    """Return whether two boxes have the same size and begin in the same column."""
+    return max(abs(one.x - other.x), abs(one.width - other.width), abs(one.height - other.height)) <= TOUCH
+
+
+def _has_label(box: Box, lines: Sequence[TextLine]) -> bool:
+    """Return whether a text is directly above an empty field, or before it."""
+    for line in lines:
+        above = 0 <= box.y - line.box.bottom <= 2 * line.box.height and abs(line.box.x - box.x) <= 2 * line.box.height
+        before = 0 <= box.x - line.box.right <= 12 * line.box.height and are_level(line.box, box)
+        if above or before:
+            return True
+    return False
 
 
 def _is_one_run(held: Sequence[Box], tall: int) -> bool:
@@ -268,102 +298,3 @@ def _tighten(step: NDArray[np.bool_], box: Box) -> Box:
     if not len(rows) or not len(columns):
         return box
     return Box(x0 + int(columns[0]), y0 + int(rows[0]), int(columns[-1] - columns[0]) + 1, int(rows[-1] - rows[0]) + 1)
-
-
-def find_toggles(pixels: Pixels, lines: Sequence[TextLine]) -> list[InterfacePart]:
-    """Find small squares and circles directly before a line; they are too small to be regions."""
-    found = ((place, _read_toggle(pixels, line)) for place, line in enumerate(lines) if not _is_toggle_glyph(line))
-    texts = [line for line in lines if not _is_toggle_glyph(line)]
-    return [
-        replace(part, lines=(place,))
-        for place, part in found
-        if part and not any(is_inside(part.box, line.box, slack=1) for line in texts)
-    ]
-
-
-def remove_toggle_glyphs(lines: Sequence[TextLine], marks: Sequence[InterfacePart]) -> list[TextLine]:
-    """Remove lines that are such a mark, read as a letter."""
-    return [
-        line for line in lines if not (_is_toggle_glyph(line) and any(is_inside(line.box, mark.box) for mark in marks))
-    ]
-
-
-def _is_toggle_glyph(line: TextLine) -> bool:
-    """Return whether a line is a single letter as wide as high, which may be a circle or a square."""
-    width, height = line.box.width, line.box.height
-    return len(line.text) == 1 and min(width, height) >= CHECK[0] - 2 and abs(width - height) <= 0.25 * height
-
-
-def _read_toggle(pixels: Pixels, line: TextLine) -> InterfacePart | None:
-    box = line.box
-    reach = 2 * CHECK[1]
-    place = Box(box.x - 2 - reach, box.y + box.height // 2 - CHECK[1] // 2 - 3, reach, CHECK[1] + 6)
-    left, top = max(0, place.x), max(0, place.y)
-    around = pixels[top : place.bottom, left : max(0, place.right)]
-    if around.shape[0] < CHECK[0] or around.shape[1] < CHECK[0]:
-        return None
-    ground = find_common_colour(around.reshape(-1, 3))
-    inked = measure_distances(around, ground) > 24
-    columns = _find_last_run(np.any(inked, axis=0))
-    rows = _find_last_run(np.any(inked[:, columns.start : columns.stop], axis=1))
-    square = Box(left + columns.start, top + rows.start, len(columns), len(rows))
-    side = max(len(columns), len(rows))
-    if not (CHECK[0] <= side <= CHECK[1] and abs(len(columns) - len(rows)) <= 0.15 * side):
-        return None
-    drawn = inked[rows.start : rows.stop, columns.start : columns.stop]
-    if _is_circle(drawn):
-        return _read_radio_button(pixels, square) if side >= TALLER * CAPITAL * measure_letter_size(line) else None
-    return _read_check_box(pixels, square, ground) if _has_four_sides(drawn) else None
-
-
-def _find_last_run(any_: NDArray[np.bool_]) -> range:
-    """Return the last run of places that hold."""
-    places = np.flatnonzero(any_)
-    if not len(places):
-        return range(0)
-    breaks = np.flatnonzero(np.diff(places) > 1)
-    return range(int(places[breaks[-1] + 1] if len(breaks) else places[0]), int(places[-1]) + 1)
-
-
-def _has_four_sides(inked: NDArray[np.bool_]) -> bool:
-    """Return whether the four sides are drawn, corners aside."""
-    sides = (inked[0, 2:-2], inked[-1, 2:-2], inked[2:-2, 0], inked[2:-2, -1])
-    return all(side.mean() >= 0.85 for side in sides)
-
-
-def _is_circle(inked: NDArray[np.bool_]) -> bool:
-    """Return whether a circle is drawn: ink all along it, and none in the corners."""
-    side = len(inked)
-    corner = side // 7
-    corners = [inked[y, x] for y in (corner // 2, -1 - corner // 2) for x in (corner // 2, -1 - corner // 2)]
-    if any(corners):
-        return False
-    angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
-    along = np.zeros(len(angle), dtype=bool)
-    for inward in (0.5, 1.5, 2.5):  # a thin line, drawn softly, is not on every pixel of its way
-        y = np.clip(len(inked) / 2 + (len(inked) / 2 - inward) * np.sin(angle), 0, len(inked) - 1).astype(int)
-        x = np.clip(len(inked[0]) / 2 + (len(inked[0]) / 2 - inward) * np.cos(angle), 0, len(inked[0]) - 1).astype(int)
-        along |= inked[y, x]
-    return bool(along.mean() >= 0.9)
-
-
-def _read_radio_button(pixels: Pixels, circle: Box) -> InterfacePart:
-    """Read whether a circle has a dot, by how far its middle extends."""
-    across = pixels[circle.y + circle.height // 2, circle.x : circle.right]
-    middle = find_common_colour(crop_pixels(pixels, circle, margin=-int(0.42 * circle.width)).reshape(-1, 3))
-    other = np.flatnonzero(measure_distances(across[None, : len(across) // 2], middle)[0] > 60)
-    reach = 0.5 - (int(other[-1]) + 1 if len(other) else 0) / len(across)
-    empty = EMPTIED < reach < 0.5 and max(middle) - min(middle) < PALE
-    return InterfacePart("radio", circle, middle, (), checked=True if reach < DOT else False if empty else None)
-
-
-def _read_check_box(pixels: Pixels, square: Box, ground: Colour) -> InterfacePart | None:
-    """Read whether a box has a mark in it; return None for a plain patch of colour, which is no box."""
-    inner = crop_pixels(pixels, square, margin=-2).reshape(-1, 3)
-    fill = find_common_colour(inner)
-    marked = float((measure_distances(inner, fill) > 60).mean())
-    if marked >= MARK:
-        return InterfacePart("check", square, fill, (), checked=True)
-    border = find_common_colour(pixels[square.y : square.y + 1, square.x + 2 : square.right - 2].reshape(-1, 3))
-    empty = marked == 0 and compare_colours(border, fill) >= 16 and compare_colours(border, ground) >= 16
-    return InterfacePart("check", square, fill, (), checked=False) if empty else None

@@ -9,8 +9,7 @@ from itertools import groupby, pairwise
 from statistics import median
 
 from sightline.model.geometry import Box
-from sightline.reader.reading import ImageReading, Table, TextLine, select_parts
-from sightline.reader.rectangles import overlap_horizontally
+from sightline.reader.reading import ImageReading, InterfacePart, Table, TextLine, select_parts
 
 # All in heights of a line, which is what "near" means in a text.
 BAND = 2.5  # a blank across all columns: what is above it is read before what is below
@@ -20,8 +19,12 @@ LEVEL = 0.3  # how far apart the middles of lines in a row may be
 PROSE = 25  # characters: longer lines are read column by column, even where they are level
 MAX_SEARCHED = 600  # lines: with more of them, the best place to split is not searched for
 APART = 1.3  # heights of a line: the blank above a new paragraph
+LONG = 8  # characters: shorter lines do not tell how wide a character is
 MONO = 0.04  # how much the width of characters may vary in monospaced text
 
+_TITLE_LINES = 2  # in a title bar: its text, and perhaps a button that was read as a letter
+_INDENT = 1.5  # heights of a title bar: a text that begins further from its left is in the middle
+_TOUCH = 3  # pixels between a title bar and its window
 _LARGER = 1.1  # a heading is this many times as large as most text
 
 
@@ -184,17 +187,27 @@ def group_rows(items: Iterable[LayoutItem]) -> list[list[LayoutItem]]:
     return [sorted(row, key=lambda each: each.box.x) for row in rows]
 
 
-def lay_out_text(lines: Sequence[TextLine], found: Sequence[Table] = (), plots: Sequence[Box] = ()) -> str:
+def is_gutter(texts: Sequence[str]) -> bool:
+    """Return whether texts are the numbers of successive lines, as beside a program."""
+    numbers = [int(text.split()[-1]) for text in texts if text.split() and text.split()[-1].isdigit()]
+    steps = [other - one for one, other in pairwise(numbers)]
+    return len(numbers) >= max(3, 0.9 * len(texts)) and all(1 <= step <= 3 for step in steps)
+
+
+def lay_out_text(
+    lines: Sequence[TextLine], found: Sequence[Table] = (), plots: Sequence[Box] = (), code: Sequence[Box] = ()
+) -> str:
     """Return all lines as one text: table rows as rows, code with its indentation, paragraphs apart.
 
-    Lines in `plots` are written row by row without blank lines: labels of a chart are not paragraphs.
+    Lines in `plots` are written row by row without blank lines: labels of a chart are not paragraphs. Those in `code`
+    keep their columns.
     """
     if not lines:
         return ""
     em = measure_line_height(lines)
     homes: dict[int, Table | Box] = {place: table for table in found for row in table.rows for c in row for place in c}
     for place, line in enumerate(lines):
-        if plot := next((box for box in plots if contains_line(box, line.box)), None):
+        if plot := next((box for box in (*code, *plots) if contains_line(box, line.box)), None):
             homes[place] = plot
     written: list[str] = []
     done: list[Table] = []
@@ -204,17 +217,30 @@ def lay_out_text(lines: Sequence[TextLine], found: Sequence[Table] = (), plots: 
                 written += [] if home in done else [_write_table(lines, home)]
                 done.append(home)
             case Box():
-                rows = _join_rows(lines, list(places))
-                written.append("\n".join("  ".join(lines[place].marked_text for place in row) for row in rows))
+                written.append(_write_rows(lines, list(places), columns=home in code))
             case None:
                 written += _write_blocks(lines, list(places), em)
     return "\n\n".join(written)
 
 
+def _write_rows(lines: Sequence[TextLine], places: Sequence[int], *, columns: bool) -> str:
+    """Return rows as they stand, at their columns where these matter."""
+    level = [
+        [item.lines[0] for item in row] for row in group_rows(LayoutItem(lines[at].box, (at,), 0) for at in places)
+    ]
+    rows = level if columns else _join_rows(lines, places)
+    width = _measure_character_width(lines, rows) if columns and len(rows) > 1 else None
+    if width is not None:
+        return _write_code(lines, rows, width)
+    return "\n".join("  ".join(lines[place].marked_text for place in row) for row in rows)
+
+
 def _write_table(lines: Sequence[TextLine], table: Table) -> str:
-    return "\n".join(
-        " | ".join(" ".join(lines[place].marked_text for place in cell) for cell in row).rstrip() for row in table.rows
-    )
+    """Return a table in Markdown; its first row is the head."""
+    texts = [[" ".join(lines[place].marked_text for place in cell) for cell in row] for row in table.rows]
+    rows = [f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |" for row in texts]
+    rule = "|" + "---|" * max(map(len, texts))
+    return "\n".join([rows[0], rule, *rows[1:]])
 
 
 def _join_rows(lines: Sequence[TextLine], places: Sequence[int]) -> list[list[int]]:
@@ -269,22 +295,32 @@ def _write_paragraphs(lines: Sequence[TextLine], block: Sequence[list[int]], em:
 
 def _measure_monospace_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
     """Return the width of a character where all are equally wide, as in code; None in other text."""
-    long = [lines[place] for row in block for place in row if len(lines[place].text) >= 8]
-    if len(long) < 3 or len(block) < 3:
+    width = _measure_character_width(lines, block)
+    if width is None or len(block) < 3:
         return None
-    widths = [
-        line.box.width / (len(line.text) - 0.15) for line in long
-    ]  # the blank after the last character is not ink
-    width = median(widths)
+    widths = [_divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
     similar = sum(abs(each / width - 1) <= MONO for each in widths)
-    return width if similar >= 0.75 * len(widths) else None
+    numbered = is_gutter([lines[row[0]].text for row in block])
+    return width if numbered or similar >= 0.75 * len(widths) else None
+
+
+def _measure_character_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
+    """Return the median width of a character in longer lines; None where there are too few of them."""
+    widths = [_divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
+    return median(widths) if len(widths) >= 3 else None
+
+
+def _divide_width(line: TextLine) -> float:
+    return line.box.width / (len(line.text) - 0.15)  # the blank after the last character is not ink
 
 
 def _write_code(lines: Sequence[TextLine], block: Sequence[list[int]], width: float) -> str:
     """Return each line at its own column, with blank lines kept."""
     left = min(lines[place].box.x for row in block for place in row)
-    steps = [lines[b[0]].box.bottom - lines[a[0]].box.bottom for a, b in pairwise(block)]
-    pitch = max(1.0, min(median(steps), median([step for step in steps if step <= 1.5 * min(steps)])))
+    steps = [max(1, lines[b[0]].box.bottom - lines[a[0]].box.bottom) for a, b in pairwise(block)]
+    high = measure_line_height(lines[row[0]] for row in block)
+    whole: list[float] = [step for step in steps if step >= 0.8 * high] or [high]
+    pitch = max(1.0, min(median(whole), median([step for step in whole if step <= 1.5 * min(whole)])))
     out: list[str] = []
     for number, row in enumerate(block):
         text = ""
@@ -306,19 +342,32 @@ class PageTitles:
 
 
 def find_titles(reading: ImageReading) -> PageTitles:
-    """Find the title bar and the heading."""
-    bars = sorted((part for part in select_parts(reading, "bar") if part.lines), key=lambda part: part.box.y)
-    heads = [reading.lines[part.lines[0]] for part in bars if _is_above_most(part.box, reading)]
+    """Find the title of the window, if the image shows one, and the heading."""
+    heads = [reading.lines[bar.lines[0]] for bar in select_parts(reading, "bar") if _is_title_bar(bar, reading)]
     head = find_heading(reading)
     others = [measure_letter_size(line) for line in reading.lines if line is not head]
     largest = head is not None and all(measure_letter_size(head) > size for size in others)
-    return PageTitles(heads[0] if heads else None, head, largest)
+    return PageTitles(heads[0] if len(heads) == 1 else None, head, largest)
 
 
-def _is_above_most(box: Box, reading: ImageReading) -> bool:
-    """Return whether more lines are below a bar than above it: a bar at the bottom is no title."""
-    level = [line.box for line in reading.lines if overlap_horizontally(line.box, box)]
-    return sum(each.y >= box.bottom for each in level) > sum(each.bottom <= box.y for each in level)
+def _is_title_bar(bar: InterfacePart, reading: ImageReading) -> bool:
+    """Return whether a bar is the top of a window: a short text on a panel that stands alone on a background."""
+    if not 0 < len(bar.lines) <= _TITLE_LINES or bar.box.x <= 0 or bar.box.right >= reading.size.width:
+        return False
+    title, usual = reading.lines[bar.lines[0]], median(measure_letter_size(line) for line in reading.lines)
+    centred = title.box.x - bar.box.x > _INDENT * bar.box.height
+    if centred and measure_letter_size(title) > _LARGER * usual:  # the head of a card
+        return False
+    below = [
+        part.box for part in select_parts(reading, "panel")
+        if abs(part.box.y - bar.box.bottom) <= _TOUCH and part.box.height >= 2 * bar.box.height
+        and abs(part.box.x - bar.box.x) <= _TOUCH and abs(part.box.right - bar.box.right) <= _TOUCH
+    ]  # fmt: skip
+    if not below:
+        return False
+    window = Box(bar.box.x, bar.box.y, bar.box.width, below[0].bottom - bar.box.y)
+    level = [line.box for line in reading.lines if window.y <= line.box.y < window.bottom]
+    return all(contains_line(window, box) for box in level)
 
 
 def find_heading(reading: ImageReading) -> TextLine | None:

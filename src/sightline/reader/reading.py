@@ -15,7 +15,9 @@ from sightline.reader.rectangles import contains_centre
 
 Colour = tuple[int, int, int]
 Pixels: TypeAlias = NDArray[np.uint8]  # height x width x RGB
-PartKind = Literal["button", "field", "check", "radio", "panel", "bar", "picture"]
+PartKind = Literal["button", "field", "check", "radio", "switch", "panel", "bar", "picture"]
+
+TOGGLES: tuple[PartKind, ...] = ("check", "radio", "switch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class InterfacePart:
     box: Box
     colour: Colour
     lines: tuple[int, ...] = ()  # in it, or beside a toggle: indexes of `ImageReading.lines`
-    checked: bool | None = None  # only for check boxes and radio buttons; None: unknown
+    checked: bool | None = None  # only for check boxes, radio buttons and switches; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,14 @@ class Barcode:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemState:
+    """What an item differs from its siblings by, as far as colours show it."""
+
+    kind: Literal["selected", "disabled"]
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
 class ImageReading:
     """Everything that was read of one image, in that image's own pixels."""
 
@@ -106,6 +116,8 @@ class ImageReading:
     unread: tuple[Box, ...] = ()  # looks like text and could not be read
     marked: tuple[Box, ...] = ()  # fields with marks that are not text, such as the dots of a password
     late: tuple[Box, ...] = ()  # lines that there was no time to read
+    icons: tuple[Box, ...] = ()  # marks that are no letters
+    states: tuple[ItemState, ...] = ()  # of menu items, tabs and toggles
     searched: bool = True  # whether all of the image was searched for lines
 
 

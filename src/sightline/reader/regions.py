@@ -22,6 +22,7 @@ MIN_RUN = 4  # a run
 OVERLAP = 2  # of two runs that touch
 MIN_AREA = 12  # region, in pixels
 AT_EDGE = 2  # how far from its box's edge a row may end and still reach it
+GROUND = (100, 56)  # pixels: a region that is wider or higher is a background, on which small shapes are drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,67 @@ class _Runs:
     width: int  # of the image
 
 
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """An image in regions, and in small shapes: what is drawn on the large regions, such as words, icons and boxes."""
+
+    regions: tuple[ColourRegion, ...] = ()
+    shapes: tuple[Box, ...] = ()
+
+
 def find_regions(pixels: Pixels) -> tuple[ColourRegion, ...]:
     """Return every region of the image, in no particular order."""
+    return segment_image(pixels).regions
+
+
+def segment_image(pixels: Pixels) -> Segments:
+    """Return every region of the image, and the shapes on the large ones, in no particular order."""
     runs = _find_runs(pixels)
     if not len(runs.row):
-        return ()
+        return Segments()
     owner = _group_runs(len(runs.row), *_find_touching_runs(pixels, runs))
-    return _measure_regions(pixels, runs, owner)
+    return Segments(_measure_regions(pixels, runs, owner), _find_shapes(runs, owner, len(pixels)))
+
+
+def _find_shapes(runs: _Runs, owner: Whole, height: int) -> tuple[Box, ...]:
+    """Return the boxes around connected pixels that are in no large region."""
+    column = runs.start - runs.row * runs.width
+    left, right = np.full(len(owner), runs.width), np.zeros(len(owner), dtype=np.int64)
+    top, bottom = np.full(len(owner), height), np.zeros(len(owner), dtype=np.int64)
+    np.minimum.at(left, owner, column)
+    np.maximum.at(right, owner, column + runs.end - runs.start)
+    np.minimum.at(top, owner, runs.row)
+    np.maximum.at(bottom, owner, runs.row + 1)
+    large = ((right - left > GROUND[0]) | (bottom - top > GROUND[1]))[owner]
+    step = np.zeros(height * runs.width + 1, dtype=np.int8)
+    step[runs.start[large]] += 1
+    np.add.at(step, runs.end[large], -1)
+    drawn = (np.cumsum(step[:-1], dtype=np.int8) == 0).reshape(height, runs.width)
+    return _box_connected(drawn)
+
+
+def _box_connected(drawn: NDArray[np.bool_]) -> tuple[Box, ...]:
+    """Return the boxes around connected pixels, diagonals included."""
+    height, width = drawn.shape
+    framed = np.zeros((height, width + 2), dtype=np.int8)
+    framed[:, 1:-1] = drawn
+    change = np.diff(framed, axis=1)
+    row, start = np.nonzero(change == 1)
+    end = np.nonzero(change == -1)[1]
+    if not len(row):
+        return ()
+    wide = width + 2  # a pixel more on either side, so that rows do not touch each other
+    first = np.searchsorted(row * wide + end, (row + 1) * wide + start, side="left")
+    last = np.searchsorted(row * wide + start, (row + 1) * wide + end, side="right")
+    count = np.maximum(last - first, 0)
+    upper = np.repeat(np.arange(len(row)), count)
+    lower = first[upper] + np.arange(len(upper)) - np.repeat(np.cumsum(count) - count, count)
+    owner = _group_runs(len(row), upper, lower)
+    order = np.argsort(owner, kind="stable")
+    head = np.flatnonzero(np.append(True, np.diff(owner[order]) != 0))
+    x0, x1 = np.minimum.reduceat(start[order], head), np.maximum.reduceat(end[order], head)
+    y0, y1 = np.minimum.reduceat(row[order], head), np.maximum.reduceat(row[order], head) + 1
+    return tuple(Box(int(a), int(b), int(c - a), int(d - b)) for a, b, c, d in zip(x0, y0, x1, y1, strict=True))
 
 
 def _find_runs(pixels: Pixels) -> _Runs:

@@ -34,6 +34,7 @@ from sightline.reader.phrases import (
     split_words,
 )
 from sightline.reader.reading import (
+    TOGGLES,
     ImageReading,
     InterfacePart,
     PartKind,
@@ -159,7 +160,7 @@ def _match_enum(text: str, value: Json, schema: Mapping[str, Any]) -> Json:
 
 def _find_toggle_state(reading: ImageReading, name: str) -> Json:
     """Return whether the toggle with that name is on; None if there is no such toggle, or more than one."""
-    toggles = [part for part in find_named_parts(reading, name, "check", "radio") if part.checked is not None]
+    toggles = [part for part in find_named_parts(reading, name, *TOGGLES) if part.checked is not None]
     return toggles[0].checked if len(toggles) == 1 else None
 
 

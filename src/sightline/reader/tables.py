@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from sightline.model.geometry import Box
-from sightline.reader.page_text import PROSE, LayoutItem, contains_line, group_rows, measure_line_height
+from sightline.reader.page_text import LayoutItem, contains_line, group_rows, is_gutter, measure_line_height
 from sightline.reader.phrases import begins_like_value, parse_number
 from sightline.reader.reading import ImageReading, InterfacePart, PartKind, Table, TextLine, has_unread_text
 from sightline.reader.rectangles import are_level, enclose_boxes, is_inside, overlap_horizontally
@@ -94,7 +94,8 @@ def _make_table(lines: Sequence[TextLine], run: Sequence[list[int]], em: float) 
     if len(full) < (2 if len(columns) > 2 else 3) or len(full) < 0.7 * len(rows):
         return []
     straight = [place for place in range(len(columns)) if _is_aligned([row[place] for row in full], lines, em)]
-    if len(straight) < max(2, 0.6 * len(columns)) or _is_prose(lines, full):
+    numbered = is_gutter([lines[row[0][0]].text for row in full if row[0]])
+    if len(straight) < max(2, 0.6 * len(columns)) or numbered or not _has_values(lines, full):
         return []
     box = enclose_boxes(lines[place].box for row in rows for cell in row for place in cell)
     return [Table(box, tuple(tuple(tuple(cell) for cell in row) for row in rows))]
@@ -151,10 +152,13 @@ def _is_aligned(cells: Iterable[list[int]], lines: Sequence[TextLine], em: float
     )
 
 
-def _is_prose(lines: Sequence[TextLine], rows: Sequence[list[list[int]]]) -> bool:
-    """Return whether two columns of long lines are text that happens to be level."""
-    lengths = [len(lines[cell[0]].text) for row in rows for cell in row if cell]
-    return len(rows[0]) == 2 and median(lengths) >= PROSE
+def _has_values(lines: Sequence[TextLine], rows: Sequence[list[list[int]]]) -> bool:
+    """Return whether a column has numbers or dates below its head: texts that are only level are no table."""
+    for column in range(len(rows[0])):
+        texts = [lines[row[column][0]].text for row in rows[1:] if row[column]]
+        if len(texts) >= 2 and sum(begins_like_value(text) for text in texts) >= 0.7 * len(texts):
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

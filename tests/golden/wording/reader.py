@@ -10,7 +10,7 @@ from sightline.model.geometry import Box, Size
 from sightline.model.scene import Json
 from sightline.reader.compare import compare_images
 from sightline.reader.describe import describe_image, list_findings, transcribe
-from sightline.reader.reading import Barcode, Colour, ImageReading, InterfacePart, PartKind
+from sightline.reader.reading import TOGGLES, Barcode, Colour, ImageReading, InterfacePart, ItemState, PartKind
 from sightline.reader.report import find_related_items
 from sightline.reader.schema_lookup import fill_schema
 from tests.golden.wording import Case
@@ -37,6 +37,13 @@ _UNREAD: Mapping[str, ImageReading] = {
     "too late": replace(_EMPTY, late=(Box(10, 80, 70, 12),), searched=False),
     "several too late": replace(_EMPTY, late=(Box(10, 80, 70, 12), Box(10, 95, 70, 12))),
     "doubtful": replace(_EMPTY, lines=(replace(line("INF0 ready", 1, 1), confidence=0.99, doubtful=(3, 9)),)),
+    "icons, a selected item and a disabled switch": replace(
+        _EMPTY,
+        lines=(line("Maps", 40, 50),),
+        parts=(InterfacePart("switch", Box(10, 90, 28, 16), (1, 2, 3), checked=True),),
+        icons=(Box(10, 10, 14, 14), Box(30, 10, 14, 14)),
+        states=(ItemState("selected", line("Maps", 40, 50).box), ItemState("disabled", Box(10, 90, 28, 16))),
+    ),
     "a barcode and a picture": replace(
         _EMPTY,
         parts=(InterfacePart("picture", Box(0, 0, 9, 9), (1, 2, 3)),),
@@ -57,7 +64,7 @@ def _describe_unread(_: Path) -> str:
 
 def _describe_states(_: Path) -> str:
     """The states of controls: toggles, a pale button, and a field that was not read."""
-    kinds: tuple[PartKind, ...] = ("check", "radio")
+    kinds: tuple[PartKind, ...] = TOGGLES
     toggles = tuple(
         InterfacePart(kind, Box(20, 30 + 20 * at, 16, 16), (1, 2, 3), (0,), checked)
         for kind in kinds

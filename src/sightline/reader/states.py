@@ -1,0 +1,111 @@
+"""Find what is selected or disabled by its contrast with its siblings: a menu item, a tab, a toggle's label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from sightline.model.geometry import Box
+from sightline.reader.colours import compare_colours
+from sightline.reader.reading import TOGGLES, Colour, InterfacePart, ItemState, TextLine
+
+SIBLINGS = 3  # items of a menu or a row of tabs, at least
+SHORT = 28  # characters of an item, at most
+NEAR = 8.0  # heights of a line between two items
+SAME, OTHER = 12, 28  # differences of backgrounds: of siblings, and of the one that is selected
+ALIKE = 30  # the same of the colours of siblings' texts
+PALE = 0.65  # of the contrast of other labels
+
+
+def find_states(lines: Sequence[TextLine], parts: Sequence[InterfacePart], taken: Iterable[Box]) -> Iterator[ItemState]:
+    """Yield the items that differ from their siblings; lines in `taken` (tables, charts, programs) are none."""
+    areas = [*taken, *(lines[at].box for part in parts if part.kind in TOGGLES for at in part.lines)]
+    items = [
+        line for line in lines
+        if line.ground and line.ink and 1 < len(line.text) <= SHORT
+        and not any(_has_centre(area, line.box) for area in areas)
+    ]  # fmt: skip
+    seen: set[Box] = set()
+    for group in (*_find_columns(items), *_find_rows(items)):
+        odd = _find_odd(group)
+        if odd and odd.box not in seen:
+            seen.add(odd.box)
+            yield ItemState("selected", odd.box)
+    yield from _find_disabled(lines, parts)
+
+
+def _has_centre(area: Box, box: Box) -> bool:
+    return area.x <= box.x + box.width / 2 <= area.right and area.y <= box.y + box.height / 2 <= area.bottom
+
+
+def _find_columns(items: Sequence[TextLine]) -> Iterator[list[TextLine]]:
+    """Yield items below each other that begin in one column."""
+    groups: list[list[TextLine]] = []
+    for line in sorted(items, key=lambda each: each.box.y):
+        home = next((group for group in groups if _follows_below(group[-1], line)), None)
+        if home is None:
+            groups.append([line])
+        else:
+            home.append(line)
+    yield from (group for group in groups if len(group) >= SIBLINGS)
+
+
+def _follows_below(above: TextLine, line: TextLine) -> bool:
+    high = above.box.height
+    gap = line.box.y - above.box.bottom
+    return abs(above.box.x - line.box.x) <= 3 and 0.5 * high <= gap <= NEAR * high and _have_one_size(above, line)
+
+
+def _find_rows(items: Sequence[TextLine]) -> Iterator[list[TextLine]]:
+    """Yield items beside each other, as tabs are."""
+    groups: list[list[TextLine]] = []
+    for line in sorted(items, key=lambda each: each.box.x):
+        home = next((group for group in groups if _follows_beside(group[-1], line)), None)
+        if home is None:
+            groups.append([line])
+        else:
+            home.append(line)
+    yield from (group for group in groups if len(group) >= SIBLINGS)
+
+
+def _follows_beside(left: TextLine, line: TextLine) -> bool:
+    gap = line.box.x - left.box.right
+    level = abs(left.box.y + left.box.height / 2 - line.box.y - line.box.height / 2) <= 0.3 * line.box.height
+    return level and 0.8 * line.box.height <= gap <= NEAR * line.box.height and _have_one_size(left, line)
+
+
+def _have_one_size(one: TextLine, other: TextLine) -> bool:
+    return abs(one.box.height - other.box.height) <= 0.4 * max(one.box.height, other.box.height)
+
+
+def _find_odd(group: Sequence[TextLine]) -> TextLine | None:
+    """Return the one item on another background, while all others are alike."""
+    for line in group:
+        others = [other for other in group if other is not line]
+        if _are_alike(others) and min(_compare(other.ground, line.ground) for other in others) >= OTHER:
+            return line
+    return None
+
+
+def _are_alike(lines: Sequence[TextLine]) -> bool:
+    """Return whether each has the colours of the next one, as on a gradient."""
+    return all(
+        _compare(one.ground, other.ground) <= SAME and _compare(one.ink, other.ink) <= ALIKE
+        for one, other in pairwise(lines)
+    )
+
+
+def _compare(one: Colour | None, other: Colour | None) -> int:
+    return compare_colours(one, other) if one and other else 0
+
+
+def _find_disabled(lines: Sequence[TextLine], parts: Sequence[InterfacePart]) -> Iterator[ItemState]:
+    """Yield the toggles whose texts are paler than those of others."""
+    labelled = [(part, lines[part.lines[0]]) for part in parts if part.kind in TOGGLES and part.lines]
+    strongest = max((_compare(line.ink, line.ground) for _, line in labelled), default=0)
+    strong = [line for _, line in labelled if _compare(line.ink, line.ground) >= 0.9 * strongest]
+    if len(strong) < 2:
+        return
+    for part, line in labelled:
+        if 0 < _compare(line.ink, line.ground) <= PALE * strongest:
+            yield ItemState("disabled", part.box)

@@ -1,0 +1,44 @@
+"""What is selected or disabled, by contrast with its siblings."""
+
+from __future__ import annotations
+
+from sightline.reader.describe import find_controls, list_findings
+from sightline.reader.examine import examine_image
+from tests.reader.sketch import Sketch
+from tests.reader.test_toggles import paste_shape
+from tests.requirements import requirement
+
+
+def draw_menu(selected: int | None) -> Sketch:
+    sketch = Sketch((400, 300), "#f96332", "#ffffff")
+    for at, name in enumerate(("Dashboard", "Icons", "Maps", "Tables")):
+        if at == selected:
+            sketch.box((10, 30 + 50 * at, 220, 70 + 50 * at), "#ffffff")
+        sketch.write(40, 50 + 50 * at, name, 13, "#f96332" if at == selected else "#ffffff")
+    return sketch
+
+
+@requirement("reader.states")
+def test_a_menu_item_on_another_background_is_perhaps_selected() -> None:
+    sketch = draw_menu(2)
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert [(state.kind, state.box) for state in reading.states] == [("selected", sketch.lines[2].box)]
+    assert '"Maps"' in list_findings(reading)
+
+
+@requirement("reader.states")
+def test_no_item_of_an_even_menu_is_selected() -> None:
+    sketch = draw_menu(None)
+    assert examine_image(sketch.pixels, sketch.lines).states == ()
+
+
+@requirement("reader.states")
+def test_a_toggle_with_a_paler_text_is_perhaps_disabled() -> None:
+    sketch = Sketch((300, 200))
+    for at, ink in enumerate(("#202020", "#202020", "#aaaaaa")):
+        paste_shape(sketch, (20, 30 + 40 * at), (16, 16), "empty box")
+        sketch.write(46, 38 + 40 * at, f"Option {'abc'[at]}", ink=ink)
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert [(state.kind, state.box.y) for state in reading.states] == [("disabled", 110)]
+    first, _, last = (each.sentence for each in find_controls(reading))
+    assert len(last) > len(first)

@@ -1,0 +1,132 @@
+"""Check boxes, radio buttons and switches, by their shape and at any scale."""
+
+from __future__ import annotations
+
+import pytest
+from PIL import Image, ImageDraw
+
+from sightline.model.geometry import Box
+from sightline.reader.interface_parts import find_parts
+from sightline.reader.reading import InterfacePart, TextLine
+from sightline.reader.regions import segment_image
+from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
+from tests.reader.sketch import Sketch
+from tests.requirements import requirement
+
+FINE = 8  # shapes are drawn this many times as large, then made smaller, as a browser draws them
+
+
+def look_for_toggles(sketch: Sketch, lines: list[TextLine]) -> list[InterfacePart]:
+    return find_toggles(sketch.pixels, lines, segment_image(sketch.pixels).shapes)
+
+
+def paste_shape(sketch: Sketch, place: tuple[int, int], size: tuple[int, int], look: str) -> None:
+    """Draw one toggle: what it is and how it looks."""
+    wide, high = size[0] * FINE, size[1] * FINE
+    big = Image.new("RGB", (wide, high), sketch.ground)
+    pen = ImageDraw.Draw(big)
+    line, blue, white, grey = high // 14, "#0d6efd", "#ffffff", "#adb5bd"
+    everything = (0, 0, wide - 1, high - 1)
+    tick = [(0.22 * wide, 0.52 * high), (0.42 * wide, 0.72 * high), (0.78 * wide, 0.28 * high)]
+    match look:
+        case "empty box" | "old box, ticked":
+            pen.rounded_rectangle(everything, high // 6, white, grey, line)
+            if look != "empty box":
+                pen.line(tick, "#202020", 2 * line, "curve")
+        case "ticked box" | "dashed box":
+            pen.rounded_rectangle(everything, high // 6, blue)
+            dash = (0.25 * wide, 0.43 * high, 0.75 * wide, 0.57 * high)
+            pen.line(tick, white, 2 * line, "curve") if look == "ticked box" else pen.rectangle(dash, white)
+        case "swatch":
+            pen.rounded_rectangle(everything, high // 6, blue)
+        case "ring" | "ring with a dot":
+            pen.ellipse(everything, white, "#666666", line)
+            if look != "ring":
+                pen.ellipse((0.28 * wide, 0.28 * high, 0.72 * wide, 0.72 * high), blue)
+        case "disc with a dot" | "disc":
+            pen.ellipse(everything, blue)
+            if look != "disc":
+                pen.ellipse((0.25 * wide, 0.25 * high, 0.75 * wide, 0.75 * high), white)
+        case "on" | "off":
+            pen.rounded_rectangle(everything, high // 2, blue if look == "on" else white, grey, line)
+            left = wide - 0.85 * high if look == "on" else 0.15 * high
+            pen.ellipse((left, 0.15 * high, left + 0.7 * high, 0.85 * high), white if look == "on" else grey)
+    sketch.image.paste(big.resize(size, Image.Resampling.LANCZOS), place)
+
+
+@requirement("reader.toggles")
+@pytest.mark.parametrize("scale", [1, 2])
+@pytest.mark.parametrize("ground", ["#ffffff", "#1f2430"])
+@pytest.mark.parametrize(
+    ("look", "kind", "checked"),
+    [
+        ("empty box", "check", False),
+        ("old box, ticked", "check", True),
+        ("ticked box", "check", True),
+        ("dashed box", "check", None),
+        ("ring", "radio", False),
+        ("ring with a dot", "radio", True),
+        ("disc with a dot", "radio", True),
+        ("on", "switch", True),
+        ("off", "switch", False),
+    ],
+)
+def test_a_toggle_is_read_at_the_scale_of_its_screen(
+    look: str, kind: str, checked: bool | None, ground: str, scale: int
+) -> None:
+    sketch = Sketch((400 * scale, 100 * scale), ground, "#888888")
+    size = (28 * scale, 16 * scale) if kind == "switch" else (16 * scale, 16 * scale)
+    paste_shape(sketch, (20 * scale, 30 * scale), size, look)
+    sketch.write(60 * scale, 38 * scale, "Send a copy", 14 * scale)
+    (toggle,) = look_for_toggles(sketch, sketch.lines)
+    assert (toggle.kind, toggle.checked, toggle.lines) == (kind, checked, (0,))
+    assert abs(toggle.box.x - 20 * scale) <= 1
+    assert abs(toggle.box.width - size[0]) <= 2
+
+
+@requirement("reader.toggles")
+@pytest.mark.parametrize("look", ["swatch", "disc"])
+def test_a_patch_of_colour_is_no_toggle(look: str) -> None:
+    sketch = Sketch((300, 80))
+    paste_shape(sketch, (20, 30), (16, 16), look)
+    sketch.write(46, 38, "Online")
+    assert look_for_toggles(sketch, sketch.lines) == []
+
+
+@requirement("reader.toggles")
+def test_a_shape_without_a_text_or_others_like_it_is_not_reported() -> None:
+    sketch = Sketch((300, 200))
+    paste_shape(sketch, (20, 30), (16, 16), "empty box")
+    assert look_for_toggles(sketch, []) == []
+    for y in (60, 90, 120):
+        paste_shape(sketch, (20, y), (16, 16), "empty box")
+    assert [part.box.y for part in look_for_toggles(sketch, [])] == [30, 60, 90, 120]
+
+
+def test_a_ring_that_was_read_as_a_letter_is_a_radio_button() -> None:
+    sketch = Sketch((300, 80))
+    paste_shape(sketch, (20, 30), (16, 16), "ring")
+    sketch.write(46, 38, "Manual")
+    read = [TextLine("O", Box(20, 30, 16, 16)), *sketch.lines]
+    (mark,) = look_for_toggles(sketch, read)
+    assert (mark.kind, mark.checked, mark.lines) == ("radio", False, (1,))
+    assert remove_toggle_glyphs(read, [mark]) == sketch.lines
+    assert [part.kind for part in find_parts(sketch.pixels, sketch.lines)] == ["radio"]
+
+
+def test_a_letter_before_a_text_is_no_radio_button() -> None:
+    sketch = Sketch((300, 80))
+    sketch.write(20, 38, "O", 16)
+    sketch.write(46, 38, "Automatic", 16)
+    assert look_for_toggles(sketch, sketch.lines) == []
+
+
+@requirement("reader.toggles")
+@pytest.mark.parametrize("glyph", ["i", "B", "?", "3"])
+def test_a_glyph_in_a_box_or_ring_is_an_icon_and_no_toggle(glyph: str) -> None:
+    sketch = Sketch((300, 120))
+    for y, look in ((20, "empty box"), (70, "ring")):
+        paste_shape(sketch, (20, y), (20, 20), look)
+        sketch.pen.text((30, y + 10), glyph, "#202020", anchor="mm", font_size=14)
+        sketch.write(50, y + 10, "Details")
+    assert look_for_toggles(sketch, sketch.lines) == []

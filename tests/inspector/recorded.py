@@ -53,8 +53,18 @@ def paint_window(number: int) -> Image:
     return Image(sha256(data).hexdigest(), "image/png", Size(*SIZE), data)
 
 
-def record_conversation(record: Store, turns: int, *, hostile: bool = False, first: str = "Fix the page.") -> None:
-    """File the receipts of a conversation with an image in each turn: the oldest retire, some are refitted."""
+def record_conversation(
+    record: Store,
+    turns: int,
+    *,
+    hostile: bool = False,
+    first: str = "Fix the page.",
+    names: tuple[str, str, str] = ("deepseek", "deepseek-chat", "claude-cli/2.1 (external, cli)"),
+) -> None:
+    """File the receipts of a conversation with an image in each turn: the oldest retire, some are refitted.
+
+    `names` are the upstream, the model and the client.
+    """
     images = [paint_window(number + 1000 * hostile) for number in range(turns)]
     for number, image in enumerate(images):
         record.images.keep("", image)
@@ -71,8 +81,8 @@ def record_conversation(record: Store, turns: int, *, hostile: bool = False, fir
         before: Json = {"type": "image", "source": {"data": "A" * 400}}
         after: Json = {"type": "text", "text": text}
         trace = RequestTrace("", "c" * 64, number + 1, 2 * number + 1, 2 * number or None, 900 * (number + 1))
-        receipt = Receipt("deepseek", "deepseek-chat", lines, (), TraceParts(first, ((place, before, after),), trace))
-        client = HOSTILE_TEXT if hostile else "claude-cli/2.1 (external, cli)"
+        receipt = Receipt(names[0], names[1], lines, (), TraceParts(first, ((place, before, after),), trace))
+        client = HOSTILE_TEXT if hostile else names[2]
         record.ledger.file_receipt("", FiledReceipt(receipt, "anthropic", client=client))
 
 
@@ -104,7 +114,7 @@ def _choose_fate(index: int, count: int) -> tuple[FateName, str, int]:
     return "told", f"by {SEER}", 88
 
 
-def record_many(record: Store, conversations: int, images: int) -> None:
+def record_many(record: Store, conversations: int, images: int, client: str = "codex/1") -> None:
     """File many small conversations, each with so many images that share one picture."""
     picture = paint_window(0)
     record.images.keep("", picture)
@@ -113,6 +123,6 @@ def record_many(record: Store, conversations: int, images: int) -> None:
             ReceiptLine(f"/messages/0/content/{n}", "shown", "", 100, 100, picture.sha256, f"{n}.png", SIZE)
             for n in range(images)
         )
-        parts = TraceParts(f"conversation {number}", (), RequestTrace("", "", 1, 1, 0, 10))
+        parts = TraceParts(f"{client} {number}", (), RequestTrace("", "", 1, 1, 0, 10))
         receipt = Receipt("openai", "gpt-5", lines, (), parts)
-        record.ledger.file_receipt("", FiledReceipt(receipt, "openai_chat", client="codex/1"))
+        record.ledger.file_receipt("", FiledReceipt(receipt, "openai_chat", client=client))

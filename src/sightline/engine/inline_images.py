@@ -174,7 +174,8 @@ class InlineImages:
 
     def find_known_digest(self, inline: InlineSource) -> str:
         """Return the sha256 of an image if it was computed lately, without reading the image; else an empty text."""
-        return (self._digests.get(inline.key) if inline.has_key else None) or ""
+        known = self._known.get(inline.key) if inline.has_key else None
+        return known.sha256 if known else ""
 
     def decode(self, inline: InlineSource) -> Image | Refusal:
         """Return the image with its bytes and its sha256."""

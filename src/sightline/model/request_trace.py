@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass, field
 
+import orjson
 from blake3 import blake3
 
 from sightline.model.fence import replace_surrogates
@@ -99,6 +100,15 @@ def shorten_place(value: Json) -> str:
 
 
 def _write(value: Json) -> str:
+    """Write a value as JSON, without `cache_control`, which clients move from message to message."""
+    try:
+        text = orjson.dumps(value).decode()
+        return orjson.dumps(_drop_cache_marks(value)).decode() if '"cache_control"' in text else text
+    except (TypeError, ValueError, RecursionError):  # a lone surrogate, a huge number, or nested too deep
+        return _write_slowly(value)
+
+
+def _write_slowly(value: Json) -> str:
     try:
         return json.dumps(_drop_cache_marks(value), ensure_ascii=False)
     except (RecursionError, ValueError):
@@ -106,7 +116,6 @@ def _write(value: Json) -> str:
 
 
 def _drop_cache_marks(value: Json) -> Json:
-    """Return a value without `cache_control`, which clients move from message to message."""
     if isinstance(value, dict):
         return {key: _drop_cache_marks(each) for key, each in value.items() if key != "cache_control"}
     return [_drop_cache_marks(each) for each in value] if isinstance(value, list) else value

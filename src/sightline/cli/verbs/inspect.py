@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +60,8 @@ def run(args: Namespace) -> VerbOutcome:
 
 def _serves_ticket(port: int, ticket: str) -> bool:
     """Return whether a proxy of this user listens on the port and would take the ticket."""
+    from http.client import HTTPConnection, HTTPException  # `--help` imports nothing heavy
+
     from sightline.surfaces.inspector.access import hash_token
 
     connection = HTTPConnection("127.0.0.1", port, timeout=_PROXY_SECONDS)

@@ -1,17 +1,22 @@
 """Collects what a receipt keeps of a request: references into its parsed body, which are read later.
 
-This runs for every request with images, so it reads no texts: `TraceParts.build` does, in the store's thread.
+This runs for every request with images, so it copies only the beginning of texts, and hashes nothing:
+`TraceParts.build` does, in the store's thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from sightline.engine.requests import Reading
 from sightline.model.facts import ConversationHistory, Facts, RecallHistory
 from sightline.model.request_trace import MAX_PLACES, RequestTrace, TraceParts
 from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Remove, Replace, Scene
 from sightline.wire.json_tree import get_at, get_list
+
+_MAX_STRING = 8192  # characters of a value that is kept until the receipt is written
+_MAX_ITEMS = 32  # of a list or an object in it
 
 
 def collect_trace(reading: Reading, scene: Scene, edits: Sequence[Edit], facts: Facts) -> TraceParts:
@@ -32,7 +37,7 @@ def collect_trace(reading: Reading, scene: Scene, edits: Sequence[Edit], facts: 
         text_tokens=known.head_tokens + sum(known.tokens) if known else None,
     )
     new = _list_new_edits(edits, reading, sent_before)
-    return TraceParts(messages[first] if first < len(messages) else None, tuple(new), trace)
+    return TraceParts(shrink_value(messages[first]) if first < len(messages) else None, tuple(new), trace)
 
 
 def _list_new_edits(edits: Sequence[Edit], reading: Reading, sent_before: int) -> Iterator[tuple[str, Json, Json]]:
@@ -43,7 +48,21 @@ def _list_new_edits(edits: Sequence[Edit], reading: Reading, sent_before: int) -
             return
         if key in edit.place and _find_message(edit, edit.place.index(key)) >= sent_before:
             count += 1
-            yield _format_place(edit.place), *_find_values(edit, reading.tree)
+            before, after = _find_values(edit, reading.tree)
+            yield _format_place(edit.place), shrink_value(before), shrink_value(after)
+
+
+def shrink_value(value: Json) -> Json:
+    """Return the beginning of a value: receipts wait in memory until they are written, and must not hold images."""
+    match value:
+        case str():
+            return value if len(value) <= _MAX_STRING else value[:_MAX_STRING]
+        case dict():
+            return {key: shrink_value(each) for key, each in islice(value.items(), _MAX_ITEMS)}
+        case list():
+            return [shrink_value(each) for each in value[:_MAX_ITEMS]]
+        case _:
+            return value
 
 
 def _find_message(edit: Edit, at: int) -> int:

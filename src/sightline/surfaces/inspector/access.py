@@ -55,10 +55,6 @@ class InspectorAccess:
     def is_open(self, session: str) -> bool:
         return bool(session) and _is_fresh(self._find_file("session", session), SESSION_SECONDS)
 
-    def end(self, session: str) -> None:
-        """End a session."""
-        self._find_file("session", session).unlink(missing_ok=True)
-
     def _find_file(self, kind: str, token: str) -> Path:
         return self._folder / f"{kind}-{hash_token(token)}"
 

@@ -37,7 +37,8 @@ def collect_trace(reading: Reading, scene: Scene, edits: Sequence[Edit], facts: 
         text_tokens=known.head_tokens + sum(known.tokens) if known else None,
     )
     new = _list_new_edits(edits, reading, sent_before)
-    return TraceParts(shrink_value(messages[first]) if first < len(messages) else None, tuple(new), trace)
+    opened = messages[first] if first < len(messages) else None
+    return TraceParts(shrink_value(opened) if reading.heavy else opened, tuple(new), trace)
 
 
 def _list_new_edits(edits: Sequence[Edit], reading: Reading, sent_before: int) -> Iterator[tuple[str, Json, Json]]:
@@ -54,15 +55,12 @@ def _list_new_edits(edits: Sequence[Edit], reading: Reading, sent_before: int) -
 
 def shrink_value(value: Json) -> Json:
     """Return the beginning of a value: receipts wait in memory until they are written, and must not hold images."""
-    match value:
-        case str():
-            return value if len(value) <= _MAX_STRING else value[:_MAX_STRING]
-        case dict():
-            return {key: shrink_value(each) for key, each in islice(value.items(), _MAX_ITEMS)}
-        case list():
-            return [shrink_value(each) for each in value[:_MAX_ITEMS]]
-        case _:
-            return value
+    if isinstance(value, str):
+        return value[:_MAX_STRING]
+    if isinstance(value, dict):
+        items = value.items() if len(value) <= _MAX_ITEMS else islice(value.items(), _MAX_ITEMS)
+        return {key: shrink_value(each) for key, each in items}
+    return [shrink_value(each) for each in value[:_MAX_ITEMS]] if isinstance(value, list) else value
 
 
 def _find_message(edit: Edit, at: int) -> int:

@@ -88,9 +88,15 @@ def fetch_conversation(transactions: Transactions, conversation: str, limit: int
 
 
 def fetch_summaries(transactions: Transactions, limit: int, offset: int) -> list[ConversationSummary]:
-    return [ConversationSummary(*row) for row in transactions.fetch_all(_SUMMARY_QUERY.format(""), limit, offset)]
+    return [_read_summary(row) for row in transactions.fetch_all(_SUMMARY_QUERY.format(""), limit, offset)]
 
 
 def fetch_summary(transactions: Transactions, conversation: str) -> ConversationSummary | None:
     query = _SUMMARY_QUERY.format("AND conversation = ?")
-    return next((ConversationSummary(*row) for row in transactions.fetch_all(query, conversation, 1, 0)), None)
+    return next((_read_summary(row) for row in transactions.fetch_all(query, conversation, 1, 0)), None)
+
+
+def _read_summary(row: Row) -> ConversationSummary:
+    """Return a summary; PostgreSQL's sums are decimals."""
+    name, requests, turns, images, before, after, *others = row
+    return ConversationSummary(name, requests, turns, images, int(before), int(after), *others)

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "THREAT_MODEL.md").read_text("utf-8")
 DOORS = (
     "The proxy",
+    "The inspector",
     "The relay",
     "Images",
     "Files",

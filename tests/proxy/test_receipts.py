@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from sightline.model.records import FiledReceipt
+from sightline.model.request_trace import IMAGE_CHIP
 from sightline.store import open_record
 from sightline.surfaces.proxy.upstream_client import FAILED_UPSTREAM
 from tests.golden.captures import captures
@@ -45,6 +47,30 @@ def test_every_prepared_request_files_a_receipt_without_content(tmp_path: Path) 
     rows = (tmp_path / "record" / "record.sqlite").read_bytes()
     for secret in (KEY, WORDS, b64encode(PICTURE).decode()[:200]):
         assert secret.encode() not in rows
+
+
+@requirement("inspector.data")
+def test_a_receipt_keeps_what_the_inspector_shows_and_no_other_text(tmp_path: Path) -> None:
+    """A second turn of the same conversation shares its first message; only new places are kept."""
+    first = pasted_chat(PICTURE, words=WORDS)
+    later = [*first, {"role": "assistant", "content": "A leaf."}, {"role": "user", "content": "And the koala?"}]
+    with deepseek() as blind, sightline(tmp_path, f"deepseek={blind.url}") as proxy:
+        for messages in (first, later):
+            ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", messages)
+    second, opening = kept(tmp_path)
+    assert opening.trace.conversation == second.trace.conversation != ""
+    assert (opening.trace.turn, second.trace.turn, second.trace.messages) == (1, 2, 3)
+    assert "OpenAI" in opening.client
+    (line,) = opening.receipt.sights
+    assert (line.sha256, line.bytes, line.seer) == (sha256(PICTURE).hexdigest(), len(PICTURE), line.why[3:])
+    assert line.size is not None
+    (edit,) = opening.trace.edits
+    assert edit.place == line.place
+    assert IMAGE_CHIP in edit.before
+    assert "vision_proxy_description" in edit.after
+    assert second.trace.edits == ()
+    rows = (tmp_path / "record" / "record.sqlite").read_bytes()
+    assert not any(words.encode() in rows for words in (WORDS, "koala", "A leaf."))
 
 
 @requirement("record.decisions", "recover.receipt")

@@ -16,7 +16,15 @@ from sightline.store.postgres_schema import FIRST_VERSION, list_statements
 from tests.requirements import requirement
 
 STORE = Path(migrations.__file__).parent
-PORTS = ("sql_images.py", "sql_descriptions.py", "sql_history.py", "sql_store.py", "transactions.py", "sql.py")
+PORTS = (
+    "sql_images.py",
+    "sql_descriptions.py",
+    "sql_history.py",
+    "receipt_rows.py",
+    "sql_store.py",
+    "transactions.py",
+    "sql.py",
+)
 
 
 @requirement("record.shared.schema")
@@ -28,6 +36,9 @@ def test_every_table_and_column_of_sqlite_is_created_in_postgresql() -> None:
         for statement in list_statements(0)
         if (found := re.match(r"CREATE TABLE (\w+) \(", statement))
     }
+    for statement in list_statements(0):
+        if found := re.match(r"ALTER TABLE (\w+) ADD COLUMN ", statement):
+            created[found[1]] += statement
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     assert {*tables, "sightline"} == created.keys()
     for table in tables:

@@ -14,6 +14,8 @@ import pytest
 
 from sightline.model.ports import Store
 from sightline.model.records import FiledReceipt, Omission, Receipt, ReceiptLine
+from sightline.model.request_trace import MAX_PLACE_BYTES, RequestTrace, TraceParts, shorten_place
+from sightline.model.scene import Json
 from sightline.store import open_record, sql_history
 from sightline.store.retention import BOUNDED_TABLES
 from tests.requirements import requirement
@@ -176,3 +178,46 @@ def test_forgetting_all_images_deletes_receipts_that_are_not_yet_written(record:
     record.conversations.note_omission(Omission("pi", "glm"))
     assert isinstance(record.forget(None), int)
     assert (record.ledger.list_receipts(9), record.conversations.list_omissions()) == ((), ())
+
+
+def taken(number: int, conversation: str, sha256: str = "", words: str = "") -> FiledReceipt:
+    """A receipt with a trace: the request of a turn, with one image."""
+    line = ReceiptLine(f"/messages/{number}/content/0", "told", "by local", 100, 10, sha256, "a.png", (20, 10))
+    parts = TraceParts(conversation, (("/messages/0", words, "told"),), RequestTrace(turn=number, messages=number))
+    return FiledReceipt(Receipt("zai", "glm-5.3", (line,), (), parts), "anthropic", client="agent/1")
+
+
+@requirement("inspector.data")
+def test_conversations_are_the_receipts_with_the_same_first_message(record: Store) -> None:
+    for number, name in enumerate(("one", "two", "one"), 1):
+        record.ledger.file_receipt("scope", taken(number, name))
+    newest, older = record.ledger.list_conversations(10)
+    assert {newest.requests, older.requests} == {1, 2}
+    both = newest if newest.requests == 2 else older
+    assert (both.turns, both.images, both.tokens_before, both.tokens_after) == (3, 1, 200, 20)
+    assert (both.model, both.client, both.models) == ("glm-5.3", "agent/1", 1)
+    assert record.ledger.find_conversation(both.id) == both
+    assert len(record.ledger.list_conversations(1, 1)) == 1
+    first, last = record.ledger.read_conversation(both.id, 10)
+    assert [each.trace.turn for each in (first, last)] == [1, 3]
+    assert first.receipt.sights[0].size == (20, 10)
+    assert [*record.ledger.read_conversation(both.id, 10, first.id)] == [last]
+    assert (record.ledger.find_conversation("none"), record.ledger.read_conversation("none", 10)) == (None, [])
+
+
+@requirement("inspector.data")
+def test_forgetting_an_image_deletes_the_receipts_that_name_it(record: Store) -> None:
+    record.ledger.file_receipt("scope", taken(1, "one", "a" * 64))
+    record.ledger.file_receipt("scope", taken(2, "one", "b" * 64))
+    record.ledger.list_receipts(1)
+    record.forget("a" * 64)
+    assert [each.receipt.sights[0].sha256 for each in record.ledger.list_receipts(9)] == ["b" * 64]
+
+
+@requirement("inspector.data")
+@pytest.mark.parametrize("words", ["x y " * 2000, "\ud800é" * 3000, "A" * 9000, {"data": "B" * 9000}])
+def test_an_edited_place_is_kept_shortened_and_without_base64(words: Json) -> None:
+    text = shorten_place(words)
+    assert len(text.encode()) <= MAX_PLACE_BYTES
+    assert "A" * 64 not in text
+    assert "B" * 64 not in text

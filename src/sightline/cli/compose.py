@@ -12,8 +12,11 @@ from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext, TurnQuota
 from sightline.api.tool_registry import call_tool, list_tools
 from sightline.commands.execution import answer_text
+from sightline.model.image import Image
+from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
 from sightline.model.records import Receipt
+from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.workers import WorkerPool
 from sightline.runtime import (
@@ -27,7 +30,14 @@ from sightline.runtime import (
 from sightline.server import App
 from sightline.server.asgi import MemoryBudget
 from sightline.settings import Settings
+from sightline.settings.upstreams import build_directory
 from sightline.sources.files import PathPolicy, build_path_policy
+from sightline.surfaces.inspector.access import InspectorAccess
+from sightline.surfaces.inspector.changes import Changes
+from sightline.surfaces.inspector.export import choose_conversation, find_pictures, make_small, write_page
+from sightline.surfaces.inspector.inspector_app import Inspector, serve_inspector
+from sightline.surfaces.inspector.pictures import PictureMaker
+from sightline.surfaces.inspector.queries import Queries
 from sightline.surfaces.mcp import ClientTerms
 from sightline.surfaces.mcp.http import McpMount
 from sightline.surfaces.proxy.app import ChatCommands, Proxy
@@ -76,8 +86,10 @@ def build_proxy(
     mounts: dict[str, App] = {PREPARE_PATH: prepare_endpoint, **({} if mcp is None else _list_mounts(mcp))}
     tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
     parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
-    documents = _build_expander(runtime)
-    return Proxy(*parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents)
+    documents, inspector = _build_expander(runtime), build_inspector(runtime)
+    return Proxy(
+        *parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents, inspector
+    )
 
 
 def _build_expander(runtime: Runtime) -> DocumentExpander:
@@ -106,6 +118,43 @@ def _find_directory(runtime: Runtime) -> UpstreamDirectory:
     """Return the upstreams for a new request, by the settings as they are now."""
     runtime.refresh()
     return runtime.directory
+
+
+def build_inspector_access(settings: Settings) -> InspectorAccess:
+    return InspectorAccess(settings.data_folder / "inspector")
+
+
+def build_inspector(runtime: Runtime) -> Inspector:
+    def open_context() -> ToolContext:
+        runtime.refresh()
+        scope = runtime.record.compute_scope("")
+        return replace(_build_context(runtime, NO_FILES, scope), is_owner=True)
+
+    queries = Queries(runtime.record, lambda: runtime.settings, partial(_find_directory, runtime))
+    pictures = PictureMaker(runtime.record.images, runtime.workers)
+    return Inspector(build_inspector_access(runtime.settings), queries, pictures, Changes(open_context))
+
+
+def build_inspector_app(runtime: Runtime) -> App:
+    """Return an application that serves the inspector and nothing else."""
+    return serve_inspector(build_inspector(runtime))
+
+
+def export_conversation(settings: Settings, record: Store, conversation: str, *, with_images: bool) -> bytes | Refusal:
+    """Return a conversation, the newest one if the id is empty, as one HTML file."""
+    directory = build_directory(settings)
+    if isinstance(directory, Refusal):
+        return directory
+    chosen = choose_conversation(record, conversation)
+    if isinstance(chosen, Refusal):
+        return chosen
+    make = partial(make_small, get_shared_workers()) if with_images else _leave_out
+    queries = Queries(record, lambda: settings, lambda: directory)
+    return write_page(queries, chosen, find_pictures(record, chosen, make))
+
+
+def _leave_out(image: Image) -> None:
+    """Return no picture."""
 
 
 def build_mcp_app(mount: McpMount, token: str = "") -> App:

@@ -37,6 +37,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
     ),
     "config": ("show or change settings", lambda: import_module("sightline.cli.verbs.config")),
     "usage": ("show what vision models have cost", lambda: import_module("sightline.cli.verbs.usage")),
+    "inspect": ("show in the browser what models saw", lambda: import_module("sightline.cli.verbs.inspect")),
     "forget": ("delete images and everything said about them", lambda: import_module("sightline.cli.verbs.forget")),
     "store": ("show, clean up, copy or repair the record", lambda: import_module("sightline.cli.verbs.store")),
     "consent": (

@@ -126,6 +126,7 @@ class ServeOptions:
     metrics: Metrics | None = None  # None: those of this process alone
     is_only_process: bool = True  # no other process listens on the same port
     with_proxy: bool = True  # otherwise only /mcp is served
+    inspector_only: bool = False  # instead of /mcp
     prints_changes: bool = False  # print a line on stderr for each request that was changed
 
 
@@ -194,6 +195,12 @@ async def _serve(
         log_as_json()
     elif options.verbose:
         logging.basicConfig(level=logging.INFO, format="sightline: %(message)s", stream=sys.stderr)
+    if options.inspector_only:
+        try:
+            await serve_app(compose.build_inspector_app(runtime), listening, ready, signals)
+        finally:
+            await runtime.close()
+        return
     reach = options.policy or compose.NO_FILES
     mcp = compose.build_mcp_mount(runtime, reach, options.token, is_only_process=options.is_only_process)
     try:

@@ -19,6 +19,7 @@ from sightline.engine.requests import (
     Reading,
     find_repairs,
 )
+from sightline.engine.trace_collector import collect_trace
 from sightline.model import records
 from sightline.model.facts import Facts, Needs, Rules
 from sightline.model.fence import replace_surrogates
@@ -291,7 +292,9 @@ class Engine:
         """Return the prepared request, or the facts so far and the needs that must be answered first."""
         known = Facts(self._resolver.answer_cheap_needs(reading.scene, origin, rules)) if facts is None else facts
         outcome = decide(reading.scene, known, rules)
-        return (known, outcome) if isinstance(outcome, Needs) else _lower(outcome, known, reading, origin, rules)
+        if isinstance(outcome, Needs):
+            return known, outcome
+        return _lower(outcome, known, reading, origin, rules, self._images.find_known_digest)
 
     def _find_poisoned_images(self, scene: Scene, origin: RequestOrigin) -> frozenset[str]:
         """Return the keys of images that this upstream could not read before; every image is hashed for that."""
@@ -353,7 +356,14 @@ def find_profile(
     return known if lesson is None else known.apply_lesson(lesson)
 
 
-def _lower(scene: Scene, facts: Facts, reading: Reading, origin: RequestOrigin, rules: Rules) -> PreparedRequest:
+def _lower(
+    scene: Scene,
+    facts: Facts,
+    reading: Reading,
+    origin: RequestOrigin,
+    rules: Rules,
+    find_digest: Callable[[InlineSource], str],
+) -> PreparedRequest:
     """Return the request for a scene in which everything is decided."""
     lowered = _leave_as_sent(scene) if rules.profile.tool_images == "as_sent" else scene
     edits = [*reading.wire.lower(lowered, reading.tree, rules.profile), *reading.extra_edits]
@@ -364,7 +374,9 @@ def _lower(scene: Scene, facts: Facts, reading: Reading, origin: RequestOrigin, 
         notes += (
             (f"instead of {routing.requested_model}, for the new images of this turn",) if routing.is_rerouted else ()
         )
-    receipt = records.build_receipt(scene, origin.upstream.name, rules.profile.sizing, facts, notes, converted)
+    trace = collect_trace(reading, scene, edits, facts)
+    sizing = rules.profile.sizing
+    receipt = records.build_receipt(scene, origin.upstream.name, sizing, facts, notes, converted, trace, find_digest)
     return PreparedRequest(edits, reading, scene, rules, receipt)
 
 

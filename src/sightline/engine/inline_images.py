@@ -172,6 +172,11 @@ class InlineImages:
         image = self.decode(inline)
         return image if isinstance(image, Refusal) else image.sha256
 
+    def find_known_digest(self, inline: InlineSource) -> str:
+        """Return the sha256 of an image if it was computed lately, without reading the image; else an empty text."""
+        known = self._known.get(inline.key) if inline.has_key else None
+        return known.sha256 if known else ""
+
     def decode(self, inline: InlineSource) -> Image | Refusal:
         """Return the image with its bytes and its sha256."""
         picture = probe_inline(inline)

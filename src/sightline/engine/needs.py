@@ -274,7 +274,7 @@ class NeedResolver:
         names = [f"{name} {origin.upstream.name}/{scene.model}" for name in chain.names]
         met = self._conversations.visit(origin.scope, chain.head_name, names, ends, life, rules.may_pay)
         cold = frozenset(index for index, name in enumerate(names) if name in met)
-        return ConversationHistory(chain.tokens, cold, chain.head_tokens)
+        return ConversationHistory(chain.tokens, cold, chain.head_tokens, chain.names[-1] if chain.names else "")
 
 
 def _find_no_place(message: int) -> ConversationPlace:

@@ -113,6 +113,7 @@ class ConversationHistory:
     tokens: tuple[int, ...]
     cold_messages: frozenset[int] = frozenset()  # requests that ended with these messages found nothing cached
     head_tokens: int = 0  # before the first message: system prompt and tools
+    chain: str = ""  # the name of the last message
 
 
 @value_class

@@ -27,6 +27,7 @@ from sightline.model.records import (
     StoredView,
 )
 from sightline.model.refusal import Refusal
+from sightline.model.request_trace import ConversationSummary
 from sightline.model.scene import Json
 
 
@@ -94,6 +95,10 @@ class DescriptionStore(Protocol):
         ...
 
     def read(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
+
+    def list_texts(self, sha256: str) -> Sequence[tuple[str, str]]:
+        """Return the seer and the text of each description of an image in every scope, for the record's owner."""
+        ...
 
     def find_seers(self, scope: str, sha256: str) -> AbstractSet[str]:
         """Return the seers whose descriptions of an image are stored."""
@@ -200,6 +205,20 @@ class Ledger(Protocol):
 
     def list_receipts(self, limit: int) -> Sequence[FiledReceipt]:
         """Return the newest receipts of every scope, the newest first."""
+        ...
+
+    def list_conversations(self, limit: int, offset: int = 0) -> Sequence[ConversationSummary]:
+        """Return the conversations of every scope that the receipts are about, the newest first."""
+        ...
+
+    def find_conversation(self, conversation: str) -> ConversationSummary | None: ...
+
+    def read_conversation(self, conversation: str, limit: int, after: int = 0) -> Sequence[FiledReceipt]:
+        """Return the receipts of a conversation, the oldest first, that were filed later than the one with this id."""
+        ...
+
+    def list_entries_about(self, sha256: str) -> Sequence[LedgerEntry]:
+        """Return the entries of every scope that name an image, the oldest first."""
         ...
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-from sightline.model.base64_text import CHARACTERS_PER_TOKEN
+from sightline.model.base64_text import CHARACTERS_PER_TOKEN, compute_decoded_size
 from sightline.model.facts import (
     NO_COORDINATES,
     Check,
@@ -24,6 +24,7 @@ from sightline.model.fence import to_printable
 from sightline.model.geometry import Size
 from sightline.model.image import Image, ImageInfo, Sizing, count_image_tokens
 from sightline.model.refusal import Refusal
+from sightline.model.request_trace import RequestTrace, TraceParts
 from sightline.model.scene import (
     InlineSource,
     Json,
@@ -55,6 +56,13 @@ class ReceiptLine:
     why: str = ""  # empty: unchanged
     before: int | None = None  # tokens, estimated; None: unknown
     after: int | None = None
+    sha256: str = ""  # empty: the record does not have the image
+    filename: str = ""
+    size: tuple[int, int] | None = None  # in pixels
+    sent_size: tuple[int, int] | None = None  # of what the model got; None: no pixels, or unchanged ones
+    bytes: int | None = None
+    sent_bytes: int | None = None
+    seer: str = ""
 
     @property
     def summary(self) -> str:
@@ -86,6 +94,7 @@ class Receipt:
     model: str
     sights: tuple[ReceiptLine, ...] = ()
     notes: tuple[str, ...] = ()  # about the whole request
+    trace: TraceParts | None = field(default=None, compare=False, repr=False)  # only while it isn't filed
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -116,6 +125,9 @@ class FiledReceipt:
     wire: str
     labels: tuple[tuple[str, str], ...] = ()
     at: float = 0.0  # when it was filed, by the record's clock
+    client: str = ""  # the program that sent it, as it calls itself
+    trace: RequestTrace = field(default=RequestTrace(), compare=False, repr=False)
+    id: int = field(default=0, compare=False)  # its number in the record
 
     def as_json(self) -> dict[str, Json]:
         labels: Json = dict(self.labels)
@@ -138,17 +150,22 @@ def build_receipt(
     facts: Facts | None = None,
     notes: tuple[str, ...] = (),
     converted: AbstractSet[JsonPath] = frozenset(),
+    trace: TraceParts | None = None,
+    find_digest: Callable[[InlineSource], str] = lambda source: "",
 ) -> Receipt:
     """Build the receipt of a scene; `sizing` and `facts` give the tokens of its images.
 
-    `converted` are the places of blocks that were written in the form of the wire, with the same pixels.
+    `converted` are the places of blocks that were written in the form of the wire, with the same pixels. `find_digest`
+    returns the sha256 of an image if it is known.
     """
     known = facts or Facts()
-    lines = tuple(_build_line(sight, sizing, known, is_converted=sight.place in converted) for sight in scene.sights)
-    return Receipt(_shorten(upstream), _shorten(scene.model), lines, notes)
+    lines = tuple(_build_line(sight, sizing, known, find_digest, sight.place in converted) for sight in scene.sights)
+    return Receipt(_shorten(upstream), _shorten(scene.model), lines, notes, trace)
 
 
-def _build_line(sight: Sight, sizing: Sizing | None, facts: Facts, *, is_converted: bool) -> ReceiptLine:
+def _build_line(
+    sight: Sight, sizing: Sizing | None, facts: Facts, find_digest: Callable[[InlineSource], str], is_converted: bool
+) -> ReceiptLine:
     size = (sight.fate.size if isinstance(sight.fate, Told) else None) or _find_size(sight.source, facts)
     pixels = count_image_tokens(size, sizing) if size and sizing else None
     before = pixels
@@ -173,7 +190,22 @@ def _build_line(sight: Sight, sizing: Sizing | None, facts: Facts, *, is_convert
             name, why, after = "repeated", "in a text beside the image itself", 0
         case _:
             assert_never(fate)
-    return ReceiptLine(_format_pointer(sight.place), name, _shorten(why), before, after)
+    inline = sight.source if isinstance(sight.source, InlineSource) else None
+    refit = fate.image if isinstance(fate, Refitted) else None
+    return ReceiptLine(
+        _format_pointer(sight.place),
+        name,
+        _shorten(why),
+        before,
+        after,
+        find_digest(inline) if inline else "",
+        _shorten(sight.filename or ""),
+        (size.width, size.height) if size else None,
+        (refit.size.width, refit.size.height) if refit else None,
+        compute_decoded_size(inline.text) if inline else None,
+        len(refit.data) if refit else None,
+        _shorten(fate.seer) if isinstance(fate, Told) else "",
+    )
 
 
 _CONVERTED = "converted into a block of this API"

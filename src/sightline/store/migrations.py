@@ -134,6 +134,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (  # Rule 5 of retention.py.
         "ALTER TABLE clock ADD COLUMN ahead REAL NOT NULL DEFAULT 0",
     ),
+    (  # What the inspector shows: sums for its list in columns, everything else as JSON.
+        "ALTER TABLE receipts ADD COLUMN conversation TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE receipts ADD COLUMN client TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE receipts ADD COLUMN turn INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE receipts ADD COLUMN pictures INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE receipts ADD COLUMN tokens_before INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE receipts ADD COLUMN tokens_after INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE receipts ADD COLUMN trace TEXT NOT NULL DEFAULT '{}'",
+        """CREATE INDEX receipts_conversation ON receipts
+            (conversation, turn, pictures, tokens_before, tokens_after, at, model, client, upstream)""",
+    ),
 )
 
 

@@ -9,6 +9,7 @@ that an owner that crashes loses it. Its answer stays for the waiting processes 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
@@ -66,6 +67,17 @@ class SqlDescriptions:
         _, _, width, height, text, form, sent_width, sent_height = row
         sent = Size(sent_width, sent_height) if sent_width else None
         return Description(sha256, Size(width, height), text, seer, form, sent)
+
+    @return_on_error(())
+    def list_texts(self, sha256: str) -> Sequence[tuple[str, str]]:
+        shared = self.transactions.fetch_all("SELECT seer, text FROM descriptions WHERE sha256 = ?", sha256)
+        rows = self.transactions.fetch_all(
+            "SELECT said FROM tellings WHERE instr(images, ?) > 0 AND failed = 0 ORDER BY rowid", sha256
+        )
+        results = [json.loads(said) for (said,) in rows]
+        told = [each for each in results if "text" in each]
+        pinned = [(str(each["seer"]), f"{each['text']}\n{each.get('boxes', '')}".strip()) for each in told]
+        return tuple(dict.fromkeys([(str(seer), str(text)) for seer, text in shared] + pinned))
 
     @return_on_error(frozenset[str]())
     def find_seers(self, scope: str, sha256: str) -> frozenset[str]:

@@ -20,22 +20,27 @@ from sightline.model.records import (
     LedgerEntry,
     LoopAnswer,
     Omission,
-    Receipt,
-    ReceiptLine,
     Spending,
 )
+from sightline.model.request_trace import ConversationSummary
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
 from sightline.store.ledger_spans import emit_span
+from sightline.store.receipt_rows import (
+    fetch_conversation,
+    fetch_newest,
+    fetch_summaries,
+    fetch_summary,
+    insert_receipt,
+)
 from sightline.store.retention import USED_PRECISION
 from sightline.store.sql import Row, SqlConnection, build_upsert
 from sightline.store.transactions import Transactions, WriteTransaction, refuse_on_error, return_on_error
 from sightline.store.write_behind import WriteBehind
 
-MAX_RECEIPTS = 10_000
+MAX_RECEIPTS = 100_000
 _ROW_BYTES = 256  # a row without its texts
 _ENTRY_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency, about, error, at"
-_RECEIPT_COLUMNS = "wire, upstream, model, labels, sights, notes, at"
 
 # Calls that were answered from the cache cost nothing and do not count.
 _SPENDING_QUERY = "SELECT at, seer, input, output, cached, cost, error FROM entries WHERE seer != '' AND hit = 0"
@@ -244,13 +249,32 @@ class SqlLedger:
 
     def file_receipt(self, scope: str, filed: FiledReceipt) -> None:
         at = self.transactions.wall_clock()
-        self._deferred.add(lambda tx: _insert_receipt(tx, scope, filed, at))
+        self._deferred.add(lambda tx: insert_receipt(tx, scope, filed, at))
 
     @return_on_error(())
     def list_receipts(self, limit: int) -> Sequence[FiledReceipt]:
         self._deferred.flush()
-        query = f"SELECT {_RECEIPT_COLUMNS} FROM receipts ORDER BY rowid DESC LIMIT ?"  # noqa: S608
-        return tuple(_read_receipt(row) for row in self.transactions.fetch_all(query, limit))
+        return fetch_newest(self.transactions, limit)
+
+    @return_on_error(())
+    def list_conversations(self, limit: int, offset: int = 0) -> Sequence[ConversationSummary]:
+        self._deferred.flush()
+        return fetch_summaries(self.transactions, limit, offset)
+
+    @return_on_error(None)
+    def find_conversation(self, conversation: str) -> ConversationSummary | None:
+        self._deferred.flush()
+        return fetch_summary(self.transactions, conversation)
+
+    @return_on_error(())
+    def read_conversation(self, conversation: str, limit: int, after: int = 0) -> Sequence[FiledReceipt]:
+        self._deferred.flush()
+        return fetch_conversation(self.transactions, conversation, limit, after)
+
+    @return_on_error(())
+    def list_entries_about(self, sha256: str) -> Sequence[LedgerEntry]:
+        query = f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE instr(images, ?) > 0 ORDER BY rowid"  # noqa: S608
+        return tuple(_read_entry(row) for row in self.transactions.fetch_all(query, sha256))
 
 
 def delete_old_receipts(connection: SqlConnection) -> None:
@@ -260,12 +284,15 @@ def delete_old_receipts(connection: SqlConnection) -> None:
 def forget_ledger(connection: SqlConnection, sha256: str | None, *, usage: bool = False) -> None:
     """Remove an image, or all for None, from the entries, with all words, and keep what seers cost.
 
-    For None, receipts and entries without a cost are deleted. With `usage`, everything is. Receipts do not name images,
-    but show when there were some.
+    For None, receipts and entries without a cost are deleted; else the receipts that name the image. With `usage`,
+    everything is.
     """
     if sha256 is None:
         connection.execute("DELETE FROM entries WHERE ? = 1 OR seer = ''", (usage,))
-        connection.execute("DELETE FROM receipts")
+    connection.execute(
+        "DELETE FROM receipts WHERE CAST(?1 AS TEXT) IS NULL OR instr(sights, ?1) > 0 OR instr(trace, ?1) > 0",
+        (sha256,),
+    )
     connection.execute(
         "UPDATE entries SET images = '[]', about = '{}', bytes = ?1"
         " WHERE CAST(?2 AS TEXT) IS NULL OR instr(images, ?2) > 0",
@@ -312,23 +339,3 @@ def _add_spending(one: Spending, other: Spending) -> Spending:
         unpriced=one.unpriced + other.unpriced,
         failed=one.failed + other.failed,
     )
-
-
-def _insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt, at: float) -> int:
-    """Write a receipt, and return its size. `at` is the time of the machine's clock when it was filed."""
-    receipt = filed.receipt
-    lines = [[line.place, line.fate, line.why, line.before, line.after] for line in receipt.sights]
-    texts = tuple(json.dumps(each) for each in (filed.labels, lines, receipt.notes))
-    size = _ROW_BYTES + sum(map(len, texts))
-    tx.connection.execute(
-        f"INSERT INTO receipts (scope, bytes, used, {_RECEIPT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-        (scope, size, tx.now.time, filed.wire, receipt.upstream, receipt.model, *texts, at),
-    )
-    return size
-
-
-def _read_receipt(row: Row) -> FiledReceipt:
-    wire, upstream, model, labels, sights, notes, at = row
-    lines = tuple(ReceiptLine(*each) for each in json.loads(sights))
-    receipt = Receipt(upstream, model, lines, tuple(json.loads(notes)))
-    return FiledReceipt(receipt, wire, tuple((name, value) for name, value in json.loads(labels)), at)

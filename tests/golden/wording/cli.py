@@ -159,6 +159,8 @@ config forget deepseek/m
 usage
 usage --receipts
 usage --receipts 0
+inspect --images none
+inspect --export page.html
 forget 0000000000000000000000000000000000000000000000000000000000000000
 forget abc
 forget shot.png

@@ -75,6 +75,7 @@ class Proxy:
         mounts: Mapping[str, App] | None = None,
         memory: MemoryBudget | None = None,
         documents: DocumentExpander | None = None,
+        inspector: App | None = None,
     ) -> None:
         """Build the application.
 
@@ -101,7 +102,7 @@ class Proxy:
             "/sightline/health": lambda: (b"application/json", b'{"ok":true}'),
             "/sightline/metrics": lambda: (CONTENT_TYPE, metrics.render().encode()),
         }
-        app = mount(serve_pages(self._serve, pages, _GREETING, self._send_error), self._mounts)
+        app = mount(serve_pages(self._serve, pages, _GREETING, self._send_error, inspector), self._mounts)
         self._app = self._log.wrap(guard(refuse_websockets(app, self._send_error), token, self._send_error))
 
     async def close(self) -> None:

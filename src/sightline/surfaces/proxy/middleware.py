@@ -83,8 +83,10 @@ def refuse_websockets(app: App, send_error: SendError) -> App:
     return serve
 
 
-def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, send_error: SendError) -> App:
-    """Serve the proxy's own pages, and the greeting at `/`; other paths below `OWN_PATHS` are not found."""
+def serve_pages(
+    app: App, pages: Mapping[str, Page], greeting: bytes, send_error: SendError, inspector: App | None = None
+) -> App:
+    """Serve the proxy's own pages, the greeting at `/`, and the inspector at all other paths below `OWN_PATHS`."""
     pages_by_path = {path.encode(): page for path, page in pages.items()}
     not_found = describe_refusal(Refusal("not_found", "there is no such page", f"known: {', '.join(pages)}"))
 
@@ -95,7 +97,7 @@ def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, send_error
         if path == b"/" and scope["method"] == "GET":
             return _send_page(send, 200, b"text/plain; charset=utf-8", greeting)
         if path.startswith(OWN_PATHS) or path == OWN_PATHS[:-1]:
-            return send_error(scope, send, 404, not_found)
+            return inspector(scope, receive, send) if inspector else send_error(scope, send, 404, not_found)
         return app(scope, receive, send)
 
     return serve

@@ -47,6 +47,7 @@ _SESSION_HEADERS = (  # in which clients name a session or a part of one
 )
 _BEFORE, _AFTER = ("side", "before"), ("side", "after")
 _MAX_LABEL_LENGTH = 200  # characters of a label or of a model's name
+_MAX_CLIENT_LENGTH = 80
 SLOW_SECONDS = 2.0  # after which a question to a seer is reported as still open
 _MAX_WARNED = 1024  # pairs of client and model that were warned about; requests choose these names
 
@@ -236,7 +237,8 @@ class RequestLog:
 
     def file_receipt(self, context: RequestContext, receipt: Receipt) -> None:
         context.entry.receipts.append(receipt)
-        filed = FiledReceipt(receipt, context.route.api, _find_labels(context.request))
+        client = to_printable(context.request.get_header(b"user-agent")[:_MAX_CLIENT_LENGTH])
+        filed = FiledReceipt(receipt, context.route.api, _find_labels(context.request), client=client)
         self._record.ledger.file_receipt(context.caller.scope, filed)
 
 

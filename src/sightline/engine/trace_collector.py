@@ -1,0 +1,93 @@
+"""Collects what a receipt keeps of a request: references into its parsed body, which are read later.
+
+This runs for every request with images, so it copies only the beginning of texts, and hashes nothing:
+`TraceParts.build` does, in the store's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from sightline.engine.requests import Reading
+from sightline.model.facts import ConversationHistory, Facts, RecallHistory
+from sightline.model.request_trace import MAX_PLACES, RequestTrace, TraceParts
+from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Remove, Replace, Scene
+from sightline.wire.json_tree import get_at, get_list
+
+_MAX_STRING = 8192  # characters of a value that is kept until the receipt is written
+_MAX_ITEMS = 32  # of a list or an object in it
+
+
+def collect_trace(reading: Reading, scene: Scene, edits: Sequence[Edit], facts: Facts) -> TraceParts:
+    """Return what the receipt of a request keeps besides the fates of its images."""
+    opening = [index for index, message in enumerate(scene.messages) if message.opens_turn]
+    messages = get_list(reading.tree, reading.wire.messages_key)
+    first = opening[0] if opening else 0
+    ends = scene.request_ends
+    sent_before = ends[-2] + 1 if len(ends) > 1 else 0  # messages that an earlier request ended with
+    history = facts.get(RecallHistory(), ConversationHistory)
+    known = history if isinstance(history, ConversationHistory) else None
+    is_cold = known is not None and bool(ends) and ends[-1] in known.cold_messages
+    trace = RequestTrace(
+        chain=known.chain if known else "",
+        turn=len(opening),
+        messages=len(scene.messages),
+        cached_messages=0 if is_cold else sent_before,
+        text_tokens=known.head_tokens + sum(known.tokens) if known else None,
+    )
+    new = _list_new_edits(edits, reading, sent_before)
+    opened = messages[first] if first < len(messages) else None
+    return TraceParts(shrink_value(opened) if reading.heavy else opened, tuple(new), trace)
+
+
+def _list_new_edits(edits: Sequence[Edit], reading: Reading, sent_before: int) -> Iterator[tuple[str, Json, Json]]:
+    """Yield the edits of new messages; those of earlier ones are in the receipts of earlier requests."""
+    key, count = reading.wire.messages_key, 0
+    for edit in edits:
+        if count == MAX_PLACES:
+            return
+        if key in edit.place and _find_message(edit, edit.place.index(key)) >= sent_before:
+            count += 1
+            before, after = _find_values(edit, reading.tree)
+            yield _format_place(edit.place), shrink_value(before), shrink_value(after)
+
+
+def shrink_value(value: Json) -> Json:
+    """Return the beginning of a value: receipts wait in memory until they are written, and must not hold images."""
+    if isinstance(value, str):
+        return value[:_MAX_STRING]
+    if isinstance(value, dict):
+        items = value.items() if len(value) <= _MAX_ITEMS else islice(value.items(), _MAX_ITEMS)
+        return {key: shrink_value(each) for key, each in items}
+    return [shrink_value(each) for each in value[:_MAX_ITEMS]] if isinstance(value, list) else value
+
+
+def _find_message(edit: Edit, at: int) -> int:
+    """Return the index of the first message that an edit changes."""
+    if len(edit.place) > at + 1:
+        index = edit.place[at + 1]
+        return index if isinstance(index, int) else 0
+    if isinstance(edit, Rebuild):  # of the list of messages: those before the first new element stay
+        return next((i for i, element in enumerate(edit.elements) if not isinstance(element, int)), 0)
+    return 0
+
+
+def _find_values(edit: Edit, tree: Json) -> tuple[Json, Json]:
+    """Return the changed values before and after an edit: of a list, only the elements that are replaced."""
+    match edit:
+        case Replace(place=place, value=value):
+            return get_at(tree, *place), value
+        case Insert(value=value):
+            return None, value
+        case Remove(place=place):
+            return get_at(tree, *place), None
+        case Rebuild(place=place, elements=elements):
+            present = get_at(tree, *place)
+            kept = {element for element in elements if isinstance(element, int)}
+            old = [each for index, each in enumerate(present) if index not in kept] if isinstance(present, list) else []
+            return list(old) or None, [each for each in elements if isinstance(each, dict)]
+
+
+def _format_place(place: JsonPath) -> str:
+    return "".join(f"/{step}" for step in place)

@@ -1,0 +1,172 @@
+"""What a receipt keeps of a request besides the fates of its images: its conversation, and its edited places.
+
+The trace is collected while the request is prepared, as references into its parsed body, and built when the receipt is
+written, in the store's thread. It holds no text of the prompt but that of the edited places, and no base64. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+
+import orjson
+from blake3 import blake3
+
+from sightline.model.fence import replace_surrogates
+from sightline.model.scene import Json
+
+MAX_PLACE_BYTES = 2048  # of a place before it was edited, and of the same place afterwards
+MAX_PLACES = 16  # of one request
+IMAGE_CHIP = "[image]"  # stands for the base64 of an image
+_HASHED_CHARS = 64 * 1024  # of a first message
+_long_run = re.compile(r"(?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/=_-]{64,}+;?|sightline-[0-9a-f]{16}-\d+;")
+
+
+@dataclass(frozen=True, slots=True)
+class EditedPlace:
+    """A place of a request as the client sent it, and as the upstream got it; each is shortened."""
+
+    place: str  # a JSON pointer into the body
+    before: str
+    after: str
+
+    def as_json(self) -> dict[str, Json]:
+        return {"place": self.place, "before": self.before, "after": self.after}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTrace:
+    """The place of a request in its conversation, and what was edited in its newest messages."""
+
+    conversation: str = ""  # a hash of the first message of the user: requests that share it are one conversation
+    chain: str = ""  # the name of the last message, which covers all messages; empty: it was not computed
+    turn: int = 0  # of the conversation, counted from 1
+    messages: int = 0
+    cached_messages: int | None = None  # at the start, which the upstream has probably cached; None: unknown
+    text_tokens: int | None = None  # of everything but the images, estimated
+    edits: tuple[EditedPlace, ...] = ()
+
+    def as_json(self) -> dict[str, Json]:
+        edits: list[Json] = [each.as_json() for each in self.edits]
+        return {
+            "chain": self.chain,
+            "turn": self.turn,
+            "messages": self.messages,
+            "cached_messages": self.cached_messages,
+            "text_tokens": self.text_tokens,
+            "edits": edits,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TraceParts:
+    """What a trace is built from."""
+
+    first: Json = field(repr=False)  # the first message of the user, as parsed
+    edits: tuple[tuple[str, Json, Json], ...] = field(repr=False)  # pointer, value before, value after
+    trace: RequestTrace  # what is known without reading them
+
+    def build(self) -> RequestTrace:
+        """Return the trace: hash the first message, and shorten the edited places."""
+        known = self.trace
+        places = tuple(EditedPlace(place, shorten_place(a), shorten_place(b)) for place, a, b in self.edits)
+        return RequestTrace(
+            hash_first_message(self.first),
+            known.chain,
+            known.turn,
+            known.messages,
+            known.cached_messages,
+            known.text_tokens,
+            places,
+        )
+
+
+def hash_first_message(message: Json) -> str:
+    """Return a hash of the words of a message. Images count only by their number: clients encode them anew."""
+    text = _long_run.sub(IMAGE_CHIP, _write(message)[:_HASHED_CHARS])
+    return blake3(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def shorten_place(value: Json) -> str:
+    """Return a value as text, with a chip for each image; None is the empty text."""
+    if value is None:
+        return ""
+    text = replace_surrogates(_long_run.sub(IMAGE_CHIP, value if isinstance(value, str) else _write(value)))
+    data = text.encode()
+    if len(data) <= MAX_PLACE_BYTES:
+        return text
+    return data[: MAX_PLACE_BYTES - 3].decode("utf-8", "ignore") + "…"
+
+
+def _write(value: Json) -> str:
+    """Write a value as JSON, without `cache_control`, which clients move from message to message."""
+    try:
+        text = orjson.dumps(value).decode()
+        return orjson.dumps(_drop_cache_marks(value)).decode() if '"cache_control"' in text else text
+    except (TypeError, ValueError, RecursionError):  # a lone surrogate, a huge number, or nested too deep
+        return _write_slowly(value)
+
+
+def _write_slowly(value: Json) -> str:
+    try:
+        return json.dumps(_drop_cache_marks(value), ensure_ascii=False)
+    except (RecursionError, ValueError):
+        return ""
+
+
+def _drop_cache_marks(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _drop_cache_marks(each) for key, each in value.items() if key != "cache_control"}
+    return [_drop_cache_marks(each) for each in value] if isinstance(value, list) else value
+
+
+def read_trace(conversation: str, row: dict[str, Json]) -> RequestTrace:
+    """Return the trace that `as_json` wrote."""
+    rows = row.get("edits")
+    edits = [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
+    places = tuple(EditedPlace(*(str(each.get(key, "")) for key in ("place", "before", "after"))) for each in edits)
+    figures = {key: value for key, value in row.items() if isinstance(value, int)}
+    return RequestTrace(
+        conversation,
+        str(row.get("chain", "")),
+        figures.get("turn", 0),
+        figures.get("messages", 0),
+        figures.get("cached_messages"),
+        figures.get("text_tokens"),
+        places,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    """The requests of one conversation, summed up."""
+
+    id: str
+    requests: int
+    turns: int
+    images: int  # in its largest request
+    tokens_before: int  # of the images of all requests, estimated
+    tokens_after: int
+    started_at: float
+    ended_at: float
+    model: str
+    client: str
+    upstream: str
+    models: int = 1  # that took part
+
+    def as_json(self) -> dict[str, Json]:
+        return {
+            "id": self.id,
+            "requests": self.requests,
+            "turns": self.turns,
+            "images": self.images,
+            "tokens_before": self.tokens_before,
+            "tokens_after": self.tokens_after,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+            "model": self.model,
+            "models": self.models,
+            "client": self.client,
+            "upstream": self.upstream,
+        }

@@ -1,0 +1,102 @@
+"""Receipts as rows: how one is written and read, and what the inspector asks about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
+from sightline.model.request_trace import ConversationSummary, RequestTrace, read_trace
+from sightline.store.sql import Row
+from sightline.store.transactions import Transactions, WriteTransaction
+
+_ROW_BYTES = 512  # a row without its texts, including its index entry
+_COLUMNS = "wire, upstream, model, labels, sights, notes, at, client, conversation, trace"
+_SUM_COLUMNS = "turn, pictures, tokens_before, tokens_after"
+_INSERT = f"INSERT INTO receipts (scope, bytes, used, {_COLUMNS}, {_SUM_COLUMNS}) VALUES ({'?, ' * 16}?)"  # noqa: S608
+_SUMMARY_QUERY = """
+    SELECT conversation, COUNT(*), MAX(turn), MAX(pictures), SUM(tokens_before), SUM(tokens_after), MIN(at), MAX(at),
+        MAX(model), MAX(client), MAX(upstream), COUNT(DISTINCT model)
+    FROM receipts WHERE conversation != '' {} GROUP BY conversation ORDER BY MAX(at) DESC, conversation
+    LIMIT ? OFFSET ?"""
+
+
+def insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt, at: float) -> int:
+    """Write a receipt, and return its size. `at` is the time of the machine's clock when it was filed."""
+    receipt = filed.receipt
+    trace = receipt.trace.build() if receipt.trace else RequestTrace()
+    lines = [_dump_line(line) for line in receipt.sights]
+    labels, sights, notes = _dump(filed.labels), _dump(lines), _dump(receipt.notes)
+    details = _dump(trace.as_json()) if trace.messages else "{}"
+    size = _ROW_BYTES + len(labels) + len(sights) + len(notes) + len(details)
+    sums = (
+        trace.turn,
+        len(lines),
+        sum([line.before or 0 for line in receipt.sights]),
+        sum([line.after or 0 for line in receipt.sights]),
+    )
+    texts = (filed.wire, receipt.upstream, receipt.model, labels, sights, notes)
+    tx.connection.execute(
+        _INSERT,
+        (scope, size, tx.now.time, *texts, at, filed.client, trace.conversation, details, *sums),
+    )
+    return size
+
+
+def _dump(value: Any) -> str:
+    """Write JSON; every request with an image writes some, and this takes a tenth of the time of `json`."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a lone surrogate
+        return json.dumps(value)
+
+
+def _dump_line(line: ReceiptLine) -> list[Any]:
+    """Return a line as a list, in the order of its fields."""
+    known = [line.sha256, line.filename, line.size, line.sent_size, line.bytes, line.sent_bytes, line.seer]
+    return [line.place, line.fate, line.why, line.before, line.after, *known]
+
+
+def _read_receipt(row: Row) -> FiledReceipt:
+    number, wire, upstream, model, labels, sights, notes, at, client, conversation, trace = row
+    lines = tuple(_read_line(*each) for each in json.loads(sights))
+    receipt = Receipt(upstream, model, lines, tuple(json.loads(notes)))
+    names = tuple((name, value) for name, value in json.loads(labels))
+    return FiledReceipt(receipt, wire, names, at, client, read_trace(conversation, json.loads(trace)), number)
+
+
+def _read_line(*values: Any) -> ReceiptLine:
+    """Return a line; earlier versions wrote no more than the tokens."""
+    pairs: list[Any] = [tuple(each) if isinstance(each, list) else each for each in values]
+    return ReceiptLine(*pairs)
+
+
+def fetch_newest(transactions: Transactions, limit: int) -> Sequence[FiledReceipt]:
+    query = f"SELECT rowid, {_COLUMNS} FROM receipts ORDER BY rowid DESC LIMIT ?"  # noqa: S608
+    return tuple(_read_receipt(row) for row in transactions.fetch_all(query, limit))
+
+
+def fetch_conversation(transactions: Transactions, conversation: str, limit: int, after: int) -> list[FiledReceipt]:
+    query = (
+        f"SELECT rowid, {_COLUMNS} FROM receipts WHERE conversation = ? AND rowid > ?"  # noqa: S608
+        " ORDER BY rowid LIMIT ?"
+    )
+    return [_read_receipt(row) for row in transactions.fetch_all(query, conversation, after, limit)]
+
+
+def fetch_summaries(transactions: Transactions, limit: int, offset: int) -> list[ConversationSummary]:
+    return [_read_summary(row) for row in transactions.fetch_all(_SUMMARY_QUERY.format(""), limit, offset)]
+
+
+def fetch_summary(transactions: Transactions, conversation: str) -> ConversationSummary | None:
+    query = _SUMMARY_QUERY.format("AND conversation = ?")
+    return next((_read_summary(row) for row in transactions.fetch_all(query, conversation, 1, 0)), None)
+
+
+def _read_summary(row: Row) -> ConversationSummary:
+    """Return a summary; PostgreSQL's sums are decimals."""
+    name, requests, turns, images, before, after, *others = row
+    return ConversationSummary(name, requests, turns, images, int(before), int(after), *others)

@@ -1,0 +1,285 @@
+"""The inspector as an ASGI application below /sightline/: its files, and its API for the pages.
+
+Every request but those for the files and the first one with a ticket needs the cookie of a session. A change is a POST
+with JSON, from a page of the same origin, with the token of its session in a header. No GET changes anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
+from importlib.resources import files
+from urllib.parse import parse_qs
+
+from sightline.model.profile import is_loopback
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+from sightline.server import DIRECT_CONNECTION, Receive, Scope, Send
+from sightline.server.asgi import ClientDisconnected, MemoryBudget, PartialBody, read_body
+from sightline.surfaces.inspector.access import COOKIE, SESSION_SECONDS, InspectorAccess, compute_form_token
+from sightline.surfaces.inspector.changes import Changes
+from sightline.surfaces.inspector.pictures import THUMBNAIL_EDGE, PictureMaker
+from sightline.surfaces.inspector.queries import Queries
+
+log = logging.getLogger("sightline")
+
+PATH = "/sightline/"
+_API = f"{PATH}api/"
+FORM_HEADER = b"x-sightline-form"
+SCRIPTS = ("dom.js", "charts.js", "image.js", "conversation.js", "try.js", "settings.js", "inspector.js")
+STATIC = {
+    "": ("inspector.html", b"text/html; charset=utf-8"),
+    "icon.svg": ("icon.svg", b"image/svg+xml"),
+    "inspector.css": ("inspector.css", b"text/css; charset=utf-8"),
+    **{name: (name, b"text/javascript; charset=utf-8") for name in SCRIPTS},
+}
+_CONTENT_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
+    b" base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+_SECURITY_HEADERS = [
+    (b"content-security-policy", _CONTENT_POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_NO_STORE = (b"cache-control", b"no-store")
+_KEEP = (b"cache-control", b"private, max-age=86400, immutable")
+_MAX_BODY = 96 * 1024 * 1024  # two images in base64
+_POLL_SECONDS = 1.0
+_STATUSES = {"not_found": 404, "not_permitted": 403, "too_large": 413, "unavailable": 503}
+_match_image = re.compile(r"image/([0-9a-f]{64})(?:/(file|thumb|scaled))?").fullmatch
+_NO_SESSION = Refusal("not_permitted", "this page needs a session", "run: sightline inspect")
+_OTHER_ORIGIN = Refusal("not_permitted", "only pages of this address may do that", "run: sightline inspect")
+_NOT_FOUND = Refusal("not_found", "there is no such page", f"open {PATH}")
+_BAD_REQUEST = Refusal("invalid_input", "the request is not a JSON object", "reload the page")
+_TOO_LARGE = Refusal("too_large", "the images are too large", "send smaller ones")
+
+
+@dataclass(frozen=True, slots=True)
+class InspectorRequest:
+    method: str
+    path: str  # below the API
+    query: Mapping[str, str]
+    headers: Mapping[bytes, bytes]
+    session: str  # the token in its cookie; empty: none
+
+    def get_number(self, name: str) -> int:
+        text = self.query.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+Reply = tuple[int, bytes, bytes, Sequence[tuple[bytes, bytes]]]
+"""Status, content type, body and further headers."""
+
+
+class Inspector:
+    def __init__(self, access: InspectorAccess, queries: Queries, pictures: PictureMaker, changes: Changes) -> None:
+        self._access = access
+        self._queries = queries
+        self._pictures = pictures
+        self._changes = changes
+        self._memory = MemoryBudget(2 * _MAX_BODY)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["raw_path"].decode("latin-1")
+        request = _read_request(scope, path)
+        try:
+            if path == f"{_API}events" and self._refuse(request) is None:
+                await self._send_events(receive, send)
+                return
+            status, kind, body, headers = await self._answer(scope, receive, request, path)
+        except ClientDisconnected:
+            return
+        except Exception:  # the outermost edge
+            log.exception("the inspector could not answer")
+            status, kind, body, headers = _write_refusal(
+                Refusal("unavailable", "this page failed because of a bug in Sightline", "see the log of the server")
+            )
+        head = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *_SECURITY_HEADERS, *headers]
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else body})
+
+    async def _answer(self, scope: Scope, receive: Receive, request: InspectorRequest, path: str) -> Reply:
+        if not _is_local_host(request.headers):
+            return _write_refusal(_OTHER_ORIGIN)
+        if not path.startswith(_API):
+            return _answer_static(request.method, path)
+        if request.path.startswith("ticket/"):
+            return _write_json({"known": self._access.has_ticket(request.path.removeprefix("ticket/"))})
+        if refusal := self._refuse(request):
+            return _write_refusal(refusal)
+        return await (self._post(scope, receive, request) if request.method == "POST" else self._get(request))
+
+    def _refuse(self, request: InspectorRequest) -> Refusal | None:
+        """Return why a request to the API is not answered."""
+        is_post = request.method == "POST"
+        if not _is_local_host(request.headers) or (is_post and not _has_same_origin(request.headers)):
+            return _OTHER_ORIGIN
+        if is_post and request.path == "session":
+            return None
+        if not is_post and request.method != "GET":
+            return _NOT_FOUND
+        if not self._access.is_open(request.session):
+            return _NO_SESSION
+        expected = compute_form_token(request.session).encode()
+        is_allowed = not is_post or compare_digest(request.headers.get(FORM_HEADER, b""), expected)
+        return None if is_allowed else _OTHER_ORIGIN
+
+    async def _get(self, request: InspectorRequest) -> Reply:
+        if image := _match_image(request.path):
+            return await self._get_image(request, *image.groups())
+        offset, after, name = request.get_number("offset"), request.get_number("after"), request.query.get("id", "")
+        queries: Mapping[str, Callable[[], dict[str, Json] | Refusal]] = {
+            "session": lambda: {"form": compute_form_token(request.session)},
+            "conversations": partial(self._queries.list_conversations, offset),
+            "conversation": partial(self._queries.read_conversation, name, after),
+            "newest": self._queries.find_newest,
+            "usage": self._queries.sum_usage,
+            "settings": self._queries.list_settings,
+        }
+        query = queries.get(request.path)
+        found = _NOT_FOUND if query is None else await asyncio.to_thread(query)
+        return _write_refusal(found) if isinstance(found, Refusal) else _write_json(found)
+
+    async def _get_image(self, request: InspectorRequest, sha256: str, form: str | None) -> Reply:
+        if form is None:
+            return _write_json(await asyncio.to_thread(self._queries.read_image, sha256))
+        if form == "file":
+            made = await self._pictures.read(sha256)
+        else:
+            edge = THUMBNAIL_EDGE if form == "thumb" else min(max(request.get_number("edge"), 16), 2400)
+            made = await self._pictures.scale(sha256, edge)
+        return _write_refusal(made) if isinstance(made, Refusal) else (200, made[0].encode(), made[1], [_KEEP])
+
+    async def _post(self, scope: Scope, receive: Receive, request: InspectorRequest) -> Reply:
+        given = await self._read_object(scope, receive, request)
+        if isinstance(given, Refusal):
+            return _write_refusal(given)
+        if request.path == "session":
+            return await asyncio.to_thread(self._open_session, given)
+        work = self._changes.find(request.path)
+        done = _NOT_FOUND if work is None else await asyncio.to_thread(work, given)
+        return _write_refusal(done) if isinstance(done, Refusal) else _write_json(done)
+
+    def _open_session(self, given: Mapping[str, Json]) -> Reply:
+        session = self._access.redeem(str(given.get("ticket", "")))
+        if session is None:
+            what = "this link has been used, or is older than five minutes"
+            return _write_refusal(Refusal("not_permitted", what, "run: sightline inspect"))
+        attributes = f"Path={PATH}; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS:.0f}"
+        reply = _write_json({"form": compute_form_token(session)})
+        return (*reply[:3], [*reply[3], (b"set-cookie", f"{COOKIE}={session}; {attributes}".encode())])
+
+    async def _read_object(
+        self, scope: Scope, receive: Receive, request: InspectorRequest
+    ) -> dict[str, Json] | Refusal:
+        if not request.headers.get(b"content-type", b"").startswith(b"application/json"):
+            return _BAD_REQUEST
+        length = request.headers.get(b"content-length", b"")
+        size = int(length) if length.isdigit() else None
+        direct = scope.get("extensions", {}).get(DIRECT_CONNECTION)
+        with self._memory.start_reservation() as memory:
+            data = await read_body(receive, size, _MAX_BODY, memory, direct)
+            if isinstance(data, PartialBody):
+                return _TOO_LARGE
+            if isinstance(data, Refusal):
+                return data
+            try:
+                value = await asyncio.to_thread(json.loads, data)
+            except (ValueError, RecursionError):
+                return _BAD_REQUEST
+        return value if isinstance(value, dict) else _BAD_REQUEST
+
+    async def _send_events(self, receive: Receive, send: Send) -> None:
+        """Send an event for each new request, until the page is closed; the record is asked once a second."""
+        head = [(b"content-type", b"text/event-stream"), _NO_STORE, *_SECURITY_HEADERS]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
+        try:
+            last: Json = None
+            while not gone.done():
+                newest = await asyncio.to_thread(self._queries.find_newest)
+                event = f"data: {json.dumps(newest)}\n\n" if newest["id"] != last else ": nothing new\n\n"
+                last = newest["id"]
+                await send({"type": "http.response.body", "body": event.encode(), "more_body": True})
+                await asyncio.wait({gone}, timeout=_POLL_SECONDS)
+        finally:
+            gone.cancel()
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _read_request(scope: Scope, path: str) -> InspectorRequest:
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        headers[name] = b"; ".join((headers[name], value)) if name == b"cookie" and name in headers else value
+    parsed = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=16)
+    query = {name: values[-1] for name, values in parsed.items()}
+    try:
+        cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
+    except CookieError:
+        cookies = SimpleCookie()
+    session = cookies[COOKIE].value if COOKIE in cookies else ""
+    return InspectorRequest(scope["method"], path.removeprefix(_API), query, headers, session)
+
+
+def _is_local_host(headers: Mapping[bytes, bytes]) -> bool:
+    host = headers.get(b"host", b"").decode("latin-1").lower()
+    name, _, port = host.rpartition(":")
+    return is_loopback(name if port.isdigit() else host)
+
+
+def _has_same_origin(headers: Mapping[bytes, bytes]) -> bool:
+    host = headers.get(b"host", b"")
+    return bool(host) and headers.get(b"origin", b"").partition(b"://")[2] == host
+
+
+def _answer_static(method: str, path: str) -> Reply:
+    if path == PATH.rstrip("/"):  # the links of the page are relative to the folder
+        return 307, b"text/plain", b"", [(b"location", PATH.encode())]
+    static = STATIC.get(path.removeprefix(PATH))
+    if static is None or method not in ("GET", "HEAD"):
+        return _write_refusal(_NOT_FOUND)
+    return 200, static[1], read_static(static[0]), [_NO_STORE]
+
+
+def read_static(name: str) -> bytes:
+    """Return a file of the pages."""
+    return files("sightline.surfaces.inspector").joinpath("static", name).read_bytes()
+
+
+def _write_json(value: Mapping[str, Json], status: int = 200) -> Reply:
+    return status, b"application/json", json.dumps(value).encode(), [_NO_STORE]
+
+
+def _write_refusal(refusal: Refusal) -> Reply:
+    return _write_json({"error": {"code": refusal.code, "message": str(refusal)}}, _STATUSES.get(refusal.code, 400))
+
+
+def serve_inspector(inspector: Inspector) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    """Return an application that serves the inspector alone; `/` leads to it."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        if scope["raw_path"] == b"/":
+            head = [(b"location", PATH.encode()), (b"content-length", b"0")]
+            await send({"type": "http.response.start", "status": 307, "headers": head})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await inspector(scope, receive, send)
+
+    return serve

@@ -1,0 +1,172 @@
+"""What the pages ask: conversations, one conversation, an image, costs, settings. Everything is returned as JSON.
+
+These functions block: the application calls them in threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sightline.model.ports import Store
+from sightline.model.profile import UpstreamDirectory
+from sightline.model.records import FiledReceipt, LedgerEntry, ReceiptLine
+from sightline.model.refusal import Refusal
+from sightline.model.request_trace import ConversationSummary
+from sightline.model.scene import Json
+from sightline.model.seer import Usage
+from sightline.settings import KEYS, Settings
+from sightline.settings.upstreams import find_upstream, get_consent_name
+from sightline.vision.providers import calculate_cost
+
+PAGE_SIZE = 50  # conversations, or requests of one
+_MAX_LATENCIES = 400
+_FATES = {
+    "shown": "The model got these pixels as the client sent them.",
+    "refitted": "The model got the same image in another size or format.",
+    "told": "The model got a description instead of pixels.",
+    "retired": "The model saw it earlier; a line now says how to see it again.",
+    "refused": "The model got one sentence that says why there are no pixels.",
+    "repeated": "The same image is in the same result, so this copy became a marker.",
+}
+
+
+class Queries:
+    def __init__(
+        self, record: Store, get_settings: Callable[[], Settings], get_directory: Callable[[], UpstreamDirectory]
+    ) -> None:
+        self._record = record
+        self._get_settings = get_settings
+        self._get_directory = get_directory
+        self._prices: dict[tuple[str, str], float | None] = {}
+
+    def list_conversations(self, offset: int) -> dict[str, Json]:
+        found = self._record.ledger.list_conversations(PAGE_SIZE + 1, offset)
+        rows: list[Json] = [self._write_summary(each) for each in found[:PAGE_SIZE]]
+        return {"conversations": rows, "next": offset + PAGE_SIZE if len(found) > PAGE_SIZE else None}
+
+    def read_conversation(self, conversation: str, after: int) -> dict[str, Json] | Refusal:
+        summary = self._record.ledger.find_conversation(conversation)
+        if summary is None:
+            return Refusal("not_found", "there is no such conversation", "it may have expired or been forgotten")
+        found = self._record.ledger.read_conversation(conversation, PAGE_SIZE + 1, after)
+        rows: list[Json] = [self._write_receipt(each) for each in found[:PAGE_SIZE]]
+        more = found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else None
+        return {"summary": self._write_summary(summary), "requests": rows, "next": more}
+
+    def find_newest(self) -> dict[str, Json]:
+        """Return the newest receipt in a few words; its id changes with every request."""
+        newest = next(iter(self._record.ledger.list_receipts(1)), None)
+        if newest is None:
+            return {"id": 0, "conversation": ""}
+        return {"id": newest.id, "conversation": newest.trace.conversation, "model": newest.receipt.model}
+
+    def read_image(self, sha256: str) -> dict[str, Json]:
+        """Return what is known about an image: descriptions, questions and their cost."""
+        texts = self._record.descriptions.list_texts(sha256)
+        entries = self._record.ledger.list_entries_about(sha256)
+        descriptions: list[Json] = [{"seer": seer, "text": text} for seer, text in texts]
+        questions: list[Json] = [_write_entry(each) for each in entries]
+        return {"sha256": sha256, "descriptions": descriptions, "questions": questions}
+
+    def sum_usage(self) -> dict[str, Json]:
+        """Return what seers cost by day, and how long their answers took."""
+        spent = self._record.ledger.sum_spending()
+        if isinstance(spent, Refusal):
+            return {"days": [], "latencies": []}
+        days: list[Json] = [
+            {"day": each.day, "seer": each.seer, "calls": each.calls, "cost_usd": each.cost_usd, "failed": each.failed}
+            for each in spent
+        ]
+        timed = [each for each in self._record.ledger.list_entries() if each.latency_ms is not None and each.seer]
+        latencies: list[Json] = [{"seer": each.seer, "ms": each.latency_ms} for each in timed[-_MAX_LATENCIES:]]
+        return {"days": days, "latencies": latencies}
+
+    def list_settings(self) -> dict[str, Json]:
+        """Return each setting with what decided it, and each provider with its consent. Keys are masked."""
+        settings = self._get_settings()
+        rows: list[Json] = [
+            {
+                "name": key.name,
+                "value": settings.mask_value(key.name),
+                "source": settings.sources[key.name],
+                "restart": key.needs_restart,
+            }
+            for key in KEYS
+        ]
+        consents = self._record.policy.read_consents()
+        names = sorted({get_consent_name(each) for each in self._get_directory().by_name.values()} | consents.keys())
+        providers: list[Json] = [{"name": name, "consent": consents.get(name)} for name in names]
+        return {"file": str(settings.file), "settings": rows, "providers": providers}
+
+    def _write_summary(self, summary: ConversationSummary) -> dict[str, Json]:
+        price = self._find_price(summary.upstream, summary.model) if summary.models == 1 else None
+        cost = None if price is None else round(price * summary.tokens_after, 6)
+        without = None if price is None else round(price * summary.tokens_before, 6)
+        return {**summary.as_json(), "cost_usd": cost, "cost_without_usd": without}
+
+    def _write_receipt(self, filed: FiledReceipt) -> dict[str, Json]:
+        receipt, trace = filed.receipt, filed.trace
+        price = self._find_price(receipt.upstream, receipt.model)
+        images: list[Json] = [_write_line(line) for line in receipt.sights]
+        before = sum(line.before or 0 for line in receipt.sights)
+        after = sum(line.after or 0 for line in receipt.sights)
+        return {
+            "id": filed.id,
+            "at": filed.at,
+            "model": receipt.model,
+            "upstream": receipt.upstream,
+            "wire": filed.wire,
+            "client": filed.client,
+            "notes": [*receipt.notes],
+            "images": images,
+            "tokens_before": before,
+            "tokens_after": after,
+            "cost_usd": None if price is None else round(price * after, 6),
+            "cost_without_usd": None if price is None else round(price * before, 6),
+            **trace.as_json(),
+        }
+
+    def _find_price(self, upstream_name: str, model: str) -> float | None:
+        """Return the list price of one input token, without a discount for cached ones; None: it is not known."""
+        key = upstream_name, model
+        if key not in self._prices:
+            upstream = find_upstream(self._get_directory().by_name, upstream_name)
+            million = Usage(input=1_000_000, output=0)
+            cost = calculate_cost(upstream, model, million) if upstream and upstream.bases else None
+            self._prices[key] = None if cost is None else cost / 1_000_000
+        return self._prices[key]
+
+
+def _write_line(line: ReceiptLine) -> dict[str, Json]:
+    return {
+        "place": line.place,
+        "fate": line.fate,
+        "means": _FATES[line.fate],
+        "why": line.why,
+        "tokens_before": line.before,
+        "tokens_after": line.after,
+        "sha256": line.sha256,
+        "filename": line.filename,
+        "size": list(line.size) if line.size else None,
+        "sent_size": list(line.sent_size) if line.sent_size else None,
+        "bytes": line.bytes,
+        "sent_bytes": line.sent_bytes,
+        "seer": line.seer,
+    }
+
+
+def _write_entry(entry: LedgerEntry) -> dict[str, Json]:
+    question = entry.about.get("question")
+    return {
+        "kind": entry.kind.removeprefix("vision_proxy."),
+        "seer": entry.seer,
+        "question": question if isinstance(question, str) else "",
+        "crop": entry.about.get("crop"),
+        "cost_usd": entry.cost_usd,
+        "input": entry.usage.input,
+        "output": entry.usage.output,
+        "cached": entry.cache_hit,
+        "latency_ms": entry.latency_ms,
+        "error": entry.error,
+        "at": entry.at,
+    }

@@ -1,0 +1,117 @@
+"use strict";
+// One conversation: its figures, and a timeline of turns with the images of each request in their places.
+
+async function showConversation(main, id) {
+  const page = await get(`conversation?id=${encodeURIComponent(id)}`);
+  const requests = [...page.requests];
+  const timeline = h("div", { class: "timeline" });
+  const chart = h("div", {});
+  const more = h("button", { type: "button", class: "more" }, "Show later requests");
+  let next = page.next;
+  const seen = new Map();
+
+  const update = (added) => {
+    drawTurns(timeline, added, seen);
+    more.hidden = next === null;
+    chart.replaceChildren(drawPairs("Tokens of images by request", requests.map((each, index) => ({
+      label: `Request ${index + 1}, turn ${each.turn}`, before: each.tokens_before, after: each.tokens_after }))));
+  };
+  more.addEventListener("click", async () => {
+    const later = await get(`conversation?id=${encodeURIComponent(id)}&after=${next}`);
+    next = later.next;
+    requests.push(...later.requests);
+    update(later.requests);
+  });
+  const load = async () => {
+    const last = requests.at(-1)?.id ?? 0;
+    if (next !== null) return;
+    const later = await get(`conversation?id=${encodeURIComponent(id)}&after=${last}`);
+    requests.push(...later.requests);
+    next = later.next;
+    if (later.requests.length) update(later.requests);
+  };
+  const { summary } = page;
+  main.replaceChildren(
+    exported ? "" : h("a", { href: "#/conversations", class: "back" }, "‹ Conversations"),
+    h("h1", {}, summary.models > 1 ? `${summary.models} models` : summary.model, h("small", {}, ` at ${summary.upstream}`)),
+    h("p", { class: "muted" }, `${formatClient(summary.client)}, ${formatTime(summary.started_at)} to ${formatTime(summary.ended_at)}`),
+    drawSummary(summary), chart, h("h2", {}, "Timeline"), timeline, more);
+  update(page.requests);
+  return load;
+}
+
+function drawSummary(summary) {
+  const tile = (value, name, note = "") => h("div", { class: "tile" }, h("span", { class: "value" }, value), h("span", { class: "name" }, name), h("span", { class: "note" }, note));
+  return h("div", { class: "tiles" },
+    tile(formatCount(summary.turns), summary.turns === 1 ? "turn" : "turns", formatPlural(summary.requests, "request")),
+    tile(formatCount(summary.images), "images", "in the largest request"),
+    tile(formatShort(summary.tokens_after), "image tokens", `${formatShort(summary.tokens_before)} without: ${formatSaving(summary.tokens_before, summary.tokens_after)}`),
+    tile(summary.cost_usd === null ? "–" : formatDollars(summary.cost_usd), "for images", summary.cost_usd === null ? "the price is not known" : `${formatDollars(summary.cost_without_usd)} without`));
+}
+
+/** Add requests to the timeline; `seen` has the fate that each image had last. */
+function drawTurns(timeline, requests, seen) {
+  for (const request of requests) {
+    let turn = timeline.lastElementChild;
+    if (!turn || Number(turn.dataset.turn) !== request.turn) {
+      turn = h("section", { class: "turn", "aria-label": `Turn ${request.turn}` }, h("h3", {}, `Turn ${request.turn}`));
+      turn.dataset.turn = request.turn;
+      timeline.append(turn);
+    }
+    turn.append(drawRequest(request, seen));
+  }
+}
+
+function drawRequest(request, seen) {
+  const fresh = [];
+  const earlier = [];
+  for (const image of request.images) {
+    const key = `${image.place} ${image.sha256}`;
+    (seen.get(key) === image.fate ? earlier : fresh).push(image);
+    seen.set(key, image.fate);
+  }
+  return h("article", { class: "request" },
+    h("header", {}, h("time", {}, formatTime(request.at)),
+      h("span", {}, `${formatShort(request.tokens_after)} image tokens, ${formatShort(request.tokens_before)} without`),
+      request.cost_usd === null ? "" : h("span", {}, formatDollars(request.cost_usd))),
+    drawCache(request),
+    request.notes.length ? h("ul", { class: "notes" }, request.notes.map((each) => h("li", {}, each))) : "",
+    fresh.length ? h("div", { class: "thumbs" }, fresh.map((each) => drawThumbnail(each, request))) : "",
+    earlier.length ? h("details", { ontoggle: (event) => fillOnce(event.target, () => h("div", { class: "thumbs" }, earlier.map((each) => drawThumbnail(each, request)))) },
+      h("summary", {}, `${formatPlural(earlier.length, "earlier image")}, as before: ${countFates(earlier)}`)) : "",
+    request.edits.length ? drawEdits(request.edits) : "");
+}
+
+function fillOnce(details, make) {
+  if (details.open && details.children.length === 1) details.append(make());
+}
+
+function countFates(images) {
+  const counts = new Map();
+  for (const image of images) counts.set(FATES[image.fate], (counts.get(FATES[image.fate]) || 0) + 1);
+  return [...counts].map(([fate, count]) => `${count} ${fate}`).join(", ");
+}
+
+/** Draw where the cached prefix probably ended: the messages that an earlier request ended with. */
+function drawCache(request) {
+  if (request.cached_messages === null || !request.messages) return "";
+  const bar = h("span", { class: "cached" });
+  bar.style.inlineSize = `${(request.cached_messages / request.messages) * 100}%`;
+  const words = request.cached_messages
+    ? `the first ${request.cached_messages} of ${formatPlural(request.messages, "message")} were probably cached`
+    : `nothing of ${formatPlural(request.messages, "message")} was cached`;
+  return h("div", { class: "prefix" }, h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "muted" }, words));
+}
+
+function drawEdits(edits) {
+  return h("details", { class: "edits" }, h("summary", {}, `${formatPlural(edits.length, "edited place")}, before and after`),
+    edits.map((edit) => h("div", { class: "edit" }, h("code", {}, edit.place),
+      h("div", { class: "sides" }, drawSide("Before", edit.before), drawSide("After", edit.after)))));
+}
+
+/** Draw the text of a place, with each image as a chip. */
+function drawSide(name, text) {
+  const parts = (text || "(nothing)").split("[image]");
+  const nodes = parts.flatMap((part, index) => (index ? [h("span", { class: "chip" }, "image"), part] : [part]));
+  return h("div", {}, h("h4", {}, name), h("pre", { tabIndex: 0 }, nodes));
+}

@@ -1,0 +1,116 @@
+"use strict";
+// The pages, by the part of the address behind the #, and the list of conversations, which follows new requests.
+
+const PAGES = [["conversations", "Conversations"], ["charts", "Charts"], ["try", "Try it"], ["settings", "Settings"]];
+const main = document.getElementById("main");
+const live = document.getElementById("live");
+let current = { refresh: null, leave: null };
+
+async function showConversations(target) {
+  const list = h("div", { class: "conversations", role: "list" });
+  const more = h("button", { type: "button", class: "more", onclick: () => load(next) }, "Show older conversations");
+  const totals = h("div", {});
+  let next = 0;
+  let rows = [];
+
+  async function load(offset) {
+    const page = await get(`conversations?offset=${offset}`);
+    rows = offset ? [...rows, ...page.conversations] : page.conversations;
+    next = page.next;
+    more.hidden = next === null;
+    list.replaceChildren(...rows.map(drawConversation));
+    totals.replaceChildren(rows.length ? drawTotals(rows) : drawEmpty());
+  }
+  await load(0);
+  target.replaceChildren(h("h1", {}, "Conversations"), totals, list, more);
+  return () => load(0);
+}
+
+function drawEmpty() {
+  return h("div", { class: "empty card" }, h("h2", {}, "No conversation with images yet"),
+    h("p", {}, "Start an agent through Sightline, and give it an image:"),
+    h("pre", { tabIndex: 0 }, "sightline run -- claude"),
+    h("p", {}, "Or see what Sightline makes of an image of yours: ", h("a", { href: "#/try" }, "Try it"), "."));
+}
+
+function drawTotals(rows) {
+  const sum = (name) => rows.reduce((total, each) => total + (each[name] || 0), 0);
+  const tile = (value, name, note) => h("div", { class: "tile" }, h("span", { class: "value" }, value), h("span", { class: "name" }, name), h("span", { class: "note" }, note));
+  const before = sum("tokens_before");
+  const after = sum("tokens_after");
+  return h("div", { class: "tiles" },
+    tile(formatCount(rows.length), "conversations", formatPlural(sum("requests"), "request")),
+    tile(formatShort(after), "image tokens", `${formatShort(before)} without`),
+    tile(formatSaving(before, after), "with Sightline", "tokens of images"),
+    tile(formatDollars(sum("cost_usd")), "for images", `${formatDollars(sum("cost_without_usd"))} without, where the price is known`));
+}
+
+function drawConversation(each) {
+  const bar = h("span", { class: "cached" });
+  bar.style.inlineSize = `${Math.min(100, (each.tokens_after / Math.max(1, each.tokens_before)) * 100)}%`;
+  return h("div", { role: "listitem" }, h("a", { class: "conversation card", href: `#/c/${each.id}` },
+    h("span", { class: "model" }, each.models > 1 ? `${each.models} models` : each.model || "unknown model", h("small", {}, `at ${each.upstream}`)),
+    h("span", { class: "client" }, formatClient(each.client), h("small", {}, formatAge(each.ended_at))),
+    h("span", { class: "counts" }, `${formatPlural(each.turns, "turn")}, ${formatPlural(each.images, "image")}`),
+    h("span", { class: "tokens" }, h("span", { class: "track", "aria-hidden": "true" }, bar),
+      h("small", {}, `${formatShort(each.tokens_after)} tokens, ${formatShort(each.tokens_before)} without`)),
+    h("span", { class: "dollars" }, formatDollars(each.cost_usd), h("small", {}, each.cost_usd === null ? "" : `${formatDollars(each.cost_without_usd)} without`))));
+}
+
+async function open() {
+  const [, page = "conversations", id = ""] = exported ? ["", "c", exported.conversation] : location.hash.split("/");
+  const name = page || "conversations";
+  current.leave?.();
+  current = { refresh: null, leave: null };
+  for (const link of document.querySelectorAll("#nav a")) {
+    const here = link.hash === `#/${name}` || (name === "c" && link.hash === "#/conversations");
+    if (here) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  try {
+    if (name === "c") current.refresh = await showConversation(main, id);
+    else if (name === "charts") await showCharts(main);
+    else if (name === "try") current.leave = showTry(main).leave;
+    else if (name === "settings") await showSettings(main);
+    else current.refresh = await showConversations(main);
+  } catch (error) {
+    showError(error);
+  }
+  document.title = `${main.querySelector("h1")?.firstChild?.textContent ?? ""} – Sightline`;
+}
+
+function showError(error) {
+  main.replaceChildren(h("h1", {}, error.status === 403 ? "This page needs a session" : "This page can't be shown"),
+    h("p", {}, error.message), error.status === 403 ? h("pre", { tabIndex: 0 }, "sightline inspect") : "");
+}
+
+/** Follow new requests. The server sends an event for each; pages that show a list load what is new. */
+function follow() {
+  const events = new EventSource("api/events");
+  let first = true;
+  events.onopen = () => { live.textContent = "live"; live.className = "live on"; };
+  events.onerror = () => { live.textContent = "reconnecting"; live.className = "live"; };
+  events.onmessage = () => {
+    if (!first) current.refresh?.();
+    first = false;
+  };
+}
+
+/** Exchange the ticket of a one-time link for a session, and remove it from the address. */
+async function start() {
+  document.getElementById("nav").append(...(exported ? [] : PAGES.map(([name, title]) => h("a", { href: `#/${name}` }, title))));
+  document.getElementById("dialog").addEventListener("click", (event) => { if (event.target === event.currentTarget) event.target.close(); });
+  if (exported) return open();
+  const ticket = /^#ticket=([\w-]+)$/.exec(location.hash)?.[1];
+  if (ticket) history.replaceState(null, "", "#/conversations");
+  try {
+    formToken = (ticket ? await post("session", { ticket }) : await get("session")).form;
+    follow();
+  } catch (error) {
+    if (ticket) return showError(error);
+  }
+  addEventListener("hashchange", async () => { await open(); main.focus({ preventScroll: true }); scrollTo(0, 0); });
+  return open();
+}
+
+start();

@@ -1,0 +1,304 @@
+"""Drives the inspector in a real browser, in an environment of its own: drive.py STEP[,STEP] URL TICKET FOLDER AXE
+
+Prints one JSON object with what each step has seen. Each function below that takes a visit is a step.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+TITLES = {"conversations": "Conversations", "charts": "Charts", "try": "Try it", "settings": "Settings and seers"}
+VIEWS = tuple(TITLES)
+MORE = "count => document.querySelectorAll('a.conversation').length > count"
+MOST = 20_000  # milliseconds to wait for something that must appear
+
+Seen = dict[str, Any]
+
+READ = """async url => {
+    try {
+        return await (await fetch(`${url}/sightline/api/conversations`, { credentials: "include" })).text()
+    } catch (error) { return "refused" }
+}"""
+WRITE = """async url => {
+    const body = JSON.stringify({ provider: "zai", given: true, confirmed: true })
+    const options = { method: "POST", mode: "no-cors", credentials: "include", body }
+    try { await fetch(`${url}/sightline/api/consent`, options); return "sent" } catch (error) { return "refused" }
+}"""
+ANSWERED = """text => document.querySelector(".answer .text") && document.querySelector(".answer").innerText !== text"""
+LOADED = "selector => [...document.querySelectorAll(selector)].every(image => image.complete && image.naturalWidth)"
+FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+class Visit:
+    """A page with a session, and what went wrong on it."""
+
+    def __init__(self, browser: Browser, url: str, ticket: str, folder: Path, axe: Path) -> None:
+        self.browser, self.url, self.folder, self.axe = browser, url, folder, axe
+        self.context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        self.context.set_default_timeout(MOST)
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda line: self.errors.append(line.text) if line.type == "error" else None)
+        self.page.goto(f"{url}/sightline/#ticket={ticket}")
+        self.page.wait_for_selector("main h1")
+
+    def start_over(self) -> None:
+        """Show the first page as it is after the link was opened."""
+        self.errors = []
+        self.page.set_viewport_size({"width": 1280, "height": 800})
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.url}/sightline/")
+        self.page.wait_for_selector("main h1")
+
+    def open(self, view: str) -> Page:
+        self.page.evaluate("name => { location.hash = `#/${name}` }", view)
+        self.page.wait_for_selector(f"#nav a[href='#/{view}'][aria-current]")
+        self.page.locator("main h1", has_text=TITLES[view]).wait_for()
+        return self.page
+
+    def shoot(self, name: str) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=self.folder / f"{name}.png")
+
+    def check_access(self) -> list[str]:
+        """Return the serious faults that axe finds on the page as it is now."""
+        self.page.evaluate(self.axe.read_text())
+        found = self.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+        return [
+            f"{each['id']}: {each['nodes'][0]['html'][:160]}"
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+        ]
+
+    def open_conversation(self, client: str = "deepseek-chat") -> None:
+        self.open("conversations")
+        self.page.locator("a.conversation", has_text=client).first.click()
+        self.page.wait_for_selector(".thumb img")
+
+
+def wait_until(page: Page, condition: str, *values: object) -> None:
+    """Wait until an expression holds. The page's policy forbids `wait_for_function`, which uses eval there."""
+    for _ in range(MOST // 50):
+        if page.evaluate(condition, *values):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"it never happened: {condition}")
+
+
+def tour(visit: Visit) -> Seen:
+    """Open each view with a recorded conversation, check it, and take its picture."""
+    page = visit.page
+    seen: Seen = {"axe": {}, "wide": {}}
+    page.wait_for_selector("a.conversation")
+    for view in VIEWS:
+        visit.open(view)
+        page.wait_for_selector("figure.chart" if view == "charts" else "h1")
+        seen["axe"][view] = visit.check_access()
+        visit.shoot(view)
+    visit.open_conversation()
+    seen["turns"] = page.locator(".turn").count()
+    wait_until(page, LOADED, ".turn:first-child .thumb img")
+    seen["axe"]["conversation"] = visit.check_access()
+    page.evaluate("scrollTo(0, 0)")
+    visit.shoot("conversation")
+    page.locator(".thumb.refitted").first.click()
+    page.wait_for_selector("dialog blockquote")
+    wait_until(page, LOADED, "dialog img")
+    seen["slider"] = page.locator("dialog input[type=range]").count()
+    seen["boxes"] = page.locator("dialog .boxes rect").count()
+    seen["axe"]["image"] = visit.check_access()
+    visit.shoot("image")
+    page.keyboard.press("Escape")
+    page.emulate_media(color_scheme="dark")
+    seen["axe"]["dark"] = visit.check_access()
+    visit.shoot("dark")
+    page.set_viewport_size({"width": 360, "height": 760})
+    for view in (*VIEWS, "conversation"):
+        visit.open_conversation() if view == "conversation" else visit.open(view)
+        seen["wide"][view] = page.evaluate("document.documentElement.scrollWidth")
+    page.emulate_media(color_scheme="light")
+    visit.open("conversations")
+    visit.shoot("small")
+    page.set_viewport_size({"width": 3840, "height": 2160})
+    seen["large"] = page.evaluate("document.documentElement.scrollWidth")
+    return seen
+
+
+def clicks(visit: Visit) -> Seen:
+    """Count the clicks from the first page to why an image was described and what it cost."""
+    page, count = visit.page, 0
+    page.wait_for_selector("a.conversation")
+    for target in ("a.conversation:has-text('deepseek-chat')", ".thumb.told"):
+        page.locator(target).first.click()
+        count += 1
+    page.wait_for_selector("dialog .cost")
+    return {
+        "clicks": count,
+        "why": page.locator("dialog .verdict").inner_text(),
+        "cost": page.locator("dialog .cost").inner_text(),
+    }
+
+
+def keyboard(visit: Visit) -> Seen:
+    """Go the same way by keyboard alone, and back."""
+    page = visit.page
+    page.wait_for_selector("a.conversation")
+    _tab_to(page, "a.conversation")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".thumb")
+    _tab_to(page, ".thumb")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open] .cost")
+    inside = page.evaluate("document.querySelector('dialog').contains(document.activeElement)")
+    page.keyboard.press("Escape")
+    return {
+        "inside": inside,
+        "closed": page.locator("dialog[open]").count() == 0,
+        "back": page.evaluate("document.activeElement.matches('.thumb')"),
+    }
+
+
+def _tab_to(page: Page, selector: str) -> None:
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"{selector} can't be reached by keyboard")
+
+
+def hostile(visit: Visit) -> Seen:
+    """Open everything that hostile names are shown on; each would change the title if it ran."""
+    page = visit.page
+    page.wait_for_selector("a.conversation")
+    page.evaluate("window.alert = () => { document.title = 'run' }")
+    page.locator("a.conversation").first.click()
+    page.wait_for_selector(".thumb img")
+    for details in page.locator("details summary").all():
+        details.click()
+    page.locator(".thumb").first.click()
+    page.wait_for_selector("dialog blockquote")
+    return {
+        "title": page.title(),
+        "text": page.locator("dialog h2").inner_text(),
+        "said": page.locator("dialog blockquote pre").first.inner_text(),
+        "scripts": page.locator("main script, dialog script, dialog b, main b").count(),
+    }
+
+
+def empty(visit: Visit) -> Seen:
+    """Open each view with an empty record."""
+    seen: Seen = {"text": visit.page.locator("main").inner_text(), "axe": visit.check_access()}
+    for view in VIEWS:
+        visit.open(view)
+    visit.open("conversations")
+    visit.page.wait_for_selector(".empty")
+    visit.shoot("empty")
+    return seen
+
+
+def live(visit: Visit) -> Seen:
+    """Wait for a conversation that is filed while the page is open. The test files it when it reads `ready`."""
+    visit.page.wait_for_selector(".live.on")
+    before = visit.page.locator("a.conversation").count()
+    print("ready", flush=True)
+    wait_until(visit.page, MORE, before)
+    return {"before": before, "after": visit.page.locator("a.conversation").count()}
+
+
+def many(visit: Visit) -> Seen:
+    """Open a record with many conversations and a conversation with many images."""
+    page = visit.page
+    page.wait_for_selector("a.conversation")
+    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0")
+    listed = page.locator("a.conversation").count()
+    page.locator("button.more").click()
+    wait_until(page, MORE, listed)
+    page.evaluate("scrollTo(0, 0)")
+    page.locator("a.conversation", has_text="big").first.click()
+    page.wait_for_selector(".thumb")
+    started = page.evaluate("performance.now()")
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.evaluate(FRAME)
+    return {
+        "listed": listed,
+        "painted": painted,
+        "images": page.locator(".thumb").count(),
+        "scrolled": page.evaluate("performance.now()") - started,
+    }
+
+
+def other_origin(visit: Visit) -> Seen:
+    """Try from a page of another origin of this machine, whose address is in the folder's name file."""
+    page = visit.context.new_page()
+    page.goto((visit.folder / "other.txt").read_text())
+    read = page.evaluate(READ, visit.url)
+    wrote = page.evaluate(WRITE, visit.url)
+    return {"read": read, "wrote": wrote}
+
+
+def try_image(visit: Visit) -> Seen:
+    """Try an image: choose it, mark a part with the mouse, ask."""
+    page = visit.open("try")
+    page.set_input_files("#picker", visit.folder / "given.png")
+    page.wait_for_selector(".layers img")
+    page.locator("button.primary").click()
+    page.wait_for_selector(".answer .text, .answer .error")
+    whole = page.locator(".answer").inner_text()
+    visit.shoot("try")
+    box = page.locator(".layers").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 2, box["y"] + 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.1, steps=4)
+    page.mouse.up()
+    marked = page.locator(".crop").is_visible()
+    page.locator("button.primary").click()
+    wait_until(page, ANSWERED, whole)
+    return {"whole": whole, "part": page.locator(".answer").inner_text(), "marked": marked}
+
+
+def exported(visit: Visit) -> Seen:
+    """Open an exported file from the disk."""
+    page = visit.page
+    page.goto((visit.folder / "exported.html").as_uri())
+    page.wait_for_selector(".thumb img")
+    page.locator(".thumb").first.click()
+    page.wait_for_selector("dialog .verdict")
+    return {
+        "title": page.title(),
+        "turns": page.locator(".turn").count(),
+        "pictures": page.evaluate("[...document.images].filter(i => i.src.startsWith('data:')).length"),
+    }
+
+
+STEPS: dict[str, Callable[[Visit], Seen]] = {
+    each.__name__: each
+    for each in (tour, clicks, keyboard, hostile, empty, live, many, other_origin, try_image, exported)
+}
+
+
+def main() -> None:
+    steps, url, ticket, folder, axe = sys.argv[1:]
+    with sync_playwright() as playwright:
+        chromium = shutil.which("chromium")
+        options = ["--no-sandbox", "--force-color-profile=srgb"]
+        browser = playwright.chromium.launch(executable_path=chromium, args=options)
+        visit = Visit(browser, url, ticket, Path(folder), Path(axe))
+        seen: Seen = {}
+        for step in steps.split(","):
+            visit.start_over()
+            seen[step] = {**STEPS[step](visit), "errors": visit.errors}
+        browser.close()
+    print(json.dumps(seen), flush=True)
+
+
+if __name__ == "__main__":
+    main()

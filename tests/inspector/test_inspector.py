@@ -1,0 +1,240 @@
+"""The inspector's API on a real proxy: its guards, what it shows, and the few things it changes."""
+
+from __future__ import annotations
+
+import os
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from sightline.store import open_record
+from sightline.surfaces.inspector.access import SESSION_SECONDS, TICKET_SECONDS, InspectorAccess, hash_token
+from tests.inspector.client import InspectorClient, log_in
+from tests.inspector.recorded import HOSTILE_NAME, paint_window, record_conversation
+from tests.proxy.running_proxy import sightline
+from tests.requirements import requirement
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    record = open_record(folder / "record")
+    record_conversation(record, 12)
+    record_conversation(record, 2, hostile=True, first="Other words")
+    record.close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(home: Path) -> Iterator[str]:
+    with sightline(home) as proxy:
+        yield proxy.url
+
+
+@pytest.fixture(scope="module")
+def client(url: str, home: Path) -> InspectorClient:
+    return log_in(url, home)
+
+
+@requirement("route.inspector")
+def test_the_proxy_serves_the_pages_without_inline_scripts(url: str) -> None:
+    page = InspectorClient(url).get()
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy
+    assert b"onclick" not in page.body
+    for name in ("inspector.js", "inspector.css", "icon.svg"):
+        assert InspectorClient(url).get(name).status == 200
+    assert InspectorClient(url).get("health").json == {"ok": True}
+    assert InspectorClient(url).get("../etc/passwd").status >= 400
+    assert InspectorClient(url).get("access.py").status == 404
+
+
+@requirement("inspector.session")
+@pytest.mark.parametrize(
+    "path",
+    ["conversations", "conversation?id=x", "usage", "settings", "newest", "session", "events", f"image/{'a' * 64}"],
+)
+def test_nothing_is_shown_without_a_session(url: str, path: str) -> None:
+    for cookie in ("", "sightline-inspector=guess", "sightline-inspector=../../x", "a=b; ;;"):
+        page = InspectorClient(url).get(f"api/{path}", cookie=cookie)
+        assert (page.status, page.json["error"]["code"]) == (403, "not_permitted")
+
+
+@requirement("inspector.session")
+def test_a_ticket_opens_one_session(url: str, home: Path) -> None:
+    ticket = InspectorAccess(home / "inspector").issue_ticket()
+    stranger = InspectorClient(url)
+    assert stranger.get(f"api/ticket/{hash_token(ticket)}").json == {"known": True}
+    assert stranger.get(f"api/ticket/{hash_token('other')}").json == {"known": False}
+    opened = stranger.post("api/session", {"ticket": ticket})
+    cookie = opened.headers["set-cookie"]
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=Strict", "Path=/sightline/"))
+    assert stranger.post("api/session", {"ticket": ticket}).status == 403
+    assert stranger.get("api/session", cookie=cookie.split(";")[0]).json == opened.json
+    assert (home / "inspector").stat().st_mode & 0o777 == 0o700
+
+
+@requirement("inspector.session")
+def test_tickets_and_sessions_expire(tmp_path: Path) -> None:
+    access = InspectorAccess(tmp_path / "inspector")
+    ticket, session = access.issue_ticket(), access.redeem(access.issue_ticket())
+    assert session is not None
+    assert access.is_open(session)
+    for file in (tmp_path / "inspector").iterdir():
+        age = SESSION_SECONDS if file.name.startswith("session") else TICKET_SECONDS
+        os.utime(file, (time.time() - age - 5,) * 2)
+    assert not access.is_open(session)
+    assert access.redeem(ticket) is None
+    access.issue_ticket()
+    assert len([*(tmp_path / "inspector").iterdir()]) == 1
+
+
+@requirement("inspector.origin")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "evil.example:8790", "origin": "http://evil.example:8790"},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": ""},
+        {"x_sightline_form": "guess"},
+        {"x_sightline_form": ""},
+        {"sec_fetch_site": "cross-site"},
+    ],
+)
+def test_other_origins_and_hosts_change_and_see_nothing(
+    client: InspectorClient, home: Path, headers: dict[str, str]
+) -> None:
+    consent = {"provider": "zai", "given": True, "confirmed": True}
+    assert client.post("api/consent", consent, **headers).status in (400, 403)
+    if "host" in headers or "sec_fetch_site" in headers:
+        assert client.get("api/conversations", **headers).status in (400, 403)
+    record = open_record(home / "record")
+    assert record.policy.read_consents() == {}
+    record.close()
+
+
+@requirement("inspector.origin")
+def test_no_get_changes_anything(client: InspectorClient) -> None:
+    for path in ("consent", "setting", "try"):
+        assert client.get(f"api/{path}?provider=zai&given=true&confirmed=true").status == 404
+    assert client.get("api/conversations", method="DELETE").status == 404
+    assert client.post("api/consent", {}, content_type="text/plain").status == 400
+    assert client.post("api/consent", [1]).status == 400
+
+
+@requirement("inspector.conversations")
+def test_conversations_are_listed_with_their_figures(client: InspectorClient) -> None:
+    listed = client.get("api/conversations").json
+    assert listed["next"] is None
+    both = {each["turns"]: each for each in listed["conversations"]}
+    assert set(both) == {12, 2}
+    long = both[12]
+    assert (long["requests"], long["images"], long["client"][:10]) == (12, 12, "claude-cli")
+    assert long["tokens_before"] > long["tokens_after"] > 0
+    assert long["cost_without_usd"] > long["cost_usd"] > 0
+    assert client.get("api/conversations?offset=50").json["conversations"] == []
+
+
+@requirement("inspector.conversations")
+def test_a_conversation_shows_each_image_with_its_fate_and_why(client: InspectorClient) -> None:
+    listed = client.get("api/conversations").json["conversations"]
+    (chosen,) = [each["id"] for each in listed if each["turns"] == 12]
+    page = client.get(f"api/conversation?id={chosen}").json
+    assert [each["turn"] for each in page["requests"]] == [*range(1, 13)]
+    last = page["requests"][-1]
+    assert {each["fate"] for each in last["images"]} == {"retired", "refitted", "told"}
+    assert all(each["why"] and each["means"] and each["sha256"] for each in last["images"])
+    assert (last["cached_messages"], last["messages"]) == (22, 23)
+    (edit,) = last["edits"]
+    assert edit["before"].count("[image]") == 1
+    later = client.get(f"api/conversation?id={chosen}&after={page['requests'][5]['id']}").json
+    assert len(later["requests"]) == 6
+    assert client.get("api/conversation?id=none").status == 404
+
+
+@requirement("inspector.images")
+def test_an_image_has_its_bytes_a_thumbnail_and_what_was_said(client: InspectorClient) -> None:
+    image = paint_window(0)
+    whole = client.get(f"api/image/{image.sha256}/file")
+    assert (whole.status, whole.headers["content-type"], whole.body) == (200, "image/png", image.data)
+    small = client.get(f"api/image/{image.sha256}/thumb")
+    assert small.status == 200
+    assert small.headers["content-type"].startswith("image/")
+    assert len(small.body) < len(image.data)
+    assert client.get(f"api/image/{image.sha256}/thumb").body == small.body
+    said = client.get(f"api/image/{image.sha256}").json
+    assert said["descriptions"][0]["seer"] == "zai/glm-5v"
+    assert said["questions"][0]["cost_usd"] == pytest.approx(0.0011)
+    assert client.get(f"api/image/{'0' * 64}/thumb").status == 404
+    assert client.get("api/image/..%2f..%2fsettings.json/file").status == 404
+
+
+@requirement("inspector.hostile")
+def test_hostile_names_are_only_ever_data(client: InspectorClient) -> None:
+    listed = client.get("api/conversations").json["conversations"]
+    (chosen,) = [each["id"] for each in listed if each["turns"] == 2]
+    page = client.get(f"api/conversation?id={chosen}")
+    assert page.headers["content-type"] == "application/json"
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.json["requests"][0]["images"][0]["filename"] == HOSTILE_NAME
+
+
+@requirement("inspector.changes")
+def test_a_consent_and_a_setting_are_changed_only_when_confirmed(client: InspectorClient) -> None:
+    consent = {"provider": "zai", "given": True}
+    assert client.post("api/consent", consent).status == 400
+    assert client.post("api/consent", {**consent, "confirmed": True}).json["ok"]
+    shown = {each["name"]: each["consent"] for each in client.get("api/settings").json["providers"]}
+    assert shown["zai"] is True
+    assert client.post("api/consent", {**consent, "given": False, "confirmed": True}).json["ok"]
+    setting = {"name": "maxImagesPerTurn", "value": "7", "confirmed": True}
+    assert client.post("api/setting", {**setting, "confirmed": False}).status == 400
+    assert client.post("api/setting", setting).json == {"ok": True}
+    assert client.post("api/setting", {**setting, "value": "many"}).status == 400
+    assert client.post("api/setting", {**setting, "name": "apiKey", "value": "sk-secret"}).status == 403
+    rows = {each["name"]: each for each in client.get("api/settings").json["settings"]}
+    assert {"value", "source", "restart"} <= rows["maxImagesPerTurn"].keys()
+
+
+@requirement("inspector.try")
+def test_an_image_can_be_tried_without_a_key(client: InspectorClient) -> None:
+    picture = {"name": "a.png", "data": b64encode(paint_window(3).data).decode()}
+    found = client.post("api/try", {"images": [picture], "question": ""}).json
+    assert (found["ok"], found["seer"]) == (True, "local")
+    assert "Deploy" in found["text"]
+    part = client.post("api/try", {"images": [picture], "question": "", "crop": [0, 0, 400, 56]}).json
+    assert "Deploy" not in part["text"]
+    mistakes: list[dict[str, object]] = [
+        {"images": []},
+        {"images": [{"data": "%%"}]},
+        {"images": [picture], "crop": [1, 2]},
+        {"images": [{}]},
+    ]
+    for wrong in mistakes:
+        assert client.post("api/try", wrong).status == 400
+    assert client.post("api/try", {"images": [{"data": b64encode(bytes(range(256))).decode()}]}).json["ok"] is False
+
+
+@requirement("inspector.live")
+def test_a_new_request_is_an_event(client: InspectorClient, url: str, home: Path) -> None:
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=30)
+    connection.request("GET", "/sightline/api/events", headers=client.headers)
+    reply = connection.getresponse()
+    assert reply.getheader("content-type") == "text/event-stream"
+    first = reply.readline()
+    assert first.startswith(b"data: ")
+    record = open_record(home / "record")
+    record_conversation(record, 1, first="A third conversation")
+    record.close()
+    lines = iter(reply.readline, b"")
+    assert next(line for line in lines if line.startswith(b"data: ")) != first
+    connection.close()

@@ -19,7 +19,7 @@ from sightline.settings import load_settings
 from tests.proxy import test_gemini, test_responses
 from tests.proxy.clients import KEY, WIRES, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw_http import Got, exchange, head, plug, until
-from tests.proxy.running_proxy import NOTHING_ON_LOOPBACK, Running, sightline
+from tests.proxy.running_proxy import NOTHING_ON_LOOPBACK, Running, declare_gemini, sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Break, Cut, Garble, Hang, Page
@@ -349,11 +349,14 @@ class Waiting:
         loop = Stopped()
 
         async def main() -> None:
-            whole = build_runtime(load_settings(self._env), [f"{name}={provider.url}" if name else provider.url])
+            flags = declare_gemini([f"{name}={provider.url}" if name else provider.url], self._env)
+            whole = build_runtime(load_settings(self._env), flags)
             assert not isinstance(whole, Refusal)
             app = compose.build_proxy(whole)
             work = asyncio.ensure_future(app({**self._scope, "headers": []}, self._receive, self._send))
-            await asyncio.wrap_future(hang.reached)
+            reached = asyncio.ensure_future(asyncio.wrap_future(hang.reached))
+            await asyncio.wait([reached, work], return_when=asyncio.FIRST_COMPLETED)
+            assert reached.done(), f"the provider was not asked: {self.sent}"
             await turned()
             async for _ in script(loop):
                 await turned()

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from sightline.cli.terminal import format_dollars
-from sightline.passes.wording import CONSENT_TEXT
 from tests.api.answering import MP4, Model, saying, settle
 from tests.api.bad import PNG
 from tests.cli.command import sightline, typed
@@ -171,7 +170,7 @@ def test_a_terminal_asks_for_consent_before_sending_anything(folder: Path, verb:
         "SIGHTLINE_API_KEY": "k",
         "SIGHTLINE_MODELS": json.dumps({"eye": {"vision": True}, "watcher": {"video": True}}),
     }
-    question = CONSENT_TEXT.format("far (eyes.invalid:9)")
+    question = "to far (eyes.invalid:9) "
     _, heard = typed(verb, b"n\n", env, folder)
     assert question in heard
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sightline.agents.command_lines import launch
@@ -651,6 +651,7 @@ def test_any_codex_arguments_can_be_parsed(words: list[str]) -> None:
     assert isinstance(found, Launch | Refusal)
     if isinstance(found, Launch):
         kept = [word for word in words if "model_provider" not in word and "openai_base_url" not in word]
+        assume(kept[-1:] not in (["-c"], ["--config"]))  # an option without its value: Codex refuses it
         assert [word for word in found.argv if word in kept][-1:] == kept[-1:]
 
 

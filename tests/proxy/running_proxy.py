@@ -39,8 +39,10 @@ def declare_gemini(flags: Sequence[str], environment: dict[str, str]) -> list[st
     if not addresses:
         return [*flags]
     entry = {"baseUrl": {"gemini": addresses[-1]}}
-    environment["SIGHTLINE_UPSTREAMS"] = json.dumps({**json.loads(environment["SIGHTLINE_UPSTREAMS"]), "google": entry})
-    return [*flags, "google"]
+    environment["SIGHTLINE_UPSTREAMS"] = json.dumps(
+        {**json.loads(environment["SIGHTLINE_UPSTREAMS"]), "scripted-gemini": entry}
+    )
+    return [*flags, "scripted-gemini"]
 
 
 @contextmanager
@@ -52,9 +54,10 @@ def sightline(
     token: str = "",
     root: Path | None = None,
     local_clients: bool = True,
+    has_gemini: bool = True,
 ) -> Iterator[Running]:
     environment = {"SIGHTLINE_HOME": str(home), "SIGHTLINE_UPSTREAMS": NOTHING_ON_LOOPBACK, **(env or {})}
-    flags = declare_gemini(upstreams, environment)
+    flags = declare_gemini(upstreams, environment) if has_gemini else upstreams
     listening = bind_socket("127.0.0.1", 0)
     assert not isinstance(listening, Refusal)
     running = Running(find_url(listening))

@@ -110,7 +110,7 @@ def test_a_refused_connection_is_503_with_retry_after(tmp_path: Path, wire: str)
     error = json.loads(answer.body)["error"]
     assert answer.status == 503
     assert dict(answer.headers)["retry-after"] == "2"
-    assert re.match(rf"Sightline: {nobody.removeprefix('http://')} .*\(.+\)", error["message"])
+    assert re.match(rf"Sightline: .*{nobody.removeprefix('http://')} .*\(.+\)", error["message"])
     assert error["type"] == {"messages": "api_error", "chat": "server_error"}[wire]
 
 

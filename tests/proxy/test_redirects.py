@@ -349,7 +349,10 @@ def test_a_cookie_goes_back_only_to_its_upstream(tmp_path: Path) -> None:
 def test_a_cookie_of_the_default_upstream_goes_to_no_other(tmp_path: Path, path: str, kept: set[str]) -> None:
     set_cookies = tuple(("set-cookie", f"{name}=1{rest}") for name, rest in COOKIES.items())
     with Provider() as only:
-        with sightline(tmp_path, only.url) as proxy, httpx2.Client(base_url=proxy.url) as client:
+        with (
+            sightline(tmp_path, only.url, has_gemini=False) as proxy,
+            httpx2.Client(base_url=proxy.url) as client,
+        ):
             only.faults.append(Page(200, "application/json", b"{}", set_cookies))
             client.post(path, json=TALK)
             client.post(path, json=TALK)

@@ -10,7 +10,6 @@ import json
 import re
 from dataclasses import dataclass, field
 
-import orjson
 from blake3 import blake3
 
 from sightline.model.fence import replace_surrogates
@@ -102,6 +101,8 @@ def shorten_place(value: Json) -> str:
 def _write(value: Json) -> str:
     """Write a value as JSON, without `cache_control`, which clients move from message to message."""
     try:
+        import orjson  # loaded when it is used: every command loads this module
+
         text = orjson.dumps(value).decode()
         return orjson.dumps(_drop_cache_marks(value)).decode() if '"cache_control"' in text else text
     except (TypeError, ValueError, RecursionError):  # a lone surrogate, a huge number, or nested too deep

@@ -179,7 +179,7 @@ def test_a_hostile_text_is_a_bounded_page(text: str) -> None:
 def test_a_type_is_found_in_linear_time() -> None:
     """The parent finds it: with backtracking, these comments would take years."""
     data = b"<!---->" * 500 + b"<p>hello</p>"
-    assert choose_renderer(identify_file(data[:4096]), data, "x.html") is CODE_RENDERER
+    assert choose_renderer(identify_file(data[:4096]), data, "x.vue") is CODE_RENDERER
 
 
 @requirement("render.hostile.text")

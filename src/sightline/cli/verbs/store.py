@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -34,8 +33,14 @@ EXAMPLE = """  sightline store stats
   sightline store import /backup/record
   sightline store repair"""
 
-_STORAGE_ERRORS = (OSError, sqlite3.Error)
 _NO_LIMIT = 1 << 20  # GiB
+
+
+def _list_storage_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of a record that can't be read or written. SQLite is loaded only when it is used."""
+    import sqlite3
+
+    return OSError, sqlite3.Error
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -84,7 +89,7 @@ def run(args: Namespace) -> VerbOutcome:
             return record
         try:
             return _ACTIONS[args.action](record, args)
-        except _STORAGE_ERRORS as error:
+        except _list_storage_errors() as error:
             return record.transactions.refuse(error)
 
 

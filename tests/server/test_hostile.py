@@ -179,7 +179,7 @@ def test_a_trailer_is_not_a_header(tmp_path: Path) -> None:
         assert [one.header("authorization") for one in provider.exchanges] == [[]]
 
 
-RESTING = 2 * 32 + 8
+RESTING = 2 * 64 + 8
 """Files of connections that may rest between the proxy and its upstream: both ends are of this process."""
 
 

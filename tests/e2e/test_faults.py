@@ -153,7 +153,7 @@ def test_a_pooler_that_drops_its_connections_costs_nothing(
     servers: Servers, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     if servers.bouncer is None:
-        pytest.skip("pgbouncer is not installed; scripts/stores-env installs it for root")
+        pytest.fail("pgbouncer is not installed; run scripts/stores-env as root")
     address = servers.address(tmp_path)
     pooled = open_server_record(replace(address, store=servers.bouncer.address(servers.databases[tmp_path])))
     assert not isinstance(pooled, Refusal), pooled

@@ -67,7 +67,7 @@ def test_a_record_behind_a_pooler_in_transaction_mode_is_the_same(
     servers: Servers, open_replica: Open, tmp_path: Path
 ) -> None:
     if servers.bouncer is None:
-        pytest.skip("pgbouncer is not installed; scripts/stores-env installs it for root")
+        pytest.fail("pgbouncer is not installed; run scripts/stores-env as root")
     direct = open_replica()
     pooled = open_replica(store=servers.bouncer.address(servers.databases[tmp_path]))
     for number in range(20):

@@ -104,6 +104,7 @@ def test_a_tool_that_renders_or_runs_a_file_does_not_read_it(name: str) -> None:
         {"files": [{"path": "/a/b.json", "lines": [1, 2]}]},
         {"file_paths": ["b.ipynb"]},
         {"command": "cat b.json"},
+        {"command": "tac b.json"},
         {"command": "cd /a && cat 'b.json' 2>/dev/null"},
         {"command": "head -n 40 b.ipynb | tail -5"},
         {"command": ["bash", "-lc", "jq . b.json"]},

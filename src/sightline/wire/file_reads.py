@@ -43,7 +43,7 @@ _OTHER_VERBS = frozenset(
 _list_words = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 # Programs that print a file as it is, or a part of it.
 _READERS = frozenset(
-    "cat head tail less more bat batcat nl sed awk jq yq grep rg type gc get-content strings git diff".split()
+    "cat tac head tail less more bat batcat nl sed awk jq yq grep rg type gc get-content strings git diff".split()
 )
 _SCRIPTED = frozenset("sed awk jq yq grep rg git".split())  # their first argument is no file
 _HARMLESS = _READERS | frozenset("cd echo pwd ls sort uniq cut tr wc set export true".split())

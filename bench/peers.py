@@ -1,4 +1,4 @@
-"""The processes of the benchmark, all on loopback: scripted upstreams behind nginx, Sightline and LiteLLM."""
+"""The processes of the benchmark, all on loopback: scripted upstreams behind nginx, Sightline and other gateways."""
 
 import json
 import os
@@ -9,9 +9,10 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import bodies
 import meter
 import peer_environments
 from certificates import Authority
@@ -40,6 +41,44 @@ http {{
 """
 NGINX_TRUST = "proxy_ssl_verify on; proxy_ssl_name localhost; proxy_ssl_trusted_certificate {trusted};"
 
+TENSORZERO_CONF = """
+[gateway]
+observability.enabled = false
+[object_storage]
+type = "disabled"
+[models.gpt-6-sol]
+routing = ["sink"]
+[models.gpt-6-sol.providers.sink]
+type = "openai"
+model_name = "gpt-6-sol"
+api_base = "{url}/"
+api_key_location = "none"
+"""
+TENSORZERO_PROGRAM = """
+import signal
+import tensorzero
+gateway = tensorzero._start_http_gateway(
+    config_file={config!r}, clickhouse_url=None, postgres_url=None, valkey_url=None, async_setup=False
+)
+print(gateway.base_url, flush=True)
+signal.pause()
+"""
+
+
+@dataclass(frozen=True)
+class RequestShape:
+    """How a peer wants a Chat Completions request, as far as it differs from OpenAI's API."""
+
+    path: str = "/v1/chat/completions"
+    model: str = bodies.MODEL
+    headers: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> list[str]:
+        """The arguments of load.py."""
+        headers = [part for header in self.headers for part in ("--header", header)]
+        return ["--path", self.path, "--model", self.model, *headers]
+
 
 @dataclass(frozen=True)
 class Peer:
@@ -50,6 +89,7 @@ class Peer:
     pid: int
     port: int
     ready: float  # seconds of CPU until it listened
+    request: RequestShape = field(default_factory=RequestShape)
 
 
 @dataclass(frozen=True)
@@ -162,6 +202,16 @@ def start_sightline(
 
 
 def start_litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    """Start LiteLLM's proxy as it is by default, in Python."""
+    return _start_litellm(stack, folder, upstream, rust=False)
+
+
+def start_litellm_rust(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    """Start LiteLLM's proxy with its Rust core for the calls that it takes."""
+    return replace(_start_litellm(stack, folder, upstream, rust=True), name="litellm-rust")
+
+
+def _start_litellm(stack: ExitStack, folder: Path, upstream: Upstream, *, rust: bool) -> Peer:
     home, port = peer_environments.install_litellm(), _find_free_port()
     route = {
         "model": "openai/gpt-6-sol",
@@ -183,6 +233,7 @@ def start_litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     extra = {
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches a price list before it starts
         "LITELLM_LOG": "ERROR",
+        "LITELLM_RUST": "true" if rust else "false",
         "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",  # no key to check
         **upstream.trust,
     }
@@ -190,8 +241,37 @@ def start_litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     return Peer("litellm", pinned[1] if pinned else "", *started)
 
 
+def start_tensorzero(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    """Start TensorZero's gateway, a Rust library without a program, inside a Python process that only waits."""
+    home = peer_environments.install_tensorzero()
+    config = folder / "tensorzero.toml"
+    config.write_text(TENSORZERO_CONF.format(url=upstream.url))
+    program = folder / "gateway.py"
+    program.write_text(TENSORZERO_PROGRAM.format(config=str(config)))
+    pinned = re.search(r"^tensorzero==(\S+)", peer_environments.TENSORZERO_LOCK.read_text(), re.MULTILINE)
+    command = [str(home / "bin" / "python"), str(program)]
+    started = _start(stack, "tensorzero", command, folder, {}, _find_in_log(r"http://127\.0\.0\.1:(\d+)/openai/v1"))
+    request = RequestShape("/openai/v1/chat/completions", f"tensorzero::model_name::{bodies.MODEL}")
+    return Peer("tensorzero", pinned[1] if pinned else "", *started, request)
+
+
+def start_portkey(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    (node, server), port = peer_environments.install_portkey(), _find_free_port()
+    version = json.loads((server.parent.parent / "package.json").read_text())["version"]
+    command = [str(node), str(server), "--headless", f"--port={port}"]
+    extra = {"NODE_ENV": "production", "TRUSTED_CUSTOM_HOSTS": "127.0.0.1"}
+    started = _start(stack, "portkey", command, folder, extra, lambda _: port)
+    headers = ("x-portkey-provider: openai", f"x-portkey-custom-host: {upstream.url}")
+    return Peer("portkey", version, *started, RequestShape(headers=headers))
+
+
 PEERS: dict[str, Callable[[ExitStack, Path, Upstream], Peer]] = {
     "nginx": start_nginx,
     "sightline": start_sightline,
     "litellm": start_litellm,
+    "litellm-rust": start_litellm_rust,
+    "tensorzero": start_tensorzero,
+    "portkey": start_portkey,
 }
+# Those that are measured with an upstream over TLS, too.
+WITH_TLS = ("nginx", "sightline", "litellm")

@@ -1,4 +1,4 @@
-"""CPU time per request of the proxy, compared with nginx and the LiteLLM proxy in interleaved rounds."""
+"""CPU time per request of the proxy, compared with nginx and other gateways in interleaved rounds."""
 
 import json
 import os
@@ -23,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 STREAM_CHUNKS = 202  # what the upstream sends: 200 words, the finish, and [DONE]
 STREAMS = 6  # of each round
 FRESH = 6  # bodies with images never seen before, for each round
+SLOW = ("litellm", "litellm-rust", "portkey")
 WORKERS = (1, 2)
 WORKERS_COUNT = 6000
 
@@ -42,12 +43,12 @@ CAPACITY = "requests per second of CPU of the busiest process, 2 KB, 64 connecti
 
 @dataclass(frozen=True)
 class Case:
-    """One load. LiteLLM gets fewer small requests, since each takes it a hundred times as long."""
+    """One load. Slow gateways get fewer small requests, since each takes them up to a hundred times as long."""
 
     size: str
     connections: int
     count: int
-    count_litellm: int
+    count_slow: int
     at_most: float | None
     at_least: float
     needs_gb: float = 2
@@ -59,7 +60,7 @@ class Case:
         return f"CPU ms per request, {self.size}, {self.connections} connection{plural}{', TLS' if self.tls else ''}"
 
     def count_for(self, peer: peers.Peer, quick: bool) -> int:
-        count = self.count_litellm if peer.name == "litellm" else self.count
+        count = self.count_slow if peer.name in SLOW else self.count
         return max(count // 4, min(count, self.connections)) if quick else count
 
 
@@ -94,6 +95,7 @@ class Samples:
 
     taken: dict[str, dict[str, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     identical: dict[str, bool] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  # the first thing that a peer refused
 
     def add(self, figure: str, peer: str, value: float) -> None:
         self.taken[figure][peer].append(value)
@@ -125,20 +127,35 @@ class Field:
     quick: bool
 
 
+class LoadError(Exception):
+    """A peer refused the requests, or closed the connection."""
+
+
 def _load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int) -> Loaded:
     command = [sys.executable, str(HERE / "load.py"), str(peer.port), *map(str, files)]
     before = meter.read_cpu_seconds(peer.pid)
     done = subprocess.run(
-        [*command, "--connections", str(connections), "--count", str(count)],
+        [*command, "--connections", str(connections), "--count", str(count), *peer.request.options],
         capture_output=True,
         text=True,
         check=False,
     )
     cpu = meter.read_cpu_seconds(peer.pid) - before
     if done.returncode:
-        raise SystemExit(f"bench: {peer.name}: {done.stderr.strip().splitlines()[-1]}")
+        raise LoadError(f"{peer.name}: {done.stderr.strip().splitlines()[-1]}")
     seen = json.loads(done.stdout)
     return Loaded(cpu, seen["seconds"], seen["first_ms"], seen["p99_ms"], tuple(seen["sha256"]))
+
+
+def _try_load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int, samples: Samples) -> Loaded | None:
+    """Load a peer; note what another gateway refuses, so that its place in the table stays empty."""
+    try:
+        return _load(peer, files, connections, count)
+    except LoadError as failed:
+        if peer.name in ("nginx", "sightline"):
+            raise SystemExit(f"bench: {failed}") from failed
+        samples.refused.setdefault(peer.name, str(failed))
+        return None
 
 
 def _write_bodies(folder: Path) -> dict[str, Path]:
@@ -175,7 +192,7 @@ def _start_peers(stack: ExitStack, folder: Path, names: list[str], quick: bool) 
     return Field(
         sink,
         [peers.PEERS[name](stack, own(name), plain) for name in names],
-        [peers.PEERS[name](stack, own(f"{name}, TLS"), secured) for name in names],
+        [peers.PEERS[name](stack, own(f"{name}, TLS"), secured) for name in names if name in peers.WITH_TLS],
         {number: peers.start_sightline(stack, own(f"{number} workers"), plain, number) for number in crowded},
         _write_bodies(folder),
         quick,
@@ -188,17 +205,19 @@ def _settle(field: Field, samples: Samples) -> None:
     for peer in field.plain:
         samples.add(READY, peer.name, peer.ready)
         samples.add(AT_REST, peer.name, meter.read_resident_mb(peer.pid))
-        _warm(peer, field.files)
-        samples.identical[peer.name] = _load(peer, [field.files["stream"]], 1, 1).sha256 == direct
-        _load(peer, [field.files[FLOOD.size]], FLOOD.connections, FLOOD.count)
-        samples.add(IN_FLIGHT, peer.name, meter.read_peak_mb(peer.pid))
+        _warm(peer, field.files, samples)
+        streamed = _try_load(peer, [field.files["stream"]], 1, 1, samples)
+        if streamed is not None:
+            samples.identical[peer.name] = streamed.sha256 == direct
+        if _try_load(peer, [field.files[FLOOD.size]], FLOOD.connections, FLOOD.count, samples):
+            samples.add(IN_FLIGHT, peer.name, meter.read_peak_mb(peer.pid))
     for peer in (*field.secured, *field.crowds.values()):
-        _warm(peer, field.files)
+        _warm(peer, field.files, samples)
 
 
-def _warm(peer: peers.Peer, files: dict[str, Path]) -> None:
+def _warm(peer: peers.Peer, files: dict[str, Path], samples: Samples) -> None:
     for size in ("2 KB", "200 KB", "5 MB", "20 MB"):
-        _load(peer, [files[size]], 1, 3)
+        _try_load(peer, [files[size]], 1, 3, samples)
 
 
 def _measure_case(case: Case, field: Field, samples: Samples) -> None:
@@ -209,7 +228,9 @@ def _measure_case(case: Case, field: Field, samples: Samples) -> None:
     direct = _load(field.sink, [field.files["2 KB"]], 1, 1000) if small and case.connections == 1 else None
     for peer in field.secured if case.tls else field.plain:
         count = case.count_for(peer, field.quick)
-        loaded = _load(peer, [field.files[case.size]], case.connections, count)
+        loaded = _try_load(peer, [field.files[case.size]], case.connections, count, samples)
+        if loaded is None:
+            continue
         samples.add(case.name, peer.name, loaded.cpu / count * 1000)
         if direct is not None:
             samples.add(FIRST, peer.name, loaded.first_ms - direct.first_ms)
@@ -221,7 +242,9 @@ def _measure_streams(field: Field, samples: Samples) -> None:
     count = 2 if field.quick else STREAMS
     direct = _load(field.sink, [field.files["stream"]], 1, count)
     for peer in field.plain:
-        streamed = _load(peer, [field.files["stream"]], 1, count)
+        streamed = _try_load(peer, [field.files["stream"]], 1, count, samples)
+        if streamed is None:
+            continue
         samples.add(CHUNK, peer.name, streamed.cpu / count / STREAM_CHUNKS * 1e6)
         samples.add(FIRST_STREAMED, peer.name, streamed.first_ms - direct.first_ms)
 
@@ -232,19 +255,24 @@ def _measure_new_images(number: int, field: Field, samples: Samples) -> None:
         _write(folder / f"new {i}", bodies.build_image_body(5, seed=1000 + number * FRESH + i)) for i in range(FRESH)
     ]
     for peer in field.plain:
-        samples.add(NEW, peer.name, _load(peer, new, 1, FRESH).cpu / FRESH * 1000)
+        if loaded := _try_load(peer, new, 1, FRESH, samples):
+            samples.add(NEW, peer.name, loaded.cpu / FRESH * 1000)
 
 
 def _measure_meanwhile(field: Field, samples: Samples) -> None:
     """Small requests on one connection, while another one sends large bodies without a pause."""
     for peer in field.plain:
         command = [sys.executable, str(HERE / "load.py"), str(peer.port), str(field.files["many"])]
-        with subprocess.Popen([*command, "--count", "100000"], stderr=subprocess.DEVNULL) as large:
+        with subprocess.Popen(
+            [*command, "--count", "100000", *peer.request.options], stderr=subprocess.DEVNULL
+        ) as large:
             try:
-                count = MEANWHILE_COUNT // 4 if field.quick or peer.name == "litellm" else MEANWHILE_COUNT
-                loaded = _load(peer, [field.files["2 KB"]], 1, count)
+                count = MEANWHILE_COUNT // 4 if field.quick or peer.name in SLOW else MEANWHILE_COUNT
+                loaded = _try_load(peer, [field.files["2 KB"]], 1, count, samples)
             finally:
                 large.terminate()
+        if loaded is None:
+            continue
         samples.add(f"{MEANWHILE} p50 ms", peer.name, loaded.first_ms)
         samples.add(f"{MEANWHILE} p99 ms", peer.name, loaded.p99_ms)
 
@@ -305,6 +333,7 @@ def run(rounds: int, names: list[str], out: Path, quick: bool = False) -> None:
             _run_round(number, field, samples)
     versions = {peer.name: peer.version for peer in field.plain}
     text = report.write_table(_collect_figures(samples), report.Identity(samples.identical), versions)
+    text += "".join(f"\n{line}\n" for line in samples.refused.values())
     print(f"\n{text}")
     _publish(out, text, samples, versions, rounds)
     for name in report.list_missed(text):

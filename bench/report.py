@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-NAMES = ("nginx", "sightline", "litellm")
+TITLES = {
+    "nginx": "nginx",
+    "sightline": "Sightline",
+    "litellm": "LiteLLM",
+    "litellm-rust": "LiteLLM with Rust core",
+    "tensorzero": "TensorZero",
+    "portkey": "Portkey",
+}
+NAMES = tuple(TITLES)
+GATEWAYS = NAMES[2:]
 
 
 @dataclass(frozen=True)
@@ -69,27 +78,33 @@ def _compare_with_litellm(figure: ProxyFigure) -> str:
     return said if least is None else _format_verdict(said, f"≥ {least:g}×", ratio >= least)
 
 
-def _write_row(figure: ProxyFigure) -> list[str]:
-    numbers = (_format_number(figure.values.get(name)) for name in NAMES)
-    return [figure.name, *numbers, _compare_with_nginx(figure), _compare_with_litellm(figure)]
+def _compare_with_best(figure: ProxyFigure) -> str:
+    """Return how many times as much as Sightline the cheapest other gateway needs."""
+    ratios = [(ratio, name) for name in GATEWAYS if (ratio := figure.ratio(name, "sightline")) is not None]
+    if not ratios:
+        return "–"
+    ratio, name = min(ratios)
+    return f"{ratio:.1f}× ({TITLES[name]})"
 
 
-def _write_identity_row(identity: Identity) -> list[str]:
+def _write_row(figure: ProxyFigure, names: tuple[str, ...]) -> list[str]:
+    numbers = (_format_number(figure.values.get(name)) for name in names)
+    compared = (_compare_with_nginx(figure), _compare_with_litellm(figure), _compare_with_best(figure))
+    return [figure.name, *numbers, *compared]
+
+
+def _write_identity_row(identity: Identity, names: tuple[str, ...]) -> list[str]:
     words = {True: "identical", False: "re-written", None: "–"}
     ours = identity.values.get("sightline")
     verdict = "–" if ours is None else f"identical: {'met' if ours else 'MISSED'}"
-    return ["streamed bytes", *(words[identity.values.get(name)] for name in NAMES), verdict, "–"]
+    return ["streamed bytes", *(words[identity.values.get(name)] for name in names), verdict, "–", "–"]
 
 
 def write_table(figures: list[ProxyFigure], identity: Identity, versions: dict[str, str]) -> str:
-    heads = [
-        "",
-        *(f"{name} {versions.get(name, '')}".strip() for name in NAMES),
-        "Sightline ÷ nginx",
-        "LiteLLM ÷ Sightline",
-    ]
-    heads = [head.replace("sightline", "Sightline").replace("litellm", "LiteLLM") for head in heads]
-    rows = [heads, *map(_write_row, figures), _write_identity_row(identity)]
+    names = tuple(name for name in NAMES if name in versions)
+    columns = (f"{TITLES[name]} {versions[name]}".strip() for name in names)
+    heads = ["", *columns, "Sightline ÷ nginx", "LiteLLM ÷ Sightline", "cheapest other gateway ÷ Sightline"]
+    rows = [heads, *(_write_row(figure, names) for figure in figures), _write_identity_row(identity, names)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows

@@ -42,11 +42,14 @@ def build_many_messages_body(messages: int) -> bytes:
     return json.dumps({"model": MODEL, "messages": said, "stream": False}, separators=(",", ":")).encode()
 
 
+def build_image_part(rng: random.Random, edge: int = EDGE) -> dict[str, object]:
+    """Return a content part with an image of noise."""
+    url = "data:image/png;base64," + base64.b64encode(build_noise_png(rng, edge)).decode()
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
 def build_image_body(images: int, seed: int, edge: int = EDGE) -> bytes:
     """Return a request with that many different images; the same seed gives the same bytes."""
     rng = random.Random(seed)
-    content: list[dict[str, object]] = [{"type": "text", "text": "What is in these pictures?"}]
-    for _ in range(images):
-        url = "data:image/png;base64," + base64.b64encode(build_noise_png(rng, edge)).decode()
-        content.append({"type": "image_url", "image_url": {"url": url}})
-    return _build_body(content, stream=False)
+    words: dict[str, object] = {"type": "text", "text": "What is in these pictures?"}
+    return _build_body([words, *(build_image_part(rng, edge) for _ in range(images))], stream=False)

@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import itertools
 import json
 import select
 import socket
@@ -24,7 +25,14 @@ class Tally:
 
     done: int = 0
     first_ms: list[float] = field(default_factory=list)
+    longest_ms: list[float] = field(default_factory=list)  # pauses within a reply
     bodies: set[str] = field(default_factory=set)
+
+    def add(self, flow: "Flow") -> None:
+        self.done += 1
+        self.first_ms.append((flow.first - flow.started) * 1000)
+        self.longest_ms.append(flow.longest * 1000)
+        self.bodies.add(hashlib.sha256(flow.body()).hexdigest())
 
 
 @dataclass
@@ -35,11 +43,14 @@ class Flow:
     out: memoryview
     started: float
     first: float = 0.0
+    last: float = 0.0  # when the last piece came
+    longest: float = 0.0  # time between two pieces
     reply: bytearray = field(default_factory=bytearray)
     size: int | None = None  # of the whole reply; None while unknown or chunked
 
     def begin(self, request: bytes) -> None:
-        self.out, self.started, self.first, self.size = memoryview(request), time.perf_counter(), 0.0, None
+        self.out, self.started, self.size = memoryview(request), time.perf_counter(), None
+        self.first = self.last = self.longest = 0.0
         self.reply.clear()
 
     def send(self) -> bool:
@@ -56,6 +67,9 @@ class Flow:
         piece = self.sock.recv(262_144)
         if not piece:
             raise SystemExit(f"load: the connection closed within a reply: {bytes(self.reply[:600])!r}")
+        now = time.perf_counter()
+        self.longest = max(self.longest, now - self.last) if self.last else 0.0
+        self.last = now
         self.reply += piece
         if self.first == 0.0 and not self._read_head():
             return False
@@ -66,7 +80,7 @@ class Flow:
         end = self.reply.find(b"\r\n\r\n")
         if end < 0 or end + 4 == len(self.reply):
             return False
-        self.first = time.perf_counter()
+        self.first = self.last
         head = bytes(self.reply[:end]).lower()
         if not head.startswith(b"http/1.1 200"):
             status, _, text = bytes(self.reply).partition(b"\r\n")[0], *bytes(self.reply).partition(b"\r\n\r\n")[1:]
@@ -98,34 +112,44 @@ def build_request(port: int, path: str, headers: list[str], body: bytes) -> byte
 
 def drive(port: int, requests: list[bytes], connections: int, count: int) -> Tally:
     """Send `count` of the requests, in turn, over `connections`, and wait for every reply."""
-    tally, poll, flows, sent = Tally(), select.epoll(), {}, 0
-    for _ in range(min(connections, count)):
+    turns = itertools.islice(itertools.cycle(requests), count)
+    return _drive(port, [turns] * min(connections, count))
+
+
+def drive_conversations(port: int, conversations: list[list[bytes]]) -> Tally:
+    """Send each conversation over a connection of its own, one request after the other."""
+    return _drive(port, [iter(requests) for requests in conversations])
+
+
+def _drive(port: int, sources: list[Iterator[bytes]]) -> Tally:
+    """Send over each connection what its source gives, until no source gives anything more."""
+    tally, poll, flows = Tally(), select.epoll(), {}
+    for source in sources:
         sock = socket.create_connection(("127.0.0.1", port))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.settimeout(0)
-        flows[sock.fileno()] = Flow(sock, memoryview(b""), 0.0)
-    for fd, flow in flows.items():
-        flow.begin(requests[sent % len(requests)])
-        sent += 1
+        flows[sock.fileno()] = Flow(sock, memoryview(b""), 0.0), source
+    for fd, (flow, source) in flows.items():
+        flow.begin(next(source))
         poll.register(fd, select.EPOLLIN if flow.send() else select.EPOLLIN | select.EPOLLOUT)
-    while tally.done < count:
+    busy = len(flows)
+    while busy:
         for fd, events in poll.poll():
-            flow = flows[fd]
+            flow, source = flows[fd]
             if events & select.EPOLLOUT and flow.send():
                 poll.modify(fd, select.EPOLLIN)
             if not events & ~select.EPOLLOUT or not flow.receive():
                 continue
-            tally.done += 1
-            tally.first_ms.append((flow.first - flow.started) * 1000)
-            tally.bodies.add(hashlib.sha256(flow.body()).hexdigest())
-            if sent < count:
-                flow.begin(requests[sent % len(requests)])
-                sent += 1
-                if not flow.send():
-                    poll.modify(fd, select.EPOLLIN | select.EPOLLOUT)
-            else:
+            tally.add(flow)
+            following = next(source, None)
+            if following is None:
                 poll.unregister(fd)  # a server may now close it as idle
-    for flow in flows.values():
+                busy -= 1
+                continue
+            flow.begin(following)
+            if not flow.send():
+                poll.modify(fd, select.EPOLLIN | select.EPOLLOUT)
+    for flow, _ in flows.values():
         flow.sock.close()
     return tally
 

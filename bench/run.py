@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, soak, real, and all.
+loop, render, replay, soak, real, and all.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import pixels
 import proxy
 import real
 import render
+import replay
 import retention
 import seers
 import soak
@@ -41,6 +42,7 @@ BENCHMARKS = (
     "charts",
     "loop",
     "render",
+    "replay",
     "soak",
     "real",
 )
@@ -49,7 +51,7 @@ BENCHMARKS = (
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
-        render, soak, real,
+        render, replay, soak, real,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -90,6 +92,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "charts": lambda: charts.run(seeds, file),
         "loop": lambda: tool_loop.run(args.rounds, file),
         "render": lambda: render.run(rounds, file),
+        "replay": lambda: replay.run(rounds, file),
         "soak": lambda: soak.run(file, quick=args.quick),
         "real": lambda: real.run(file, rivals=not args.quick),
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LITELLM_LOCK = ROOT / "requirements" / "bench-litellm.txt"
 TENSORZERO_LOCK = ROOT / "requirements" / "bench-tensorzero.txt"
+PROFILER_LOCK = ROOT / "requirements" / "bench-profile.txt"
 READER_LOCK = ROOT / "requirements" / "bench-legibility.txt"
 OCR_LOCK = ROOT / "requirements" / "bench-ocr.txt"
 PIXELS_LOCK = ROOT / "requirements" / "bench-pixels.txt"
@@ -71,6 +72,11 @@ def install_portkey() -> tuple[Path, Path]:
     """Node, and the program of Portkey's gateway."""
     node, home = _install_node_packages(PORTKEY, "Portkey")
     return node, home / "node_modules" / "@portkey-ai" / "gateway" / "build" / "start-server.js"
+
+
+def install_profiler() -> Path:
+    """Return the folder of the environment with py-spy."""
+    return _install(PROFILER_LOCK, "py-spy")
 
 
 def install_legibility_reader() -> Path:

@@ -131,7 +131,7 @@ class LoadError(Exception):
     """A peer refused the requests, or closed the connection."""
 
 
-def _load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int) -> Loaded:
+def load_peer(peer: peers.Peer, files: Iterable[Path], connections: int, count: int) -> Loaded:
     command = [sys.executable, str(HERE / "load.py"), str(peer.port), *map(str, files)]
     before = meter.read_cpu_seconds(peer.pid)
     done = subprocess.run(
@@ -150,7 +150,7 @@ def _load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int)
 def _try_load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int, samples: Samples) -> Loaded | None:
     """Load a peer; note what another gateway refuses, so that its place in the table stays empty."""
     try:
-        return _load(peer, files, connections, count)
+        return load_peer(peer, files, connections, count)
     except LoadError as failed:
         if peer.name in ("nginx", "sightline"):
             raise SystemExit(f"bench: {failed}") from failed
@@ -158,7 +158,7 @@ def _try_load(peer: peers.Peer, files: Iterable[Path], connections: int, count: 
         return None
 
 
-def _write_bodies(folder: Path) -> dict[str, Path]:
+def write_bodies(folder: Path) -> dict[str, Path]:
     made: dict[str, Callable[[], bytes]] = {
         "2 KB": bodies.build_text_body,
         "200 KB": lambda: bodies.build_image_body(1, seed=2, edge=bodies.SMALL_EDGE),
@@ -194,14 +194,14 @@ def _start_peers(stack: ExitStack, folder: Path, names: list[str], quick: bool) 
         [peers.PEERS[name](stack, own(name), plain) for name in names],
         [peers.PEERS[name](stack, own(f"{name}, TLS"), secured) for name in names if name in peers.WITH_TLS],
         {number: peers.start_sightline(stack, own(f"{number} workers"), plain, number) for number in crowded},
-        _write_bodies(folder),
+        write_bodies(folder),
         quick,
     )
 
 
 def _settle(field: Field, samples: Samples) -> None:
     """Ready and at rest, a first request of every kind, the bytes of a stream, memory under 16 × 20 MB."""
-    direct = _load(field.sink, [field.files["stream"]], 1, 1).sha256
+    direct = load_peer(field.sink, [field.files["stream"]], 1, 1).sha256
     for peer in field.plain:
         samples.add(READY, peer.name, peer.ready)
         samples.add(AT_REST, peer.name, meter.read_resident_mb(peer.pid))
@@ -225,7 +225,7 @@ def _measure_case(case: Case, field: Field, samples: Samples) -> None:
         print(f"bench: left out, needs {case.needs_gb:g} GB: {case.name}", file=sys.stderr)
         return
     small = case.size == "2 KB" and not case.tls
-    direct = _load(field.sink, [field.files["2 KB"]], 1, 1000) if small and case.connections == 1 else None
+    direct = load_peer(field.sink, [field.files["2 KB"]], 1, 1000) if small and case.connections == 1 else None
     for peer in field.secured if case.tls else field.plain:
         count = case.count_for(peer, field.quick)
         loaded = _try_load(peer, [field.files[case.size]], case.connections, count, samples)
@@ -240,7 +240,7 @@ def _measure_case(case: Case, field: Field, samples: Samples) -> None:
 
 def _measure_streams(field: Field, samples: Samples) -> None:
     count = 2 if field.quick else STREAMS
-    direct = _load(field.sink, [field.files["stream"]], 1, count)
+    direct = load_peer(field.sink, [field.files["stream"]], 1, count)
     for peer in field.plain:
         streamed = _try_load(peer, [field.files["stream"]], 1, count, samples)
         if streamed is None:
@@ -280,7 +280,7 @@ def _measure_meanwhile(field: Field, samples: Samples) -> None:
 def _measure_crowds(field: Field, samples: Samples) -> None:
     for number, peer in field.crowds.items():
         before = meter.read_cpu_by_process(peer.pid)
-        loaded = _load(peer, [field.files["2 KB"]], 64, WORKERS_COUNT)
+        loaded = load_peer(peer, [field.files["2 KB"]], 64, WORKERS_COUNT)
         busiest = max(
             cpu - before[member] for member, cpu in meter.read_cpu_by_process(peer.pid).items() if member in before
         )

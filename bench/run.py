@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, replay, soak, real, and all.
+loop, render, replay, profile, soak, real, and all.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import acp
 import charts
+import cpu_profile
 import legibility
 import mcp_server
 import ocr
@@ -43,6 +44,7 @@ BENCHMARKS = (
     "loop",
     "render",
     "replay",
+    "profile",
     "soak",
     "real",
 )
@@ -51,7 +53,7 @@ BENCHMARKS = (
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
-        render, replay, soak, real,
+        render, replay, cpu_profile, soak, real,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -93,6 +95,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "loop": lambda: tool_loop.run(args.rounds, file),
         "render": lambda: render.run(rounds, file),
         "replay": lambda: replay.run(rounds, file),
+        "profile": lambda: cpu_profile.run(file),
         "soak": lambda: soak.run(file, quick=args.quick),
         "real": lambda: real.run(file, rivals=not args.quick),
     }

@@ -10,7 +10,8 @@ import pytest
 
 from sightline.model.scene import Json, ToolCall
 from sightline.wire import ANTHROPIC, GEMINI, MODEL_MESSAGE, OPENAI_CHAT, OPENAI_RESPONSES, Codec
-from sightline.wire.file_reads import reads_text_file
+from sightline.wire.file_reads import FileRead, classify_file_read, find_file_path
+from sightline.wire.json_tree import PlainTexts
 from tests.requirements import requirement
 from tests.wire.bodies import body, lower_body, read, result, text, tool, user
 
@@ -33,6 +34,62 @@ FILES: dict[str, str] = {
     "C:\\a\\icons.JSON": json.dumps({"icon": URL}),
 }
 PICTURE = json.dumps({"png": B64})
+# Commands that print a text file, although no list has all of their programs.
+PRINTING = [
+    "python3 -c \"print(open('a.json').read())\"",
+    "python3 -c \"print(open('shoot.py').read())\"",
+    "python3 - <<'EOF'\nfrom pathlib import Path\nprint(Path('a.json').read_text())\nEOF",
+    "node -e \"console.log(require('fs').readFileSync('a.json','utf8'))\"",
+    "node -e \"console.log(require('fs').readFileSync('shot.js','utf8'))\"",
+    "node <<'JS'\nconsole.log(require('fs').readFileSync('a.json','utf8'))\nJS",
+    "perl -ne 'print' a.json",
+    "ruby -e \"puts File.read('a.json')\"",
+    "php -r 'echo file_get_contents(\"a.json\");'",
+    "curl -s file:///p/a.json",
+    "find . -name a.json -exec cat {} +",
+    "find . -name '*.json' | xargs cat",
+    "ssh host cat shoot.py",
+    "xxd a.json",
+    "base64 -d a.b64",
+    "jq . a.json",
+    "awk 1 a.json",
+    "sed -n 1,20p a.json",
+    "sort a.json",
+    "dd if=/p/a.foo",
+    'echo "$(<a.json)"',
+    "while read -r l; do echo $l; done < a.json",
+    "docker exec web cat /app/a.json",
+    "python -m json.tool < a.json",
+    "bash <<EOF\ncat a.json\nEOF",
+    "[IO.File]::ReadAllText('C:\\p\\a.json')",
+    "unzip -p x.zip a.json",
+]
+# Commands whose result may be an image.
+OTHERS = [
+    "python shot.py",
+    "cd /p && python3 shot.py --config conf.json",
+    "uv run shot.py",
+    "node shot.mjs page.html",
+    "./shot.sh a.json",
+    "C:\\p\\shot.exe a.json",
+    "bash shot.sh",
+    "python3 -c \"print(b64encode(open('shot.png','rb').read()))\"",
+    "python3 -c \"page.goto('file:///p/page.html'); print(page.screenshot())\"",
+    "node -e \"require('./shot.js')()\"",
+    "python3 - <<'EOF'\nsubprocess.run(['python', 'shot.py'])\nEOF",
+    "node -e 'fetch(u).then(console.log)'",
+    "wkhtmltoimage page.html - | base64",
+    "cat notes | base64",
+    "cat a.json; base64 icon.png",
+    'echo "$(python shoot.py)"; cat a.json',
+    "npx playwright screenshot file:///p/page.html -",
+    "curl https://example.com/a.json",
+    "find . -name '*.png' -exec base64 {} +",
+]
+
+
+def classify(name: str, arguments: dict[str, Json]) -> FileRead:
+    return classify_file_read(ToolCall("c1", name, find_file_path(arguments, PlainTexts()), arguments))
 
 
 def build(arguments: Json, content: str, name: str = "read_file") -> list[tuple[Codec, Json]]:
@@ -222,5 +279,76 @@ def test_image_blocks_are_not_the_text_of_a_file() -> None:
 
 @requirement("law.11")
 def test_a_name_without_a_suffix_is_not_a_text_file() -> None:
-    assert not reads_text_file(ToolCall("c", "open_page", "/dashboard"))
-    assert reads_text_file(ToolCall("c", "read", "/a/Makefile"))
+    assert not classify("open_page", {"path": "/dashboard"})
+    assert classify("read", {"path": "/a/Makefile"})
+
+
+@requirement("rescue.file_text", "law.11")
+@pytest.mark.parametrize("command", PRINTING)
+def test_any_command_that_names_a_text_file_reads_it(command: str) -> None:
+    assert classify("Bash", {"command": command})
+    assert classify("shell", {"command": ["bash", "-lc", command]})
+
+
+@requirement("rescue.file_text", "law.4")
+@pytest.mark.parametrize("command", OTHERS)
+def test_commands_that_run_a_script_or_use_an_image_read_no_text_file(command: str) -> None:
+    assert not classify("Bash", {"command": command})
+    assert not classify("shell", {"command": ["bash", "-lc", command]})
+
+
+@requirement("rescue.file_text", "law.11")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("run_read", {"path": "/p/a.json"}),
+        ("run_read", {"path": "/p/n.ipynb"}),
+        ("read_and_convert", {"path": "/p/a.json"}),
+        ("dump_snapshot", {"path": "/p/a.json"}),
+        ("tool_7", {"input": "/p/a.json"}),
+        ("load_state", {"options": {"src": "a.json"}}),
+        ("fs", {"op": "read", "location": "~/a.foo"}),
+        ("checkout", {"object": "HEAD:conf/a.json"}),
+        ("read_resource", {"url": "file:///p/a.json"}),
+        ("execute", {"command": "cat", "args": ["/p/a.json"]}),
+        ("run_javascript", {"script": "return require('fs').readFileSync('n.ipynb', 'utf8')"}),
+        ("terminal", {"input": "cat a.json\n"}),
+    ],
+)
+def test_an_unknown_tool_that_is_given_a_text_file_reads_it(name: str, arguments: dict[str, Json]) -> None:
+    assert classify(name, arguments)
+    content = json.dumps([{"type": "image", "data": B64, "mimeType": "image/png"}])
+    is_certain = classify(name, arguments) is FileRead.CERTAIN
+    assert count_sights(arguments, FILES["/a/icons.json"], name) == {0}
+    assert count_sights(arguments, content, name) == {0 if is_certain else 1}
+
+
+@requirement("rescue.file_text", "law.4")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("run_notebook", {"path": "/p/n.ipynb"}),
+        ("capture_page", {"file": "/p/index.html"}),
+        ("execute_script", {"script_path": "/p/shot.js"}),
+        ("render_chart", {"spec": "spec.json"}),
+        ("take_picture", {"selector": "div.card", "host": "node1.local", "version": "1.2.3"}),
+        ("convert", {"input": "/a/b.json", "output": "/a/b.png"}),
+        ("generate_image", {"prompt": "A cat reads notes.txt"}),
+        ("evaluate", {"code": "plt.savefig('x.png'); print(open('a.json').read())"}),
+        ("evaluate", {"expression": "console.log( response.json() )"}),
+        ("navigate", {"url": "https://example.com/a.json"}),
+        ("shell", {"command": {"a.json": 1}}),
+        ("tool_7", {"input": "a.json" * 1000}),
+    ],
+)
+def test_other_tools_that_are_given_a_file_do_not_read_it(name: str, arguments: dict[str, Json]) -> None:
+    assert not classify(name, arguments)
+
+
+@requirement("rescue.file_text", "rescue.media")
+@pytest.mark.parametrize("content", ["[%s]", "%s", '{"content":[%s]}'])
+def test_content_of_a_library_is_rescued_where_the_program_is_unknown(content: str) -> None:
+    part = json.dumps({"type": "image", "data": B64, "mimeType": "image/png"})
+    assert count_sights({"command": "shoot a.json"}, content % part) == {1}
+    assert count_sights({"command": "shoot a.json"}, content % PICTURE) == {0}
+    assert count_sights({"command": "cat a.json"}, content % part) == {0}

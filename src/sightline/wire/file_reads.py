@@ -2,12 +2,22 @@
 
 What an agent reads as text stays exact, because the agent may write it back. So nothing is taken out of the result of a
 call that reads a file whose name is not an image's, even if the file contains an image as base64.
+
+There are too many tools and programs to know which of them print a file. So a call that names a text file anywhere in
+its arguments, its command or its code is taken to read it, with three exceptions:
+
+- It also names an image, or has a word such as `screenshot`: the result is that image.
+- It runs a script or a program of the project. Its files are what the script is given, not what is printed: of
+  `python shoot.py b.json` nothing is known. A known program such as `cat` reads a script, and so does code that has
+  the script's name as a string.
+- A tool that runs or converts files is given a file that can be run or rendered, such as a page or a notebook.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
 from itertools import pairwise
 
 from sightline.model.scene import Json, ToolCall
@@ -21,7 +31,9 @@ _PATH_KEYS = {
     )
 }
 _LIST_KEYS = frozenset("paths files filepaths file".split())
-_COMMAND_KEYS = frozenset("command cmd commandline".split())
+_COMMAND_KEYS = frozenset("command cmd commandline program".split())
+_ARGUMENT_KEYS = frozenset("args argv arguments".split())  # of a program
+_CODE_KEYS = frozenset("code script source input javascript python expression function".split())
 IMAGE_EXTENSIONS = (
     ".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif",
     ".ico", ".psd", ".svg",
@@ -35,18 +47,36 @@ _TEXT_NAMES = frozenset(
     "makefile dockerfile jenkinsfile gemfile rakefile procfile vagrantfile readme license copying notice authors "
     "changelog contributing codeowners".split()
 )
-# Words in the name of a tool that does something else with the file at a path than read it.
-_OTHER_VERBS = frozenset(
-    "run exec execute render rasterize screenshot snapshot shot capture plot draw chart paint diagram visualize "
-    "generate convert transform compile thumbnail crop resize".split()
+# Files that can be run: a command that names one runs it, unless it is a known reader.
+_PROGRAM_EXTENSIONS = (
+    ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd",
+    ".exe", ".jar", ".r", ".jl", ".go", ".lua", ".java", ".swift", ".pyz",
+)  # fmt: skip
+# Files that tools turn into images or run.
+_RENDERED_EXTENSIONS = (
+    *_PROGRAM_EXTENSIONS, ".html", ".htm", ".xhtml", ".md", ".mdx", ".rst", ".ipynb", ".tex", ".css", ".jsx", ".tsx",
+    ".vue", ".svelte", ".dot", ".mmd", ".puml", ".typ",
+)  # fmt: skip
+# Other text files. Their names are recognized among words without a folder before them.
+_TEXT_EXTENSIONS = (
+    *_RENDERED_EXTENSIONS, ".json", ".jsonl", ".ndjson", ".json5", ".jsonc", ".geojson", ".har", ".txt",
+    ".csv", ".tsv", ".log", ".xml", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".env", ".properties",
+    ".lock", ".sql", ".b64", ".base64", ".hex", ".diff", ".patch", ".srt", ".vtt", ".bib", ".adoc", ".scss", ".sass",
+    ".eml", ".mhtml", ".plist", ".tf", ".proto", ".graphql", ".cc", ".cpp", ".hpp", ".rs",
+    ".kt", ".scala",
+)  # fmt: skip
+# Words of a tool's name, a command or code that make an image of a file; and words of a tool's name that may.
+_IMAGE_VERBS = frozenset(
+    "render rasterize screenshot shot plot draw chart paint diagram visualize thumbnail crop resize".split()
 )
+_OTHER_VERBS = frozenset("run exec execute snapshot capture generate convert transform compile".split())
 _list_words = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 # Programs that print a file as it is, or a part of it.
 _READERS = frozenset(
     "cat tac head tail less more bat batcat nl sed awk jq yq grep rg type gc get-content strings git diff".split()
 )
 _SCRIPTED = frozenset("sed awk jq yq grep rg git".split())  # their first argument is no file
-_HARMLESS = _READERS | frozenset("cd echo pwd ls sort uniq cut tr wc set export true".split())
+_HARMLESS = frozenset("cd echo pwd ls set export true".split())  # they print no file
 _SHELLS = frozenset("bash sh zsh dash pwsh powershell cmd".split())
 _PREFIXES = frozenset("sudo env command timeout nohup time { }".split())  # another command follows them
 _list_tokens = re.compile(
@@ -57,13 +87,35 @@ _list_tokens = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 ).findall
+# A here-document, which is given to a program like a word in quotes.
+_replace_here_documents = re.compile(
+    r"<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n(?P<text>.*?)(?:\n[ \t]*(?P=end)(?=\s|\Z)|\Z)",
+    re.DOTALL,
+).sub
+_find_image_verb = re.compile("|".join(sorted(_IMAGE_VERBS)), re.IGNORECASE).search
+_find_words = re.compile(r"[^\s'\"`(),;|&<>=\[\]]+").finditer
+_drop_addresses = re.compile(r"\b(?:https?|wss?|ftp):\S+").sub
+_match_path = re.compile(r"(?:file://|[a-z]:[\\/]|~?/|\.{1,2}[\\/]).*[^./\\]\.[a-z]\w{0,7}\Z", re.DOTALL).match
+# What runs the script that is named next, in code.
+_runs_next = re.compile(
+    r"\b(?:require|import|from|source|run|exec\w*|spawn\w*|system|popen)[\s(\[]*(?:['\"]\w+['\"],\s*)*['\"`]\Z",
+    re.IGNORECASE,
+).search
+_NEARBY = 48
+_QUOTES = ("'", '"', "`")
+_CODE_BRACKETS = ("(", "[", ",")
 _is_redirection = re.compile(r"\d*&?[<>][<>&|]*").fullmatch
 _is_setting = re.compile(r"\w+=").match
 _is_number = re.compile(r"\+?[\d.]+[a-zA-Z]?").fullmatch
 _is_command_option = re.compile(r"-[a-z]*c|/c|-command", re.IGNORECASE).fullmatch
+_is_decode_option = re.compile(r"-[a-z]*d|-D|--decode").fullmatch
 _MAX_COMMAND = 4096
+_MAX_DEPTH = 4  # of arguments
 _MAX_SHELLS = 3  # inside each other
 _PLAIN_TEXTS = PlainTexts()
+
+_Use = tuple[str, bool]
+"""A word of a command or code, and whether it is a text file that is opened."""
 
 
 def find_file_path(arguments: Json, texts: Texts) -> str | None:
@@ -83,7 +135,15 @@ def names_image_file(path: str | None) -> bool:
     return (path or "").lower().endswith(IMAGE_EXTENSIONS)
 
 
-def reads_text_file(call: ToolCall | None) -> bool:
+class FileRead(IntEnum):
+    """Whether the result of a call is the text of a file."""
+
+    NO = 0
+    LIKELY = 1  # an unknown tool or program that was given a text file
+    CERTAIN = 2
+
+
+def classify_file_read(call: ToolCall | None) -> FileRead:
     """Return whether the result of a call is the text of a file.
 
     A call that names a file reads it, unless the tool's name says that it does something else with it. A name without a
@@ -91,16 +151,30 @@ def reads_text_file(call: ToolCall | None) -> bool:
     whatever the tool's name.
     """
     if call is None:
-        return False
-    does_other = _OTHER_VERBS.intersection(word.lower() for word in _list_words(call.name))
-    if not does_other and any(_has_suffix(path) and _names_text_file(path) for path in _list_paths(call)):
-        return True
-    commands = (value for key, value in call.arguments.items() if _simplify(key) in _COMMAND_KEYS)
-    return any(_names_text_file(path) for command in commands for path in _list_printed_files(command) or ())
+        return FileRead.NO
+    words = {word.lower() for word in _list_words(call.name)}
+    makes_image = "read" not in words and not words.isdisjoint(_IMAGE_VERBS)
+    may_render = "read" not in words and not words.isdisjoint(_OTHER_VERBS)
+    paths = [] if makes_image else [path for path in _list_paths(call) if _has_suffix(path) and _names_text_file(path)]
+    if paths and not may_render:
+        return FileRead.CERTAIN
+    if any(not _can_be_rendered(path) for path in paths):
+        return FileRead.LIKELY
+    commands = [value for key, value in call.arguments.items() if value and _simplify(key) in _COMMAND_KEYS]
+    if commands:
+        return max(_classify_command(_add_arguments(command, call.arguments)) for command in commands)
+    if makes_image:
+        return FileRead.NO
+    opened = [*_list_opened(call.arguments, may_render=may_render)]
+    return FileRead.LIKELY if opened and all(is_text for _, is_text in opened) else FileRead.NO
 
 
 def _names_text_file(path: str) -> bool:
     return not path.lower().endswith(IMAGE_EXTENSIONS + _BINARY_EXTENSIONS)
+
+
+def _can_be_rendered(path: str) -> bool:
+    return path.lower().endswith(_RENDERED_EXTENSIONS)
 
 
 def _has_suffix(path: str) -> bool:
@@ -127,22 +201,93 @@ def _list_paths(call: ToolCall) -> Iterator[str]:
                         yield path
 
 
-def _list_printed_files(command: Json, shells: int = _MAX_SHELLS) -> list[str] | None:
-    """Return the files that a shell command prints, such as `cat notes.json`; None if it does anything else."""
-    found: list[str] = []
+def _list_opened(arguments: Mapping[str, Json], *, may_render: bool, depth: int = _MAX_DEPTH) -> Iterator[_Use]:
+    """Yield what the arguments of a call do with files, whatever their keys: those that are a path, or are code.
+
+    `may_render`: the tool doesn't read a file that can be rendered or run.
+    """
+    for key, value in arguments.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                yield from _list_opened(one, may_render=may_render, depth=depth - 1) if depth else ()
+            elif not isinstance(one, str) or "." not in one or len(one) > _MAX_COMMAND:
+                continue
+            elif any(blank in one for blank in " \t\n"):
+                yield from _list_uses(one) if _simplify(key) in _CODE_KEYS else ()
+            elif _simplify(key) not in _ARGUMENT_KEYS and not (may_render and _can_be_rendered(one)):
+                yield from (use for use in _list_uses(one) if use[1] or names_image_file(one))
+
+
+def _list_uses(text: str) -> Iterator[_Use]:
+    """Yield what code, or a command, does with files: it opens a text file, or uses an image or runs a script."""
+    text = _drop_addresses(" ", text) if "://" in text else text
+    has_verb = _find_image_verb(text) is not None
+    for found in _find_words(text):
+        word = found[0]
+        if "." in word and (is_text := _opens_text_file(word.lower(), text, found.start(), found.end())) is not None:
+            yield word, is_text
+        elif has_verb and text[max(0, found.start() - 1) : found.start()] not in _QUOTES and _has_image_verb(word):
+            yield word, False
+
+
+def _opens_text_file(word: str, text: str, start: int, end: int) -> bool | None:
+    """Return whether a word of code opens a text file; False if it uses an image or runs a script; None if neither."""
+    if word.endswith(IMAGE_EXTENSIONS):
+        return False
+    if text[end : end + 1] == "(" or not _names_known_file(word):
+        return None
+    before = text[max(0, start - 1) : start]
+    if word.endswith(_PROGRAM_EXTENSIONS):
+        return before in _QUOTES and not _runs_next(text, max(0, start - _NEARBY), start)
+    return None if before in _CODE_BRACKETS else True  # an attribute is not a file: `print(response.json)`
+
+
+def _has_image_verb(name: str) -> bool:
+    return not _IMAGE_VERBS.isdisjoint(map(str.lower, _list_words(name)))
+
+
+def _names_known_file(word: str) -> bool:
+    """Return whether a word is certainly the name of a text file: by its suffix, or by its folder."""
+    return word.endswith(_TEXT_EXTENSIONS) or bool(_match_path(word) and _names_text_file(word))
+
+
+def _classify_command(command: Json, shells: int = _MAX_SHELLS) -> FileRead:
+    """Return whether a shell command prints text files, such as `cat notes.json`."""
+    kind = FileRead.NO
+    names_files = "." in str(command)
     for words in _split_command(command):
         program = _get_program(words[0])
         if program in _SHELLS:
-            printed = _list_printed_files(_get_inner_command(words), shells - 1) if shells else None
-            if printed is None:
-                return None
-            found += printed
-        elif program in _READERS:
-            files = [*_list_files(words)]
-            found += files[1:] or files if program in _SCRIPTED else files
-        elif program not in _HARMLESS:
-            return None
-    return found
+            inner = _classify_command(_get_inner_command(words), shells - 1) if shells else FileRead.NO
+            if not inner:
+                return inner
+            kind = max(kind, inner)
+            continue
+        is_reader = program in _READERS
+        files = [*_list_files(words)] if is_reader else []
+        printed = files[1:] or files if program in _SCRIPTED else files
+        if any(_names_text_file(path) for path in printed):
+            kind = FileRead.CERTAIN
+        uses = [*_list_command_uses(program, words)] if names_files or kind else []
+        if not all(is_text for _, is_text in uses):
+            return FileRead.NO
+        kind = max(kind, FileRead.LIKELY if uses else kind)
+    return kind
+
+
+def _list_command_uses(program: str, words: Sequence[str]) -> Iterator[_Use]:
+    """Yield what one command does with files, apart from what a known program prints."""
+    if _is_own_program(words[0]) or (program == "base64" and not any(map(_is_decode_option, words))):
+        yield program, False
+    prints = program in _READERS or program in _HARMLESS
+    for word in words:
+        bare = _unquote(word)
+        prints = prints or bare in _READERS  # run by another program, as by `xargs cat`
+        has_command = "$(" in bare or "`" in bare
+        if not prints or has_command:
+            yield from _list_uses(bare)
+        elif program not in _READERS and program not in _HARMLESS and _names_known_file(bare.lower()):
+            yield bare, True
 
 
 def _split_command(command: Json) -> Iterator[list[str]]:
@@ -150,7 +295,8 @@ def _split_command(command: Json) -> Iterator[list[str]]:
     tokens = [word for word in command if isinstance(word, str)] if isinstance(command, list) else [command]
     if len(tokens) == 1:
         text = tokens[0]
-        tokens = _list_tokens(text) if isinstance(text, str) and len(text) <= _MAX_COMMAND else []
+        text = text if isinstance(text, str) and len(text) <= _MAX_COMMAND else ""
+        tokens = _list_tokens(_replace_here_documents(_quote_here_document, text) if "<<" in text else text)
     words: list[str] = []
     is_target = False  # of a redirection
     for token in (*tokens, ";"):
@@ -188,12 +334,32 @@ def _list_files(words: list[str]) -> Iterator[str]:
             yield word.strip("'\"\\")
 
 
+def _add_arguments(command: Json, arguments: Mapping[str, Json]) -> Json:
+    """Return a command with the arguments that a call gives apart from it."""
+    lists = [value for key, value in arguments.items() if _simplify(key) in _ARGUMENT_KEYS and isinstance(value, list)]
+    return [command, *lists[0]] if lists and isinstance(command, str) else command
+
+
+def _quote_here_document(found: re.Match[str]) -> str:
+    text = found["text"].replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"{found["rest"]}\n'
+
+
 def _get_inner_command(words: list[str]) -> str:
     """Return the command that a shell is given, as in `bash -c "cat notes.json"`."""
     option = next((i for i, word in enumerate(words) if _is_command_option(word)), 0)
-    inner = " ".join(words[option + 1 :] if option else words[1:][-1:])
-    is_quoted = len(inner) > 1 and inner[0] == inner[-1] and inner[0] in "'\""
-    return inner[1:-1].replace('\\"', '"') if is_quoted else inner
+    return _unquote(" ".join(words[option + 1 :] if option else words[1:][-1:]))
+
+
+def _unquote(word: str) -> str:
+    is_quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "'\""
+    return word[1:-1].replace('\\"', '"') if is_quoted else word
+
+
+def _is_own_program(word: str) -> bool:
+    """Return whether a command is a program of the project, such as `./shoot`, and none that is installed."""
+    folder = word.strip("'\"").replace("\\", "/").rpartition("/")[0].lower()
+    return bool(folder) and not folder.endswith("bin") and not _names_known_file(word.strip("'\"").lower())
 
 
 def _get_program(word: str) -> str:

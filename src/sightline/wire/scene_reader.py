@@ -17,9 +17,9 @@ from sightline.model.scene import Json, JsonPath, Message, Role, Scene, Sight, S
 from sightline.model.value import value_class
 from sightline.wire.base64_images import MIN_BASE64
 from sightline.wire.embedded_images import find_message_images
-from sightline.wire.file_reads import find_file_path, names_image_file, reads_text_file
+from sightline.wire.file_reads import FileRead, classify_file_read, find_file_path, names_image_file
 from sightline.wire.json_tree import Block, Texts, get_at, get_name, get_text
-from sightline.wire.text_images import TextImage, TextSlice, find_byte_images, find_text_images
+from sightline.wire.text_images import TextImage, TextSlice, find_byte_images, find_text_images, is_content
 
 _FIRST_CHARACTERS = labels.FIRST_CHARACTERS | {
     words[0] for words in labels.CLIENT_REMINDERS
@@ -141,10 +141,13 @@ class SceneReader:
         if not found:
             # To ask what the call does takes as long as to search a text of this length.
             asks_first = len(leaf) > _LONG_TEXT and not is_field
-            if asks_first and reads_text_file(call):
+            kind = classify_file_read(call) if asks_first else None
+            if kind is FileRead.CERTAIN:
                 return
             found += find_text_images(leaf, self.texts, path)
-            if found and not asks_first and not is_field and reads_text_file(call):
+            if found and not is_field and kind is None:
+                kind = classify_file_read(call)
+            if kind is FileRead.CERTAIN or (kind is FileRead.LIKELY and not is_content(leaf)):
                 return
         for within, source in found:
             self.sights.append(Sight(place, source, "tool", call, self._message_index, within))

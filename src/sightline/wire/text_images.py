@@ -354,16 +354,23 @@ def is_json_container(text: str) -> bool:
     return isinstance(_parse_json(text), dict | list)
 
 
+def is_content(text: str) -> bool:
+    """Return whether a text is as a whole what a library writes for the content of a result: parts, or a Buffer."""
+    value = _parse_json(text)
+    parts = _find_content_parts(value)[1] or [value]
+    return any(get_at(part, "type") in _HOLDER_TYPES | {"Buffer"} for part in parts)
+
+
 def _find_content_parts(value: Json) -> tuple[JsonPath, list[Json] | None]:
     """Return the list of content parts that a text is, and the way to it: alone, or as the content of a result."""
-    lead: JsonPath = ("content",) if isinstance(value, dict) and _is_content(value) else ()
+    lead: JsonPath = ("content",) if isinstance(value, dict) and _says_nothing_else(value) else ()
     parts = get_at(value, *lead)
     if isinstance(parts, list) and all(part is None or isinstance(get_at(part, "type"), str) for part in parts):
         return lead, parts
     return (), None
 
 
-def _is_content(value: Block) -> bool:
+def _says_nothing_else(value: Block) -> bool:
     """Return whether a result says nothing beside its content, not even that the tool has failed."""
     return all(key == "content" or (key in ("isError", "_meta") and not field) for key, field in value.items())
 

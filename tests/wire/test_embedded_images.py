@@ -115,10 +115,45 @@ def test_a_form_that_is_only_an_image_is_extracted(form: str, payload: str) -> N
 @requirement("rescue.words", "law.4")
 @EVERY_SIZE
 @pytest.mark.parametrize("written", ["B64", "data:image/png;base64,B64", "B64\n\n"])
-@pytest.mark.parametrize("words", ["Screenshot taken", "### Result\n- URL: http://a/"])
-def test_base64_on_the_last_line_is_cut_out(words: str, written: str, payload: str) -> None:
-    held, moved = after(f"{words}\n{written.replace('B64', payload)}", Shown("image/png"))
-    assert (held["content"], moved["content"][1]) == (f"{words}\n{SHOWN_BELOW}", part(payload))
+@pytest.mark.parametrize(
+    "words", ["Screenshot taken\n", "Screenshot taken: ", "### Result\n- URL: http://a/\n", "a\nb "]
+)
+def test_base64_behind_words_is_cut_out(words: str, written: str, payload: str) -> None:
+    held, moved = after(f"{words}{written.replace('B64', payload)}", Shown("image/png"))
+    assert (held["content"], moved["content"][1]) == (f"{words.strip()}\n{SHOWN_BELOW}", part(payload))
+
+
+@requirement("rescue.words", "law.4")
+@EVERY_SIZE
+@pytest.mark.parametrize("url", ["", "data:image/png;base64,"])
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("<image>B64</image>", "<image>\n</image>"),
+        ("ok\n<shot at='3'>\nB64\n</shot>\nDone.", "ok\n<shot at='3'>\n</shot>\nDone."),
+    ],
+)
+def test_an_element_of_xml_that_is_an_image_keeps_its_tags(written: str, kept: str, url: str, payload: str) -> None:
+    held, moved = after(written.replace("B64", url + payload), Shown("image/png"))
+    assert (held["content"], moved["content"][1]) == (f"{kept}\n{SHOWN_BELOW}", part(payload))
+
+
+@requirement("rescue.words", "law.4")
+@EVERY_SIZE
+@pytest.mark.parametrize(
+    ("written", "kept"), [("![a page](B64)", ""), ("# Shots\n\n![](B64)\n\n![x](B64)\nDone.", "# Shots\nDone.\n")]
+)
+def test_an_image_of_markdown_on_its_own_line_is_cut_out(written: str, kept: str, payload: str) -> None:
+    held, moved = after(
+        written.replace("B64", f"data:image/png;base64,{payload}"), *[Shown("image/png")] * written.count("B64")
+    )
+    assert payload not in json.dumps(held)
+    assert moved["content"][1] == part(payload)
+    for line in kept.split():
+        assert line in held["content"]
+    arguments, name = json.dumps({"path": "/a/README.md"}), "read_file"
+    url = f"data:image/png;base64,{payload}"
+    assert read(OPENAI_CHAT, build_chat(written.replace("B64", url), arguments, name)).scene.sights == ()
 
 
 WRAPPED = encodebytes(RAW).decode()
@@ -221,11 +256,15 @@ def test_other_numbers_are_left_alone(numbers: list[Any]) -> None:
         pytest.param('<input type="image" src="data:image/png;base64,B64">', id="a button of a page"),
         pytest.param("const part = { type: 'image', data: 'B64' };", id="JavaScript"),
         pytest.param('ICON = "B64"  # type: image', id="Python"),
-        pytest.param("![image](data:image/png;base64,B64)", id="Markdown"),
+        pytest.param("see ![image](data:image/png;base64,B64)", id="Markdown behind words"),
+        pytest.param("![image](data:image/png;base64,B64) here", id="Markdown before words"),
+        pytest.param("[image](data:image/png;base64,B64)", id="a link of Markdown"),
+        pytest.param("<script>x = B64</script>", id="a script of a page"),
+        pytest.param("<a>B64</b>", id="two elements"),
         pytest.param("[image]: data:image/png;base64,B64", id="a reference of Markdown"),
         pytest.param("url(data:image/png;base64,B64) /* image */", id="CSS"),
         pytest.param("the image is B64 I think", id="words"),
-        pytest.param("[Image: a.png] B64", id="another AutoGen"),
+        pytest.param("[Image: a.png B64]", id="another AutoGen"),
         pytest.param("logo: |\n  B64\n", id="a block of YAML"),
         pytest.param('X = """\nB64\n"""\n', id="a text of Python"),
         pytest.param("base64 -d <<EOF\nB64\nEOF\n", id="a shell script"),

@@ -114,3 +114,49 @@ def test_printed_bytes_are_searched_in_linear_time() -> None:
     row = "89 50 " * 30
     for piece in (f"<Buffer {row}", f"<{row}", "Uint8Array(1) [1,2,3,", "Buffer(1111111", "137,80,\n", "b'GIF8\\x00"):
         [*find_text_images(f"x {piece * 20_000}", PlainTexts())]
+
+
+ENDS = {"png": b"\0\0\0\0IEND\xaeB`\x82", "jpeg": b"\xff\xd9", "gif": b"\0;", "webp": b"", "bmp": b""}
+
+
+def complete(kind: str) -> bytes:
+    data = FILES[kind] + ENDS[kind]
+    if kind == "webp":
+        return data[:4] + struct.pack("<I", len(data) - 8) + data[8:]
+    return data[:2] + struct.pack("<I", len(data)) + data[6:] if kind == "bmp" else data
+
+
+def wrap(digits: str, length: int = 60) -> str:
+    return "\n".join(digits[at : at + length] for at in range(0, len(digits), length))
+
+
+@requirement("rescue.bytes", "law.4")
+@EVERY_FORMAT
+def test_hexadecimal_digits_at_the_end_are_the_image(kind: str) -> None:
+    data = complete(kind)
+    for digits in (data.hex(), data.hex().upper(), f"0x{data.hex()}", f"\\x{data.hex()}", wrap(data.hex())):
+        assert [*find_text_images(digits, PlainTexts())] == [((), build_from_bytes(data))]
+        for written in (f"took\n{digits}\n", f"hex: {digits}", json.dumps({"n": 1, "shot": digits})):
+            (found,) = find_text_images(written, PlainTexts())
+            assert found[1] == build_from_bytes(data)
+
+
+@requirement("rescue.not_images", "rescue.bytes")
+@EVERY_FORMAT
+def test_the_first_bytes_of_a_file_in_digits_are_no_image(kind: str) -> None:
+    digits = complete(kind)[:-4].hex()
+    for written in (digits, digits[:-1], wrap(digits), f"{digits} is", f"a{digits}", f"deadbeef\n{digits}", "ab" * 300):
+        assert [*find_text_images(written, PlainTexts())] == []
+
+
+@requirement("rescue.bytes", "law.4")
+@EVERY_FORMAT
+def test_a_list_of_numbers_in_json_behind_words_is_the_image(kind: str) -> None:
+    data = FILES[kind]
+    for value in (json.dumps({"bytes": [*data]}), json.dumps({"n": 1, "b": [*data], "c": [1]}, separators=(",", ":"))):
+        lowered: Any = lower_body(OPENAI_CHAT, answer(f"Screenshot taken\n{value}"), [Shown("image/png")], HOISTING)
+        held, moved = lowered["messages"][1:]
+        numbers = json.dumps([*data]) if ": " in value else write_numbers(data, ",").join("[]")
+        assert held["content"] == f"Screenshot taken\n{value.replace(numbers, '[image]')}\n{SHOWN_BELOW}"
+        assert moved["content"][1] == part(build_from_bytes(data).leaf)
+    assert [*find_text_images(f"x = new Uint8Array({[*data]})", PlainTexts())] == []

@@ -239,7 +239,7 @@ def test_every_kind_is_found_in_either_alphabet_and_with_escaped_slashes(mime: s
         pytest.param('["data:image/png;base64,{}", // a note\n]', id="a list of a program"),
         pytest.param('[1] {{"a": "{}"}}', id="more than one JSON value"),
         pytest.param('1\t{{"a": "{}"}}', id="JSON with the numbers of its lines"),
-        pytest.param("here it is: {}", id="words before it"),
+        pytest.param("here it is:{}", id="a word directly before it"),
         pytest.param("{} was read", id="words after it"),
         pytest.param("{}\nread", id="a word on the next line"),
     ],

@@ -5,7 +5,9 @@
   (crewai-tools, dspy), or with `data_uri='data:image/png;,iVBORw0…'` (semantic-kernel)
 - a Python dictionary or JSON with words around it: `Screenshot taken\\n[{"type": "image", "data": "iVBORw0…"}]`
 - dspy: `<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url", …}]<<CUSTOM-TYPE-END-IDENTIFIER>>`
-- behind words, as the last lines: base64, a data URL, or JSON that has one of them as a value
+- behind words, at the end: base64, a data URL, or JSON that has one of them as a value
+- Markdown: `![a page](data:image/png;base64,iVBORw0…)` on a line of its own
+- XML: `<screenshot>iVBORw0…</screenshot>`
 - bytes, in the forms of `printed_bytes`
 
 Other base64 counts only as the whole value of a field of an object that says that it is an image. A data URL in a page
@@ -57,6 +59,9 @@ _match_line_break = re.compile(r"(?:(?:\\{1,15}r)?\\{1,15}n|\r?\n)(?=[A-Za-z0-9+
 _match_last_break = re.compile(r"(?:\\{1,15}r)?\\{1,15}n(?=\\{0,15}[\"'])").match
 _drop_line_breaks = re.compile(r"\\+[rn]|[\r\n]").sub
 _MAX_LINE = 128
+_find_markdown = re.compile(r"(?:\A|(?<=\n))[ \t]*!\[[^\]\n]*\]\(\Z").search
+_find_words = re.compile(r"(?:\n|(?<=\S)(?<!\]:)[ \t])\Z").search  # no indented line, no link of Markdown
+_find_tag = re.compile(r"<(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?>\s*\Z").search
 _find_json_lines = re.compile(r"(?<=\n)[\[{]").finditer
 _MAX_JSON_STARTS = 4
 
@@ -147,14 +152,24 @@ def _find_form(
         start = begin - len(before) + before.rindex(_DSPY_START)
         return start, end + after.index(_DSPY_END) + len(_DSPY_END)
     if before[-1:] not in _QUOTES:
-        is_last_line = before.endswith("\n") and not after.strip() and len(leaf) <= end + _NEARBY
-        return (begin, end) if is_last_line and not in_message else None
+        return None if in_message else _find_bare_form(before, after, begin, end, len(leaf))
     field = _find_field(before, max(0, len(before) - _MAX_FIELD))
     quote = field or _find_quote(before, max(0, len(before) - _MAX_FIELD))
     if quote is None or not after.startswith(quote["quote"]):
         return None
     if is_value or (field is not None and _is_image_field(field, before, after, is_url=is_url, in_message=in_message)):
         return begin, end
+    return None
+
+
+def _find_bare_form(before: str, after: str, begin: int, end: int, length: int) -> tuple[int, int] | None:
+    """Return the characters that an image without quotes takes up, if the text ends with it or it has a line."""
+    if not after.strip() and length <= end + _NEARBY and _find_words(before):
+        return begin, end
+    if after.startswith(")") and (markdown := _find_markdown(before)):
+        return (begin - len(markdown[0]), end + 1) if after[1:2] in ("", "\n", "\r") else None
+    if before.rstrip().endswith(">") and (tag := _find_tag(before)):
+        return (begin, end) if after.lstrip().startswith(f"</{tag['name']}>") else None
     return None
 
 

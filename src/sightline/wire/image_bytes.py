@@ -116,6 +116,12 @@ def _find_end(data: bytes, kind: str) -> int:
             return at + len(last) if at >= 0 else 0
 
 
+def is_complete_image(data: bytes) -> bool:
+    """Return whether bytes begin like an image and have its end."""
+    kind = next((kind for kind, first in _SIGNATURES.items() if first and data.startswith(first)), None)
+    return kind is not None and 0 < _find_end(data, kind) <= len(data)
+
+
 def build_from_bytes(data: bytes) -> InlineSource:
     """Return the source of an image whose bytes a text contains in another form than base64."""
     encoded = pybase64.b64encode(data)

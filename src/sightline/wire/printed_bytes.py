@@ -3,7 +3,8 @@
 - Node: `<Buffer 89 50 4e …>`, `Uint8Array(70) [ 137, 80, 78, … ]`, `{"type":"Buffer","data":[137,80,…]}`,
   `{"0":137,"1":80,…}`
 - Python: `b'\\x89PNG…'`
-- the whole text, or its last line: `137,80,78,…`
+- JSON: `"bytes": [137, 80, 78, …]`
+- the whole text, or its last line: `137,80,78,…`; its last lines: `89504e470d0a…`, if the image is complete
 
 Node prints only the first bytes of a long array, and how many more there are: that image is damaged. A program that
 an agent reads has other forms, and stays: `new Uint8Array([137, 80, …])`. The search takes linear time.
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sightline.model.scene import DamagedSource, InlineSource
 from sightline.wire.base64_images import is_image_data
-from sightline.wire.image_bytes import build_from_bytes, list_remains
+from sightline.wire.image_bytes import build_from_bytes, is_complete_image, list_remains
 
 PrintedImage = tuple[int, int, InlineSource | DamagedSource]
 """The start and the end of the characters that are an image, and the image."""
@@ -25,7 +26,7 @@ PrintedImage = tuple[int, int, InlineSource | DamagedSource]
 ZERO_BYTE = b"\\x00"
 """A zero byte as Python writes it; every image has some."""
 
-_AS_NUMBERS = bytes(0x41 if character in b'0123456789abcdef, \n\r\t\\":' else 0x20 for character in range(256))
+_AS_NUMBERS = bytes(0x41 if character in b'0123456789abcdefABCDEF, \n\r\t\\":' else 0x20 for character in range(256))
 _NUMBER_RUN = b"A" * 16  # in a text that was translated with it
 _find_object = re.compile(
     r"\{\s*+\"(?:type\"\s*+:\s*+\"Buffer\"\s*+,\s*+\"data\"\s*+:\s*+\[(?P<buffer>[\d,\s]*+)\]"
@@ -42,6 +43,8 @@ _SIGNATURE = r"\\x89PNG|\\xff\\xd8|GIF8|RIFF|BM|II\*|MM\\x00"
 _find_literal = re.compile(
     rf"b(?P<literal>'(?={_SIGNATURE})(?:[^'\\]|\\.)*+'|\"(?={_SIGNATURE})(?:[^\"\\]|\\.)*+\")"
 ).search
+_find_list = re.compile(r"(?:(?<=\":)|(?<=\": ))\[(?P<array>[\d,\s]++)\](?=\s*+[,}])").search
+_find_last_digits = re.compile(r"(?:\A|(?<=\s))(?:0x|\\x)?(?P<hex>[0-9a-fA-F]{2,}+)\r?\Z").search
 _match_last_line = re.compile(r"(?P<array>\d{1,3}(?:, ?\d{1,3})++)").fullmatch
 _list_numbers = re.compile(r"\d+").findall
 _list_indexed_numbers = re.compile(r":\s*(\d+)").findall
@@ -55,12 +58,36 @@ def find_printed_images(leaf: str, raw: bytes, path: str | None) -> Iterator[Pri
         start = leaf.rfind("\n", 0, end) + 1
         if (line := _match_last_line(leaf, start, end)) and (source := _read_image(line.groupdict(), path)):
             yield start, end, source
-        yield from _find_forms(leaf, _find_object, path)
+        yield from _find_last_hex(leaf, start, end)
+        objects = [*_find_forms(leaf, _find_object, path)]
+        yield from objects
+        lists = _find_forms(leaf, _find_list, path)
+        yield from (found for found in lists if not any(start < found[0] < end for start, end, _ in objects))
         yield from _find_forms(leaf, _find_hex, path)
         if "Array(" in leaf or "Buffer(" in leaf:  # the search for these has no fixed first letter, so it is slow
             yield from _find_forms(leaf, _find_array, path)
     if ZERO_BYTE in raw:
         yield from _find_forms(leaf, _find_literal, path)
+
+
+def _find_last_hex(leaf: str, line: int, end: int) -> Iterator[PrintedImage]:
+    """Yield the complete image that a text ends with in hexadecimal digits; `line` is the start of its last line.
+
+    A person who looks at the first bytes of a file sees them: an image that is cut off is none here.
+    """
+    lines: list[str] = []
+    start = line_end = end
+    while found := _find_last_digits(leaf, line, line_end):
+        lines.append(found["hex"])
+        start = found.start()
+        if start > line or not line:
+            break
+        line_end = line - 1
+        line = leaf.rfind("\n", 0, line_end) + 1  # the digits may be wrapped
+    digits = "".join(reversed(lines))
+    data = bytes.fromhex(digits) if len(digits) % 2 == 0 else b""
+    if is_complete_image(data):
+        yield start, end, build_from_bytes(data)
 
 
 def has_number_run(text: bytes) -> bool:

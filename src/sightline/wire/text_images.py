@@ -50,6 +50,7 @@ _NEXT = r'\s*,\s*(?:\\*"1\\*"\s*:\s*)?'
 _find_byte_list = re.compile(
     rf'(?:[\[:"]|\\n)\s*(?:137{_NEXT}80|255{_NEXT}216|71{_NEXT}73|82{_NEXT}73|66{_NEXT}77)\s*,'
     r"|<Buffer |Contents\]: <|(?:Array|Buffer)\(\d+\) \["
+    r"|[\s\"nx](?:89504[eE]47|[fF]{2}[dD]8[fF]{2}|47494638|52494646|424[dD])[0-9a-fA-F]{32}"
 ).search
 _MIN_BYTES = 48
 _QUOTES = ("'", '"')
@@ -270,7 +271,7 @@ def split_at_images(leaf: str, sights: Sequence[Sight]) -> list[str | Sight]:
 
 
 def _split_at_slices(leaf: str, sights: Sequence[Sight]) -> list[str | Sight]:
-    """Split a text at the images among its words. One in quotes is a value of something, and follows the text."""
+    """Split a text at the images among its words. One that is a value of something follows the text."""
     pieces: list[str | Sight] = []
     quoted: list[Sight] = []
     words, at = "", 0
@@ -278,7 +279,8 @@ def _split_at_slices(leaf: str, sights: Sequence[Sight]) -> list[str | Sight]:
         step = _get_slice(sight.path_in_text or ())
         assert step is not None, "a text is either JSON or words"
         words += leaf[at:step]
-        if isinstance(sight.fate, Repeated) or leaf[step - 1 : step] in _QUOTES:
+        is_value = leaf[step - 1 : step] in _QUOTES or leaf[:step].rstrip()[-2:] == '":'
+        if isinstance(sight.fate, Repeated) or is_value:
             words += PLACEHOLDER
             quoted += [] if isinstance(sight.fate, Repeated) else [sight]
         else:

@@ -8,11 +8,14 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from sightline.model.profile import Lesson
 from sightline.store import open_record
@@ -355,3 +358,22 @@ def test_another_model_has_its_own_trial(tmp_path: Path) -> None:
         for model in ("m", "other"):
             assert ask(proxy, "openai_chat", placed(model=model)).status == 200
     assert [len(json.loads(each)["messages"]) for each in provider.bodies] == [4, 3, 4]
+
+
+@requirement("recover.unnamed_limit")
+@pytest.mark.parametrize("words", ["Image too large", "Image too large: 1600000 bytes > 500000 bytes"])
+def test_an_image_that_is_still_too_large_is_reduced_again(tmp_path: Path, words: str) -> None:
+    def judge(exchange: Exchange) -> str | None:
+        return words if len(exchange.body) > 500_000 else None
+
+    noise = BytesIO()
+    Image.frombytes("L", (1100, 1100), Random(1).randbytes(1100 * 1100)).save(noise, "PNG")
+    picture = image_part(noise.getvalue())
+    with judged(tmp_path, "openai_chat", judge) as (provider, proxy):
+        for attempts in (3 if words.endswith("large") else 2, 1):
+            item: Json = {"role": "user", "content": [{"type": "text", "text": f"{attempts}?"}, picture]}
+            provider.exchanges.clear()
+            assert (
+                ask(proxy, "openai_chat", json.dumps(body("openai_chat", [item], stream=False)).encode()).status == 200
+            )
+            assert len(provider.bodies) == attempts, "what was learned is kept"

@@ -227,9 +227,12 @@ class Engine:
     async def repair(
         self, before: PreparedRequest, origin: RequestOrigin, status: int, text: str
     ) -> PreparedRequest | None:
-        """Prepare a rejected request in another way; None if images were not the cause, or nothing else can help."""
+        """Prepare a rejected request in another way; None if images were not the cause, or nothing else can help.
+
+        A request that was repaired is repaired again only if its images are still too large.
+        """
         rejection = parse_rejection(status, text)
-        if rejection is None:
+        if rejection is None or (before.repair_lesson is not None and rejection.kind not in ("bytes", "request")):
             return None
         for rules, repair_lesson in find_repairs(before, rejection):
             if repair_lesson.lesson and repair_lesson.lesson.tool_images:

@@ -46,6 +46,7 @@ from sightline.wire.scene_reader import is_from_person
 _NO_FILES = PathPolicy(())
 _PLAIN_FORMATS = ("image/png", "image/jpeg")
 _REFIT_BYTES = DEFAULT_TARGET_BYTES // 3 * 4  # base64 length of an image that is too large for an unknown limit
+_LAST_DIVISOR = 4  # the last size that is tried is this fraction of the one before
 _REFIT_EDGE = 2000  # pixels: the smallest limit that a provider is known to have
 MAX_CONTEXT_CHARS = 3000  # of all messages that a seer gets for context
 _MAX_CONTEXT_MESSAGES = 8
@@ -316,20 +317,27 @@ def find_repairs(before: PreparedRequest, rejection: Rejection) -> Iterator[tupl
 def _reduce_images(
     before: PreparedRequest, profile: Profile, rejection: Rejection
 ) -> Iterator[tuple[Rules, RepairLesson]]:
-    """Yield rules for images that are too large for an unknown limit: fewer bytes, fewer pixels, only descriptions."""
+    """Yield rules for images that are too large for an unknown limit: fewer bytes, fewer pixels, only descriptions.
+
+    The first size is the target, the second a fraction of it. A repair that changes nothing is skipped, so a request
+    that was repaired with the first is repaired with the second.
+    """
     target, reason = profile.limits.refit_bytes or _REFIT_BYTES, rejection.lesson.why
-    lighter = Lesson(limits=ImageLimits(encoded_bytes=target), why=reason)
-    rules = replace(before.rules, profile=profile.apply_lesson(lighter))
-    if rejection.kind == "request":  # images may be only a part of what is too large
-        yield rules, RepairLesson(suspected=lighter)
-        return
-    # Only the size of the largest image is known to be too large.
     largest = max((_measure_encoded(sight) for sight in before.scene.sights), default=0)
-    limits = ImageLimits(encoded_bytes=largest - 1, refit_bytes=target)
-    yield rules, RepairLesson(Lesson(limits=limits, why=reason))
-    smaller = Lesson(limits=ImageLimits(edge=_REFIT_EDGE), why=reason)
-    yield replace(rules, profile=profile.apply_lesson(smaller)), RepairLesson(suspected=smaller)
-    yield replace(rules, profile=profile.apply_lesson(Lesson(blind=True, why=reason))), RepairLesson()
+    for size in (target, target // _LAST_DIVISOR):
+        lighter = Lesson(limits=ImageLimits(encoded_bytes=size), why=reason)
+        rules = replace(before.rules, profile=profile.apply_lesson(lighter))
+        if rejection.kind == "request":  # images may be only a part of what is too large
+            yield rules, RepairLesson(suspected=lighter)
+            continue
+        # Only the size of the largest image is known to be too large.
+        limits = ImageLimits(encoded_bytes=largest - 1, refit_bytes=size)
+        yield rules, RepairLesson(Lesson(limits=limits, why=reason))
+        smaller = Lesson(limits=ImageLimits(edge=_REFIT_EDGE), why=reason)
+        yield replace(rules, profile=profile.apply_lesson(smaller)), RepairLesson(suspected=smaller)
+    if rejection.kind == "bytes":
+        blind = Lesson(blind=True, why=reason)
+        yield replace(before.rules, profile=profile.apply_lesson(blind)), RepairLesson()
 
 
 def _measure_encoded(sight: Sight) -> int:

@@ -12,6 +12,13 @@ _OVER = (
     r"\b(?:maximum|max|limit\w*|exceed\w*|over|above|cap|only|allow\w*|support\w*|at most|up to|within|too many|no more"
     r"|(?:more|fewer|less|greater|longer|larger) than|not be (?:greater|more|longer))\b"
 )
+# In Italian, Spanish, Portuguese, French, Dutch, German, Polish, Russian, Japanese and Korean.
+_PAGES_ABROAD = r"(?:p[aá]gin(?:e|as|a's)\b|\bpages\b|\bseiten(?:zahl)?\b|\bstron\b|страниц\w*|ページ|페이지|頁)"
+_OVER_ABROAD = (
+    r"(?:\btropp[eo]\b|super[aoi]|eccede|oltre|massim[oai]|limite|límite|máxim[oa]|excede|demasiad|\btrop de\b|dépass"
+    r"|te veel|meer dan|\bzu viele\b|überschr|maximal|höchstens|więcej niż|za dużo|превыш|слишком много|не более"
+    r"|超|上限|まで|以下|초과|제한)"
+)
 _LIMIT = re.compile(
     rf"too many {_PAGES}"
     r"|\bpdf too long\b"
@@ -25,6 +32,10 @@ _LIMIT = re.compile(
     r"(?: pages)?(?:\.|$| (?:are|is|can be|may be) (?:allow|permit|support|accept|process|read)\w*)"
     rf"|\d[- ]{_PAGES} or (?:fewer|less)\b"
     r"|\bpages?(?: count)?:? \d[\d,]* ?> ?\d"
+    r"|\bpages?\b[^.;!?]{0,40}\bout of (?:the )?(?:allowed |valid )?(?:bounds|range)\b"
+    r"|\bpage range[^.;!?]{0,20}(?:exceed|too (?:large|long|wide))"
+    rf"|{_OVER_ABROAD}[^.;!?]{{0,30}}{_PAGES_ABROAD}"
+    rf"|{_PAGES_ABROAD}[^.;!?]{{0,30}}{_OVER_ABROAD}"
     r"|页数.{0,20}(?:超|不能|不得|上限|限制|过多|太多|最多)"
     r"|(?:超过|超出|最多|上限|不超过).{0,20}\d\s*页",
     re.IGNORECASE,

@@ -119,6 +119,9 @@ def _compile_wordings(
 
 
 _SIZE = r"(?P<size>\d{1,6}(?:\.\d{1,3})?)\s?(?P<unit>[KM])i?B"
+_BYTES = (
+    r"(?P<encoded_bytes>\d[\d,]{3,14}(?= ?bytes\b)|\d[\d,]{5,14}(?=\s*(?:$|[.)])))"  # without a unit: a long number
+)
 _IMAGES = r"['\"`]?(?:images?|image_url|input_image)\b['\"`]?"
 _IMAGE_TYPE = r"(?:image_url|input_image|image)"  # of a content block
 _PICTURE = r"(?:images?|pictures?|photos?|screenshots?)"
@@ -141,7 +144,12 @@ WORDINGS = (
     *_compile_wordings(
         "bytes",
         r"image exceeds .{1,10} maximum: [\d,]{1,15} bytes > (?P<encoded_bytes>\d[\d,]{0,14}) bytes",
-        rf"image\b.{{0,40}}?(?:exceeds?|larger than|limit|less than|smaller than|at most)\b.{{0,30}}?{_SIZE}",
+        rf"image\b.{{0,40}}?(?:exceeds?|larger than|limit|less than|smaller than|at most|max(?:imum)?|under|below)\b"
+        rf".{{0,30}}?{_SIZE}",
+        rf"\b{_PICTURE}\b.{{0,60}}?(?:>|\b(?:limit|max(?:imum)?|at most|less than|smaller than|under|below|up to)\b)"
+        rf"(?: (?:allowed|file|image|size|is|of|the))*:? ?{_BYTES}",
+        rf"\bmax(?:imum)? (?:allowed )?image (?:file )?size(?: is| of)?:? {_BYTES}",
+        rf"\b{_PICTURE}\b.{{0,40}}?\b(?:exceeds?|larger than|bigger than|over|above) (?:the )?{_BYTES}",
         rf"{_PICTURE_SIZE} (?:is |are )?too (?:large|big)\b(?! to send)",
         rf"{_PICTURE_SIZE} (?:is |are )?(?:exceed(?:s|ed|ing)?|above|over|(?:larger|bigger|greater) than)"
         r" (?:the |its )?(?:(?:maximum|max|allowed|permitted|size|file) )*(?:size|limit)\b",

@@ -7,9 +7,10 @@ turn. These are the rules:
 1. What counts as a rejection: the status 400 or 422, or an error of that kind at the beginning of a stream with status
    200. Not 401, 403, 404, 429 or 5xx: they are about the caller, the address or the time, and clients know what to do
    with them.
-2. The order: the edited body; then, if the rejection says what is wrong, one repaired body; then the client's own, byte
-   for byte as it came (only `/vision-proxy` commands, which are not meant for a model, stay out of it). It is sent at
-   most once for each request of the client, and not at all if it was one of the bodies before.
+2. The order: the edited body; then, if the rejection says what is wrong, one repaired body, and a second with smaller
+   images if they are still too large; then the client's own, byte for byte as it came (only `/vision-proxy` commands,
+   which are not meant for a model, stay out of it). It is sent at most once for each request of the client, and not at
+   all if it was one of the bodies before.
 3. Which answer the client gets: the one to its own body, accepted or not. So errors are about what the client wrote.
 4. What is learned, if the client's own body was accepted. Images that were taken out of texts or moved out of tool
    results stay as the client sends them (the placement `as_sent`), if the request had such edits. Sightline's tools are

@@ -161,7 +161,7 @@ class UpstreamClient:
         return exchange, None
 
     async def _send_with_sights(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
-        """Send a request with sights, and repair it once if the upstream rejects it."""
+        """Send a request with sights, and repair it if the upstream rejects it."""
         caller, paid = context.caller, not context.route.endpoint.counts_tokens
         prepared = await _try_prepare(self.engine.prepare(reading, caller, paid=paid))
         if prepared is None:
@@ -174,13 +174,29 @@ class UpstreamClient:
         if first.repaired is None or not isinstance(first.outcome, Exchange):
             return first.outcome, _find_rejected_edits(first, prepared, body)
         with _CloseOnError(first.outcome):
-            last = await self._send_and_check(context, body, first.repaired)
+            last, repaired = await self._send_repaired(context, body, first.repaired)
         if last.is_rejected and not prepared.edits and body.original is None and isinstance(last.outcome, Exchange):
             self.release(last.outcome, context)
             return first.outcome, None  # the answer to the body as it came
         self.release(first.outcome, context)
-        rejected = _find_rejected_edits(last, first.repaired, body)
+        rejected = _find_rejected_edits(last, repaired, body)
         return last.outcome, rejected and replace(rejected, lesson=_find_lesson(prepared, body))
+
+    async def _send_repaired(
+        self, context: RequestContext, body: BufferedBody, repaired: PreparedRequest
+    ) -> tuple[_Attempt, PreparedRequest]:
+        """Send a repaired request, and another if the upstream says that its images are still too large."""
+
+        def repair_again(rejection: StreamRejection) -> Awaitable[PreparedRequest | None]:
+            return _try_prepare(self.engine.repair(repaired, context.caller, rejection.status, rejection.words))
+
+        attempt = await self._send_and_check(context, body, repaired, repair_again)
+        if attempt.repaired is None or not isinstance(attempt.outcome, Exchange):
+            return attempt, repaired
+        with _CloseOnError(attempt.outcome):
+            last = await self._send_and_check(context, body, attempt.repaired)
+        self.release(attempt.outcome, context)
+        return last, attempt.repaired
 
     async def _repair(
         self, context: RequestContext, reading: Reading, prepared: PreparedRequest, rejection: StreamRejection
@@ -221,7 +237,7 @@ class UpstreamClient:
                         repaired = await repair(rejection)
                     if rejection is not None and repaired is None:
                         failure = f"status {rejection.status}"
-                    elif repair is None:
+                    elif rejection is None and prepared.repair_lesson is not None:
                         await self.engine.confirm_repair(prepared, context.caller)
             return _Attempt(exchange, rejection, repaired)
         finally:  # also when the client disconnects

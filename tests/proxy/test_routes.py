@@ -320,6 +320,15 @@ def test_a_router_keeps_a_bounded_number_of_routes() -> None:
         ("/u/openai/v1/chat/completions", "", [(b"api-key", b"AIzaX")]),
         ("/u/openai/v1/chat/completions", "key=AIzaX", []),
         ("/u/openai/v1beta/models/m:generateContent", "key=&key=AIzaX", []),
+        ("/v1/chat/completions", "", [(b"authorization", b"Bearer sk-or-v1-x")]),
+        ("/u/openai/v1/chat/completions", "", [(b"authorization", b"Bearer gsk_x")]),
+        ("/u/groq/chat/completions", "", [(b"authorization", b"Bearer xai-x")]),
+        ("/u/xai/v1/chat/completions", "", [(b"authorization", b"Bearer sk-or-v1-x")]),
+        ("/v1/messages", "", [(b"x-api-key", b"sk-or-v1-x")]),
+        ("/v1/messages", "", [(b"x-api-key", b"xai-x")]),
+        ("/v1beta/models/m:generateContent", "", [(b"x-goog-api-key", b"gsk_x")]),
+        ("/v1beta/models/m:generateContent", "key=sk-or-v1-x", []),
+        ("/u/openrouter/v1/chat/completions", "", [(b"authorization", b"Bearer gsk_x")]),
     ],
 )
 def test_a_key_of_another_provider_is_refused_wherever_it_is(
@@ -330,6 +339,19 @@ def test_a_key_of_another_provider_is_refused_wherever_it_is(
     refused = find_route(path, query, headers, found)
     assert isinstance(refused, Refusal)
     assert refused.code == "not_permitted"
+
+
+@requirement("route.key_stays")
+@pytest.mark.parametrize(("name", "key"), [("openrouter", b"sk-or-v1-x"), ("xai", b"xai-x"), ("groq", b"gsk_x")])
+def test_a_key_that_shows_its_provider_goes_there_and_to_gateways(name: str, key: bytes) -> None:
+    headers = [(b"authorization", b"Bearer " + key)]
+    found = build_directory(load_settings({}), [])
+    assert isinstance(found, UpstreamDirectory)
+    for path, directory in (
+        (f"/u/{name}/chat/completions", found),
+        ("/u/work/chat/completions", directory_with_work()),
+    ):
+        assert isinstance(find_route(path, "", headers, directory), Route)
 
 
 @requirement("route.unknown")

@@ -193,6 +193,9 @@ _KEY_FORMS: _KeyForms = (
     ((b"sk-ant-",), ("anthropic",)),
     ((b"sk-proj-", b"sk-svcacct-"), ("openai", "chatgpt")),
     ((b"ya29.", b"aiza"), ("gemini",)),
+    ((b"sk-or-",), ("openrouter",)),
+    ((b"xai-",), ("xai",)),
+    ((b"gsk_",), ("groq",)),
 )
 _FORMS_BY_HEADER: Mapping[bytes, _KeyForms] = {
     **dict.fromkeys((b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"), _KEY_FORMS),
@@ -202,8 +205,8 @@ _FORMS_BY_HEADER: Mapping[bytes, _KeyForms] = {
 
 def _find_key_owners(headers: Headers, key: str) -> list[tuple[str, ...]]:
     """Return the providers that each credential belongs to, by its form, if that tells."""
-    found: list[tuple[str, ...]] = [("gemini",)] if key.startswith("AIza") else []
-    for name, value in headers:
+    found: list[tuple[str, ...]] = []
+    for name, value in (*headers, (b"api-key", key.encode())) if key else headers:
         if (forms := _FORMS_BY_HEADER.get(name)) is not None:
             bare = value[:40].lower().removeprefix(b"bearer").lstrip()
             found += [owners for starts, owners in forms if bare.startswith(starts)]

@@ -36,10 +36,11 @@ from sightline.surfaces.proxy.request_context import (
     describe_refusal,
     is_event_stream,
 )
+from sightline.surfaces.proxy.response_relay import is_json, relay_response
 from sightline.surfaces.proxy.routes import Route, Router, find_error_wire
 from sightline.surfaces.proxy.telemetry import CONTENT_TYPE, LOG_ENTRY, Metrics, RequestLog, find_omitting_client
 from sightline.surfaces.proxy.tool_loop import OwnTools, SendResult, ToolLoop
-from sightline.surfaces.proxy.upstream_client import UpstreamClient, is_json, relay_response
+from sightline.surfaces.proxy.upstream_client import UpstreamClient
 from sightline.vision.concurrency import FairSemaphore
 from sightline.wire.answer_writer import OwnAnswer, write_answer
 from sightline.wire.json_document import JsonDocument

@@ -29,10 +29,12 @@ turn. These are the rules:
    was rejected because of its images: then only an edited form can be accepted. Counting tokens costs nothing, and is
    tried in both forms each time.
 7. Streams: rejections are read before the client gets the head of a response, so it notices nothing.
-8. The tool loop: a request with restored calls is first sent without them (`ToolLoop.send`). If a later leg of an
-   answer is rejected and the answer is not streamed, the client's own body is sent. If a part of it was streamed, it
-   can't be taken back, and the stream ends with the wire's error. In both cases our tools are not offered to that model
-   for an hour, so that the client's next attempt succeeds.
+8. The tool loop: if a request with restored calls is rejected, it is first sent without them (`ToolLoop.send`), and
+   then the client's own body: two more requests. The first of them can't be left out, since images for a text-only
+   model are accepted only in an edited form. If a later leg of an answer is rejected and the answer is not streamed,
+   the client's own body is sent. If a part of it was streamed, it can't be taken back, and the stream ends with the
+   wire's error. In both cases our tools are not offered to that model for an hour, so that the client's next attempt
+   succeeds.
 """
 
 from __future__ import annotations

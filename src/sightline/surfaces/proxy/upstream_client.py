@@ -1,15 +1,10 @@
-"""Requests to the upstream: prepared, sent, and sent once more if the upstream says what it rejects.
-
-Two kinds of responses are read before the client gets them: rejections, and whole answers to requests for a stream.
-"""
+"""Requests to the upstream: prepared, sent, and sent again if the upstream says what it rejects."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import ParamSpec, TypeVar
 
 from sightline.dial import Body, Exchange, HttpClient, is_whole
 from sightline.engine import (
@@ -21,36 +16,23 @@ from sightline.engine import (
     RepairLesson,
     blame_edits,
 )
-from sightline.model.profile import Lesson, WireName
+from sightline.model.profile import Lesson
 from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
 from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges, build_upstream_headers
 from sightline.surfaces.proxy.own_body_fallback import REJECTED_STATUSES, OwnBodyFallback, RejectedEdits
-from sightline.surfaces.proxy.request_bodies import BufferedBody, StreamedBody, decompress
-from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, STREAM_HEADERS, STREAM_TYPE, RequestContext
+from sightline.surfaces.proxy.request_bodies import BufferedBody, StreamedBody
+from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, RequestContext
 from sightline.surfaces.proxy.telemetry import Metrics
-from sightline.wire.answer_writer import convert_to_stream
 from sightline.wire.json_document import JsonDocument
-from sightline.wire.json_tree import MAX_ANSWER_VALUES, SMALL_BYTES, count_marks
-from sightline.wire.sse import Opening, StreamRejection, begins_stream, read_opening
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from sightline.wire.sse import Opening, StreamRejection, read_opening
 
 log = logging.getLogger("sightline")
 
 FAILED_UPSTREAM = "failed upstream: {}"
 _REJECTED_BEFORE = "sent as it came: the upstream has just rejected it in this form and in a changed one"
 _ERROR_SECONDS = 10.0
-_MAX_ANSWER_BYTES = 16 * 1024 * 1024
-_STREAM_PREFIX_BYTES = 8  # enough to recognize a stream
-_BROKEN_OFF = Refusal("unavailable", "the upstream's response broke off", "try again")
-_NOT_A_STREAM = Refusal(
-    "invalid_input",
-    "the request asked for a stream, but the upstream's response is not one",
-    "check that the upstream's address is right and serves this API",
-)
 
 
 @value_class
@@ -84,6 +66,10 @@ class UpstreamClient:
         self._http_client = http_client
         self._metrics = metrics
         self._fallback = OwnBodyFallback(engine)
+
+    def was_rejected(self, context: RequestContext, own: BufferedBody) -> bool:
+        """Return whether a client's own body is sent without edits, because every form of it was rejected recently."""
+        return self._fallback.was_rejected(context, own)
 
     def send(
         self,
@@ -349,70 +335,3 @@ async def _find_rejection(exchange: Exchange, seconds: float) -> StreamRejection
 
     await exchange.peek(MAX_ERROR_BYTES, seconds, is_recognized)
     return found if isinstance(found, StreamRejection) else None
-
-
-async def relay_response(context: RequestContext, exchange: Exchange) -> None:
-    """Send the client an upstream's response.
-
-    A client that asked for a stream loops over events: it gets a whole answer as the events of its wire.
-    """
-    events: bytes | Refusal | None = None
-    if context.wants_stream and _lacks_events(exchange) and not context.route.streams_json_list:
-        events = await context.keep_alive(_convert_to_events(exchange, context.route.api))
-    if isinstance(events, Refusal):
-        await context.response.refuse(events)
-    elif events is not None:
-        await context.response.replace_body(exchange, STREAM_HEADERS, events)
-    else:
-        await context.response.relay(exchange)
-
-
-def _lacks_events(exchange: Exchange) -> bool:
-    """Return whether a successful response does not declare itself a stream."""
-    return exchange.status == 200 and not exchange.get_header(b"content-type").startswith(b"text/event-stream")
-
-
-def is_json(exchange: Exchange) -> bool:
-    """Return whether a response is one JSON answer."""
-    return exchange.status == 200 and exchange.get_header(b"content-type").startswith(b"application/json")
-
-
-async def _convert_to_events(exchange: Exchange, wire: WireName) -> bytes | Refusal | None:
-    """Return a JSON answer as events of its wire; None: it is a stream or too long to be read, and can be relayed."""
-    start = await exchange.peek(
-        MAX_ERROR_BYTES, None, is_enough=lambda seen: len(seen.lstrip()) >= _STREAM_PREFIX_BYTES
-    )
-    if begins_stream(start):
-        exchange.headers = [*(each for each in exchange.headers if each[0] != b"content-type"), STREAM_TYPE]
-        return None
-    data = await read_whole(exchange)
-    if not exchange.complete:
-        return _BROKEN_OFF if exchange.closed else None
-    if data is not None and begins_stream(data):
-        return None
-    if data is not None and await run_in_thread_if_long(data, _has_too_many_values, data):
-        return None
-    events = None if data is None else await run_in_thread_if_long(data, convert_to_stream, wire, data)
-    return _NOT_A_STREAM if events is None else events
-
-
-async def read_whole(exchange: Exchange) -> bytes | bytearray | None:
-    """Return a whole body, decompressed; None if it is too long or broken off. The exchange can still be relayed."""
-    body = await exchange.peek(_MAX_ANSWER_BYTES, None)
-    if not exchange.complete:  # too long, or broken off
-        return None
-    encoding = exchange.get_header(b"content-encoding").decode("latin-1")
-    if not encoding:
-        return body
-    return await asyncio.to_thread(decompress, body, encoding, _MAX_ANSWER_BYTES)
-
-
-async def run_in_thread_if_long(data: bytes | bytearray, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return the result of `work` on an answer; work on a long answer runs in a thread."""
-    if len(data) <= SMALL_BYTES:
-        return work(*args, **kwargs)
-    return await asyncio.to_thread(work, *args, **kwargs)
-
-
-def _has_too_many_values(data: bytes | bytearray) -> bool:
-    return len(data) > SMALL_BYTES and count_marks(data, MAX_ANSWER_VALUES) > MAX_ANSWER_VALUES

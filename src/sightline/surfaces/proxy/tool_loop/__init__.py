@@ -36,6 +36,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
 from sightline.surfaces.proxy.request_bodies import BodyReader, BufferedBody
 from sightline.surfaces.proxy.request_context import RequestContext, is_event_stream
+from sightline.surfaces.proxy.response_relay import is_json, read_whole, relay_response, run_in_thread_if_long
 from sightline.surfaces.proxy.tool_loop.calls import (
     MAX_CALLS,
     MAX_LEGS,
@@ -45,13 +46,7 @@ from sightline.surfaces.proxy.tool_loop.calls import (
     RestoredCalls,
     ToolCalls,
 )
-from sightline.surfaces.proxy.upstream_client import (
-    UpstreamClient,
-    is_json,
-    read_whole,
-    relay_response,
-    run_in_thread_if_long,
-)
+from sightline.surfaces.proxy.upstream_client import UpstreamClient
 from sightline.wire.answer_writer import convert_to_stream
 from sightline.wire.json_tree import Block, get_value, parse_bounded_json
 from sightline.wire.tool_loop import Leg
@@ -106,6 +101,8 @@ class ToolLoop:
         if not get_value(reading.tree, "tools"):  # no wire gets tools then, and some upstreams reject calls
             return SendResult(await self.upstream.send(context, body, reading, body.own))
         restored = await self._try_restore(context, reading)
+        if restored.body is not None and self.upstream.was_rejected(context, body.own):
+            restored = RestoredCalls()
         more, with_more, answer = await self._offload(reading, self._add_tools, context, body, reading, restored)
         outcome = await self.upstream.send(context, more, with_more, body.own if more is body else None)
         if more is body or not _is_rejected(outcome):

@@ -170,7 +170,7 @@ def _build_shared_runtime(settings: Settings, record: Store, inputs: RuntimeInpu
         return directory
     providers = VisionProviders(settings, directory)
     workers, readers = get_shared_workers(), get_shared_readers()
-    runtime = _assemble(settings, record, directory, providers, workers, readers, inputs, lent_only=True)
+    runtime = _assemble(settings, record, directory, providers, workers, readers, inputs)
     close_at_exit(runtime.discovery.close)
     close_at_exit(runtime.http_client.close)
     _shared[_MAX_SHARED - 1 :] = []
@@ -190,8 +190,6 @@ def _assemble(
     workers: WorkerPool,
     readers: WorkerPool,
     inputs: RuntimeInputs,
-    *,
-    lent_only: bool = False,
 ) -> Runtime:
     """Build a runtime from its parts."""
     http_client = build_http_client(settings)
@@ -202,7 +200,6 @@ def _assemble(
         find_loopback_servers(directory),
         auto=settings.seer == "auto",
         find_local=_build_local_finder(settings, readers),
-        needs_credential=lent_only,
     )
     cache_size = settings.cache_size
     find_form = make_form_finder(settings)

@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from sightline.settings import FILE_NAME
+from tests.proxy.clients import ask_chat
 from tests.proxy.raw_http import exchange
 from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
@@ -140,6 +143,79 @@ def test_an_address_does_not_get_the_name_of_a_provider(tmp_path: Path) -> None:
     with refuse_connections() as (address, lines), sightline(tmp_path) as proxy:
         status, _ = ask(proxy.url, {"body": TOLD, "upstream": f"openai={address}"})
     assert (status, lines) == (400, [])
+
+
+BLIND_MODEL, SIBLING = "deepseek-v4-pro", "deepseek-flash"
+KEY = [("authorization", "Bearer k")]
+
+
+def paste(model: str) -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "user", "content": [PASTED]}]}
+
+
+@requirement("route.prepare.runtime")
+def test_upstreams_of_the_command_line_and_changed_settings_count_for_the_endpoint(tmp_path: Path) -> None:
+    with deepseek(key="k") as blind, sightline(tmp_path, f"deepseek={blind.url}", blind.url) as proxy:
+        _, answer = ask(proxy.url, {"body": paste(BLIND_MODEL), "upstream": "deepseek"}, headers=KEY)
+        unnamed = [ask(proxy.url, {"body": paste("some-model")})[1]["receipt"]]
+        (tmp_path / FILE_NAME).write_text(json.dumps({"models": {"some-model": {"vision": False}}}))
+        proxy.check_settings()
+        unnamed.append(ask(proxy.url, {"body": paste("some-model")})[1]["receipt"])
+    assert (answer["receipt"]["upstream"], answer["receipt"]["sights"][0]["fate"]) == ("deepseek", "told")
+    assert len(blind.asked(SIBLING)) == 1
+    assert {each["upstream"] for each in unnamed} == {urlsplit(blind.url).netloc}
+    assert [each["sights"][0]["fate"] for each in unnamed] == ["shown", "told"]
+
+
+@requirement("route.prepare.runtime")
+def test_an_image_that_the_proxy_knows_is_not_described_again(tmp_path: Path) -> None:
+    with deepseek(key="k") as blind, sightline(tmp_path, f"deepseek={blind.url}") as proxy:
+        said = ask_chat(f"{proxy.url}/u/deepseek", BLIND_MODEL, paste("")["messages"], key="k")
+        _, answer = ask(proxy.url, {"body": paste(BLIND_MODEL), "upstream": "deepseek"}, headers=KEY)
+        others = [("authorization", "Bearer other")]
+        _, other = ask(proxy.url, {"body": paste(BLIND_MODEL), "upstream": "deepseek"}, headers=others)
+    assert "quadrants" in said
+    assert "quadrants" in json.dumps(answer["body"])
+    asked_by = [value for each in blind.asked(SIBLING) for name, value in each.headers if name == b"authorization"]
+    assert asked_by == [b"Bearer k", b"Bearer other"], "what one client was told is not told to another"
+    assert other["receipt"]["sights"][0]["fate"] == "told"
+
+
+@requirement("route.prepare.runtime")
+def test_a_wire_that_the_proxy_has_no_upstream_for_has_to_be_named(tmp_path: Path) -> None:
+    with sightline(tmp_path, "deepseek") as proxy:
+        status, answer = ask(proxy.url, {"body": {"model": "gemini-3-pro", "contents": []}})
+    assert (status, "upstream" in answer["error"]["message"]) == (400, True)
+
+
+@requirement("route.prepare.runtime")
+def test_retention_is_chosen_for_each_request(tmp_path: Path) -> None:
+    (tmp_path / "shot.png").write_bytes(base64.b64decode(PNG))
+    function = {"name": "read", "arguments": json.dumps({"path": str(tmp_path / "shot.png")})}
+    call = {"id": "c", "type": "function", "function": function}
+    messages = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": [PASTED]},
+        {"role": "assistant", "content": "I see."},
+        {"role": "user", "content": "Go on."},
+    ]
+    tools = [{"type": "function", "function": {"name": "read"}}]
+    body = {"model": "gpt-5.4", "messages": messages, "tools": tools}
+    with sightline(tmp_path) as proxy:
+        answers = [ask(proxy.url, {"body": body, "retention": word}) for word in ("off", "turns:0", "turns:1", "no")]
+    fates = [answer["receipt"]["sights"][0]["fate"] for status, answer in answers if status == 200]
+    assert (fates, answers[-1][0]) == (["shown", "retired", "shown"], 400)
+
+
+@requirement("route.prepare")
+def test_no_request_goes_to_an_address_that_only_the_client_knows(tmp_path: Path) -> None:
+    """A client of the proxy can't make it connect anywhere else, with a credential or without."""
+    with refuse_connections() as (address, lines), sightline(tmp_path) as proxy:
+        for model in ("glm-4.6", "some-model", BLIND_MODEL):
+            status, _ = ask(proxy.url, {"body": paste(model), "upstream": f"{address}/v1"}, headers=KEY)
+            assert status == 200
+    assert lines == []
 
 
 @contextmanager

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast, final
 
 from sightline.api.failure import Failure
 from sightline.api.session import Session
-from sightline.engine import Engine, Reading
 from sightline.engine import PreparedRequest as Done
+from sightline.engine import Reading
 from sightline.engine.inline_images import probe_inline
-from sightline.model.facts import Facts, Rules
+from sightline.model.facts import Facts, Retention, Rules
 from sightline.model.image import ImageInfo
 from sightline.model.profile import Profile, RequestOrigin, Upstream, WireName
 from sightline.model.records import Receipt
@@ -21,7 +21,7 @@ from sightline.model.scene import InlineSource, Json, Scene, Shown, Sight
 from sightline.passes.show import label
 from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, find_key, load_settings
-from sightline.settings.upstreams import find_owner, get_consent_name, resolve_upstream
+from sightline.settings.upstreams import find_owner, get_consent_name, is_known_upstream, resolve_upstream
 from sightline.sources.files import PathPolicy
 from sightline.vision.background_loop import run_blocking, with_async
 from sightline.wire import CONTENTS, GEMINI, WIRES, Codec
@@ -147,27 +147,31 @@ class PreparedBody:
         return f"<PreparedBody {'changed' if self.changed else 'unchanged'}: {self.receipt}>"
 
 
-def find_runtime(
-    settings: Settings | None = None, retention: str | None = None, path_policy: PathPolicy | None = None
-) -> Runtime | Refusal:
-    """Return the runtime for the current settings; `retention` overrides the setting of this name.
-
-    See `get_shared_runtime` for `path_policy`.
-    """
-    known = _with_retention(settings or load_settings(), retention)
-    runtime = known if isinstance(known, Refusal) else get_shared_runtime(known, path_policy=path_policy)
+def find_runtime(settings: Settings | None = None, path_policy: PathPolicy | None = None) -> Runtime | Refusal:
+    """Return the runtime for the current settings. See `get_shared_runtime` for `path_policy`."""
+    runtime = get_shared_runtime(settings or load_settings(), path_policy=path_policy)
     if isinstance(runtime, Refusal):
         return runtime
     return runtime.providers.configured if isinstance(runtime.providers.configured, Refusal) else runtime
 
 
-def _with_retention(settings: Settings, word: str | None) -> Settings | Refusal:
+def parse_retention(settings: Settings, word: str | None) -> Retention | Refusal:
+    """Return the retention that a word means; None: the one of the settings."""
     if word is None:
-        return settings
+        return settings.retention
     key = find_key("retention")
     assert not isinstance(key, Refusal)
     value = key.kind.parse(word)
-    return key.kind.refuse_value(key.name, value) or settings.override({key.name: value})
+    return key.kind.refuse_value(key.name, value) or settings.override({key.name: value}).retention
+
+
+@dataclass(frozen=True, slots=True)
+class BodySender:
+    """Who has a body prepared, and sends it to its upstream afterwards."""
+
+    scope: str
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # with its own credential, if it has sent one
+    is_owner: bool = False  # of the settings: naming an upstream permits using the user's key for it
 
 
 @with_async
@@ -194,74 +198,110 @@ def prepare(
         user's own.
     """
     context = session.tool_context if session else None
-    at = find_runtime(context.settings, retention, context.policy) if context else find_runtime(retention=retention)
-    shape = at if isinstance(at, Refusal) else find_codec(wire, body)
-    if isinstance(at, Refusal) or isinstance(shape, Refusal):
-        return Failure(cast("Refusal", shape))
-    reading, lead = _read(at.engine, body, shape)
-    if reading is None:
-        return PreparedBody(body, Receipt(upstream or "", model or "", notes=(_UNREADABLE,)))
-    is_owner = context is None or context.is_owner
-    there = _find_upstream(at, shape, model or reading.scene.model, upstream, is_owner=is_owner)
-    if isinstance(there, Refusal):
-        return Failure(there)
-    visitor, name = there
+    at = find_runtime(context.settings, context.policy) if context else find_runtime()
+    if isinstance(at, Refusal):
+        return Failure(at)
+    sender = BodySender(at.record.compute_scope(""), is_owner=context is None or context.is_owner)
+    read = read_given_body(at, body, wire)
+    if not isinstance(read, BodyReading):
+        return _spare(body, upstream, model) if read is None else Failure(read)
+    return run_blocking(prepare_reading(at, read, sender, model, upstream, retention, references=references))
+
+
+@dataclass(frozen=True, slots=True)
+class BodyReading:
+    """A body that was read, as it was given."""
+
+    body: Any
+    reading: Reading
+    lead: bytes | None  # what was put before a bare list to make it a body; None: the body is objects
+
+    def write(self, done: Done) -> Any:
+        """Return the prepared body in the form in which it was given."""
+        if self.lead is None:
+            tree: Any = done.tree
+            return tree[done.reading.wire.messages_key] if isinstance(self.body, list) else tree
+        text = b"".join(done.body)
+        return text[len(self.lead) : -1] if self.lead else text
+
+
+def read_given_body(
+    at: Runtime, body: Any, wire: str | None, *, heavy: bool = False, caller: str = ""
+) -> BodyReading | Refusal | None:
+    """Read a body; None if it can't be read. This may take long; see `Reading` for `heavy` and `caller`."""
+    shape = find_codec(wire, body)
+    if isinstance(shape, Refusal) or not isinstance(body, bytes | bytearray | dict | list):
+        return shape if isinstance(shape, Refusal) else None
+    lead: bytes | None = None
+    if not isinstance(body, bytes | bytearray):
+        tree = cast("Json", {shape.messages_key: body} if isinstance(body, list) else body)
+        reading: Reading | None = at.engine.read_objects(tree, shape, heavy=heavy, caller=caller)
+    else:
+        lead = b'{"%b":' % shape.messages_key.encode() if body.lstrip()[:1] == b"[" else b""
+        reading = at.engine.read(b"".join([lead, body, b"}"]) if lead else body, shape)
+    return None if reading is None else BodyReading(body, reading, lead)
+
+
+async def prepare_reading(
+    at: Runtime,
+    read: BodyReading,
+    sender: BodySender,
+    model: str | None = None,
+    upstream: str | None = None,
+    retention: str | None = None,
+    *,
+    references: bool = False,
+) -> PreparedBody | Failure:
+    """Do what `prepare` does to a body that was read. Work on a heavy one is done in a thread."""
+    reading, shape = read.reading, read.reading.wire
+    kept = parse_retention(at.settings, retention)
+    there = _find_upstream(at, shape, model or reading.scene.model, upstream, sender)
+    if isinstance(kept, Refusal) or isinstance(there, Refusal):
+        return Failure(cast("Refusal", kept if isinstance(kept, Refusal) else there))
+    origin, name = there
     try:
-        scene = replace(reading.scene, model=name)
-        done = run_blocking(at.engine.prepare(replace(reading, scene=scene), visitor, references=references))
-        written = _write_body(done, body, lead) if done.edits else body
+        named = replace(reading, scene=replace(reading.scene, model=name))
+        done = await at.engine.prepare(named, origin, references=references, retention=kept)
+        written = await at.engine.offload(reading, read.write, done) if done.edits else read.body
     except Exception:  # noqa: BLE001, fail open: the caller has a body to send
         _log.warning("a bug in Sightline", exc_info=True)
-        return PreparedBody(body, Receipt(visitor.upstream.name, name, notes=(_BROKEN,)))
+        return PreparedBody(read.body, Receipt(origin.upstream.name, name, notes=(_BROKEN,)))
     receipt = done.receipt
     if shape is GEMINI and not name and any(sight.is_in_tool_result for sight in done.scene.sights):
         receipt = replace(receipt, notes=(*receipt.notes, _NO_MODEL))
     return PreparedBody(written, receipt, changed=bool(done.edits))
 
 
-def _read(engine: Engine, body: object, shape: Codec) -> tuple[Reading | None, bytes | None]:
-    """Read a body. Also return what was put before a bare list to make it a body; None for objects."""
-    if not isinstance(body, bytes | bytearray | dict | list):
-        return None, None
-    if not isinstance(body, bytes | bytearray):
-        tree = cast("Json", {shape.messages_key: body} if isinstance(body, list) else body)
-        return engine.read_objects(tree, shape), None
-    if body.lstrip()[:1] != b"[":
-        return engine.read(body, shape), b""
-    lead = b'{"%b":' % shape.messages_key.encode()
-    return engine.read(b"".join([lead, body, b"}"]), shape), lead
-
-
-def _write_body(done: Done, body: object, lead: bytes | None) -> object:
-    if lead is None:
-        tree: Any = done.tree
-        return tree[done.reading.wire.messages_key] if isinstance(body, list) else tree
-    text = b"".join(done.body)
-    return text[len(lead) : -1] if lead else text
+def _spare(body: Any, upstream: str | None, model: str | None) -> PreparedBody:
+    return PreparedBody(body, Receipt(upstream or "", model or "", notes=(_UNREADABLE,)))
 
 
 def _find_upstream(
-    at: Runtime, shape: Codec, model: str, name: str | None, *, is_owner: bool
+    at: Runtime, shape: Codec, model: str, name: str | None, sender: BodySender
 ) -> tuple[RequestOrigin, str] | Refusal:
     """Return the upstream that the body goes to, and the name of the model there."""
     wire = next((each.name for each in WIRES if each is shape), None)
     if name is not None:
-        there = resolve_upstream(at.settings, name)
-        if isinstance(there, Refusal):
-            return there
+        found = resolve_upstream(at.settings, name, at.directory)
+        if isinstance(found, Refusal):
+            return found
+        there = found
     elif wire is not None:
+        if wire not in at.directory.defaults:
+            return Refusal("invalid_input", f"no upstream takes requests of {wire}", "name one as upstream")
         there = at.directory.defaults[wire]
     else:
         there, model = find_owner(model, at.directory.by_name)
     chosen_wire = wire or _choose_wire(there)
+    is_known = sender.is_owner or is_known_upstream(there, at.directory)
+    if not is_known:  # only the client knows this address: nothing is sent there
+        there = replace(there, bases={})
     if shape.name == "model_message":  # it does not say which wire its SDK will speak
         there = replace(there, hoist=True)
-    return RequestOrigin(
-        there,
-        chosen_wire,
-        at.record.compute_scope(""),
-        _find_credential(at, there, chosen_wire, may_use_key=is_owner and name is not None),
-    ), model
+    may_use_key = sender.is_owner and name is not None
+    headers = sender.headers if is_known else ()
+    headers = headers or _find_credential(at, there, chosen_wire, may_use_key=may_use_key)
+    return RequestOrigin(there, chosen_wire, sender.scope, headers, needs_credential=True), model
 
 
 def _choose_wire(there: Upstream) -> WireName:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from sightline.api.failure import Failure
-from sightline.api.session import Session, ToolContext, TurnQuota
+from sightline.api.session import ToolContext, TurnQuota
 from sightline.api.tool_registry import call_tool, list_tools
 from sightline.commands.execution import answer_text
 from sightline.model.image import Image
@@ -21,7 +21,6 @@ from sightline.model.scene import Json
 from sightline.pixels.workers import WorkerPool
 from sightline.runtime import (
     Runtime,
-    build_read_policy,
     find_model_profile,
     get_shared_workers,
     grant_network,
@@ -82,7 +81,7 @@ def build_proxy(
 ) -> Proxy:
     commands = ChatCommands(partial(_answer_command, runtime, policy))
     memory = MemoryBudget() if mcp is None else mcp.memory
-    prepare_endpoint = PrepareEndpoint(partial(_open_session, runtime), memory)
+    prepare_endpoint = PrepareEndpoint(partial(_refresh, runtime), memory)
     mounts: dict[str, App] = {PREPARE_PATH: prepare_endpoint, **({} if mcp is None else _list_mounts(mcp))}
     tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
     parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
@@ -104,20 +103,15 @@ def _build_expander(runtime: Runtime) -> DocumentExpander:
     return DocumentExpander(runtime.engine, runtime.record.images, find_renderers, takes_pdf)
 
 
-def _open_session(runtime: Runtime) -> Session:
-    """Return a session for clients that have bodies prepared, by the settings as they are now.
-
-    Paths in a body refer to the same files as in one that the proxy forwards.
-    """
+def _refresh(runtime: Runtime) -> Runtime:
+    """Return the runtime for a new request, with the settings as they are now."""
     runtime.refresh()
-    policy = runtime.inputs.path_policy or build_read_policy(runtime.settings)
-    return Session.from_context(_build_context(runtime, policy, runtime.record.compute_scope("")))
+    return runtime
 
 
 def _find_directory(runtime: Runtime) -> UpstreamDirectory:
     """Return the upstreams for a new request, by the settings as they are now."""
-    runtime.refresh()
-    return runtime.directory
+    return _refresh(runtime).directory
 
 
 def build_inspector_access(settings: Settings) -> InspectorAccess:

@@ -21,7 +21,7 @@ from sightline.engine.requests import (
 )
 from sightline.engine.trace_collector import collect_trace
 from sightline.model import records
-from sightline.model.facts import Facts, Needs, Rules
+from sightline.model.facts import Facts, Needs, Retention, Rules
 from sightline.model.fence import replace_surrogates
 from sightline.model.ports import ConversationStore, DescriptionStore, ImageStore, PolicyStore
 from sightline.model.profile import Lesson, Profile, RequestOrigin, Upstream, WireName
@@ -99,10 +99,10 @@ class Engine:
         self._describer.configure(options)
         self._resolver.configure(options)
 
-    def read_objects(self, tree: Json, wire: Codec) -> Reading:
-        """Read a body that a program holds as objects."""
+    def read_objects(self, tree: Json, wire: Codec, *, heavy: bool = False, caller: str = "") -> Reading:
+        """Read a body that a program holds as objects. See `Reading` for `heavy` and `caller`."""
         texts = PlainTexts()
-        return Reading(wire, tree, texts, wire.read(tree, texts))
+        return Reading(wire, tree, texts, wire.read(tree, texts), heavy=heavy, caller=caller)
 
     def read(self, body: bytes | bytearray, wire: Codec) -> Reading | None:
         """Read a body; None if it can't be read, and must be forwarded unchanged."""
@@ -167,11 +167,12 @@ class Engine:
         paid: bool = True,
         references: bool | None = None,
         adjust_profile: Callable[[Profile], Profile] = lambda known: known,
+        retention: Retention | None = None,
     ) -> PreparedRequest:
         """Return the request as the upstream should get it.
 
-        `paid`: the request is not a free one, such as counting tokens. `references` overrides the setting of this name;
-        `adjust_profile` adds what the surface knows about the model.
+        `paid`: the request is not a free one, such as counting tokens. `references` and `retention` override the
+        settings of these names; `adjust_profile` adds what the surface knows about the model.
         """
         reading = self._route(_clean_model_name(reading), origin)
         poison = (
@@ -191,7 +192,7 @@ class Engine:
             max_joint_images=self._options.max_batch,
             joint_by_turn=self._options.joint_turns,
             may_pay=paid,
-            retention=self._options.retention,
+            retention=retention or self._options.retention,
             unreadable_keys=poison,
             add_references=self._options.references if references is None else references,
             pixels_this_turn_only=reading.routing is not None,

@@ -199,6 +199,7 @@ class RequestOrigin:
     wire: WireName
     scope: str  # a keyed hash of the credential; what is stored for one credential is not read by another
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # credential, user agent, version
+    needs_credential: bool = False  # to ask the upstream about an image: the client sends its request there itself
 
     @property
     def has_credential(self) -> bool:

@@ -117,13 +117,25 @@ def find_owner(model: str, named: Mapping[str, Upstream]) -> tuple[Upstream, str
     return (named[known] if known else UNKNOWN_UPSTREAM), model
 
 
-def resolve_upstream(settings: Settings, address: str) -> Upstream | Refusal:
-    """Return the upstream that an address or a name means: the user's own, a known one, or a new one."""
-    named = _collect_upstreams(settings)
-    for name in settings.upstreams:
+def resolve_upstream(
+    settings: Settings, address: str, directory: UpstreamDirectory | None = None
+) -> Upstream | Refusal:
+    """Return the upstream that an address or a name means: the user's own, a known one, or a new one.
+
+    `directory` has the upstreams of the command line, too.
+    """
+    reachable = directory.by_name if directory else {}
+    named = {**_collect_upstreams(settings), **reachable}
+    for name in (*settings.upstreams, *reachable):
         if any(base.rstrip("/") == address.rstrip("/") for base in named[name].bases.values()):
             return named[name]
     return parse_upstream_flag(address, named)
+
+
+def is_known_upstream(upstream: Upstream, directory: UpstreamDirectory) -> bool:
+    """Return whether an upstream is one of the directory, or at the address of a known provider."""
+    addresses = upstream.bases.values()
+    return upstream in directory.by_name.values() or all(find_preset_name(address) for address in addresses)
 
 
 def _collect_upstreams(settings: Settings) -> dict[str, Upstream]:

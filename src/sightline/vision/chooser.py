@@ -144,10 +144,8 @@ class Chooser:
         auto: bool = True,
         find_local: Callable[[], Seer | Refusal | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
-        *,
-        needs_credential: bool = False,
     ) -> None:
-        """`auto`: search if no model is named. `needs_credential`: ask a sibling only with the client's credential."""
+        """`auto`: search if no model is named."""
         self._http = http
         self._read_consent = read_consent
         self._find_model = find_model
@@ -155,7 +153,6 @@ class Chooser:
         self._loopback = dict(loopback or {})
         self._auto = auto
         self._clock = clock
-        self._needs_credential = needs_credential
         self._loopback_search: asyncio.Task[list[LoopbackModel]] | None = None
         self._searched_at = 0.0
         self._local_models: dict[str, set[str]] = {}  # models known to run on an Ollama server itself, by its address
@@ -266,7 +263,7 @@ class Chooser:
         if profile.sibling is None or (profile.sibling == profile.model and profile.vision is False):
             return None
         wire = _choose_sibling_wire(origin)
-        if wire is None or (self._needs_credential and not origin.headers and not origin.upstream.is_on_loopback):
+        if wire is None or (origin.needs_credential and not (origin.has_credential or origin.upstream.is_on_loopback)):
             return None
         upstream = origin.upstream
         name = f"{upstream.name}/{profile.sibling}"
@@ -305,8 +302,11 @@ def explain_no_seer(local: Refusal) -> Refusal:
 
 
 def _choose_sibling_wire(origin: RequestOrigin) -> WireName | None:
-    """Return the wire on which the upstream's sibling is asked: the client's own, else another that it serves."""
-    if origin.wire in _SIBLING_WIRES:
+    """Return the wire on which the upstream's sibling is asked: the client's own, else another that it serves.
+
+    None: it serves none, or its address is not known.
+    """
+    if origin.wire in _SIBLING_WIRES and origin.upstream.bases:
         return origin.wire
     return next((wire for wire in _SIBLING_WIRES if wire in origin.upstream.bases), None)
 

@@ -47,11 +47,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> VerbOutcome:
     from sightline.api import Failure, Session
-    from sightline.api.body_preparation import find_runtime, prepare
+    from sightline.api.body_preparation import find_runtime, parse_retention, prepare
 
-    at = find_runtime(read_settings(), args.retention)
+    at = find_runtime(read_settings())
     if isinstance(at, Refusal):
         return at
+    if isinstance(retention := parse_retention(at.settings, args.retention), Refusal):
+        return retention
     body = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     if not body.strip():
         return Refusal(

@@ -14,6 +14,7 @@ import pytest
 
 import sightline
 from tests.requirements import requirement
+from tests.scripted.faults import Page
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider
 
@@ -81,6 +82,42 @@ async def test_the_asynchronous_client_prepares_on_messages(provider: Provider) 
             messages=[{"role": "user", "content": [image]}],
         )
     assert "I was told: image 1 of 1: quadrants" in answer.content[0].text  # type: ignore[union-attr]
+
+
+KEYS = {"authorization": "Bearer k", "x-api-key": "k", "x-goog-api-key": "k", "api-key": "k", "cookie": "session=k"}
+SENT = {"model": "gpt-5.4", "messages": TOOL_MESSAGES}
+
+
+@requirement("adapter.sdks.redirect")
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_redirect_to_another_host_gets_no_key(provider: Provider, is_async: bool) -> None:
+    with Provider() as other:
+        away = Page(307, headers=(("location", f"{other.url}/v1/chat/completions"),))
+        back = Page(307, headers=(("location", f"{provider.url}/v1/chat/completions"),))
+        here = Page(307, headers=(("location", "/v1/chat/completions"),))
+        provider.faults.extend([here, away])
+        other.faults.append(back)
+        address = f"{provider.url}/v1/chat/completions"
+        if is_async:
+            async with sightline.async_http_client() as client:
+                answer = await client.post(address, json=SENT, headers=KEYS)
+        else:
+            with sightline.http_client() as client:
+                answer = client.post(address, json=SENT, headers=KEYS)
+    assert "quadrants" in answer.text
+    exchanges = (*provider.exchanges, *other.exchanges)
+    sent = [{name.decode().lower() for name, _ in each.headers} & KEYS.keys() for each in exchanges]
+    assert sent[:2] == [KEYS.keys(), KEYS.keys() - {"cookie"}], "the same host gets them"
+    assert sent[2:] == [set(), set()], "no other host does, and what was taken out doesn't come back"
+
+
+@requirement("adapter.sdks.redirect")
+def test_hooks_of_the_user_are_called_too(provider: Provider) -> None:
+    seen: list[str] = []
+    hooks = {"request": [lambda request: seen.append(request.method)]}
+    with sightline.http_client(event_hooks=hooks) as client:
+        client.post(f"{provider.url}/v1/chat/completions", json=SENT)
+    assert seen == ["POST"]
 
 
 @requirement("adapter.sdks")

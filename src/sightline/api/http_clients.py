@@ -1,7 +1,8 @@
 """HTTP clients for the SDKs of OpenAI, Anthropic and Google that prepare the images of each request.
 
 The SDKs take a client of httpx2, and older ones one of httpx; both have the same API. The clients here prepare the body
-of a request whose path belongs to a known wire, and send everything else unchanged.
+of a request whose path belongs to a known wire, and send everything else unchanged. A redirect to another host gets no
+key.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from sightline.api.body_preparation import PreparedBody, prepare
 from sightline.api.session import Session
+from sightline.model.profile import CREDENTIAL_HEADERS
 from sightline.vision.background_loop import run_in_thread
 from sightline.wire import WIRES
 from sightline.wire.scene_reader import Endpoint
@@ -22,6 +24,8 @@ _LIBRARIES: Mapping[str, Callable[[], Any]] = {
 }
 _TIMEOUT_SECONDS = 600.0  # as the SDKs have it: a model may think for minutes
 _CONNECT_SECONDS = 5.0
+_ORIGIN = "sightline_origin"  # the extension of a request with the origin of the first one, which redirects keep
+_KEY_HEADERS = (*CREDENTIAL_HEADERS, "cookie", "proxy-authorization", "x-sightline-token")
 
 
 def http_client(*, session: Session | None = None, library: str | None = None, **options: Any) -> Any:
@@ -38,7 +42,7 @@ def http_client(*, session: Session | None = None, library: str | None = None, *
             request.read()
             return super().send(_prepare_request(request, session), **how)
 
-    return PreparingClient(**_complete_options(httpx, options))
+    return PreparingClient(**_complete_options(httpx, options, _drop_keys))
 
 
 def async_http_client(*, session: Session | None = None, library: str | None = None, **options: Any) -> Any:
@@ -55,7 +59,10 @@ def async_http_client(*, session: Session | None = None, library: str | None = N
             await request.aread()
             return await super().send(await run_in_thread(_prepare_request, request, session), **how)
 
-    return PreparingAsyncClient(**_complete_options(httpx, options))
+    async def drop_keys(request: Any) -> None:
+        _drop_keys(request)
+
+    return PreparingAsyncClient(**_complete_options(httpx, options, drop_keys))
 
 
 def _import_library(name: str | None) -> Any:
@@ -71,13 +78,31 @@ def _import_library(name: str | None) -> Any:
     )
 
 
-def _complete_options(httpx: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _complete_options(httpx: Any, options: dict[str, Any], before_request: Callable[[Any], object]) -> dict[str, Any]:
     timeout = httpx.Timeout(_TIMEOUT_SECONDS, connect=_CONNECT_SECONDS)
-    return {"timeout": timeout, "follow_redirects": True, **options}
+    hooks = dict(options.get("event_hooks") or {})
+    hooks["request"] = [*hooks.get("request", ()), before_request]
+    return {"timeout": timeout, "follow_redirects": True, **options, "event_hooks": hooks}
+
+
+def _drop_keys(request: Any) -> None:
+    """Take the keys out of a request that was redirected to another host. httpx itself only does it to one of them."""
+    origin, now = request.extensions[_ORIGIN], _find_origin(request)
+    is_upgrade = (origin[:2], now[:2]) == (("http", now[1]), ("https", origin[1])) and origin[2] == now[2] is None
+    for name in () if now == origin or is_upgrade else _KEY_HEADERS:
+        request.headers.pop(name, None)
+
+
+def _find_origin(request: Any) -> tuple[str, str, int | None]:
+    return request.url.scheme, request.url.host, request.url.port  # None: the usual port
 
 
 def _prepare_request(request: Any, session: Session | None) -> Any:
-    """Return a request with a prepared body; the same request if nothing has to be changed."""
+    """Return a request with a prepared body; the same request if nothing has to be changed.
+
+    It knows its origin, so that a redirect can be told apart.
+    """
+    request.extensions = {**request.extensions, _ORIGIN: _find_origin(request)}
     found = _find_wire(request.url.path) if request.method == "POST" and request.content else None
     if found is None:
         return request

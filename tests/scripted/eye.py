@@ -12,7 +12,7 @@ import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby, product
 
 from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat
@@ -89,6 +89,7 @@ def describe_quadrants(colours: Sequence[str]) -> str:
     return "quadrants: " + ", ".join(f"{at} {name}" for at, name in zip(CORNERS, colours, strict=True))
 
 
+@lru_cache(256)  # a conversation shows the same images in each request
 def look(data: bytes) -> Seen | None:
     """What these image bytes show, or None when they do not decode to the last pixel."""
     try:

@@ -17,6 +17,7 @@ class LangChainConversation:
     def __init__(self, given: dict[str, Any]) -> None:
         self.given = given
         self.messages: list[Any] = []
+        self.loop = asyncio.new_event_loop()  # models keep connections in it
 
     def say(self, task: str, model: str, image: bytes | None) -> str:
         content: list[Any] = [{"type": "text", "text": task}]
@@ -26,7 +27,7 @@ class LangChainConversation:
         state = {"messages": [*self.messages, {"role": "user", "content": content}]}
         how = {"recursion_limit": 200}
         if self.given["asynchronous"]:
-            done = asyncio.run(agent.ainvoke(state, how))
+            done = self.loop.run_until_complete(agent.ainvoke(state, how))
         elif self.given["stream"]:
             *_, done = agent.stream(state, how, stream_mode="values")
         else:

@@ -5,12 +5,18 @@ import base64
 import json
 from typing import Any
 
-from agents import OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, set_tracing_disabled
+from agents import (
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    Runner,
+    set_default_openai_api,
+    set_default_openai_client,
+    set_tracing_disabled,
+)
 from openai import AsyncOpenAI
 
 from tests.e2e.adapters.driver import load_example, main
 
-example = load_example("agent_openai_agents.py")
 set_tracing_disabled(True)
 
 
@@ -18,14 +24,20 @@ class AgentsConversation:
     def __init__(self, given: dict[str, Any]) -> None:
         self.given = given
         self.items: list[Any] = []
+        self.client = AsyncOpenAI(base_url=f"{given['url']}/v1", api_key="k", max_retries=0)
+        self.is_chat = given["wire"] == "openai_chat"
+        set_default_openai_client(self.client)
+        set_default_openai_api("chat_completions" if self.is_chat else "responses")
+        self.example = load_example("agent_openai_agents.py")  # whose configuration keeps the client and the API
+        self.loop = asyncio.new_event_loop()
 
     def say(self, task: str, model: str, image: bytes | None) -> str:
-        return asyncio.run(self.say_async(task, model, image))
+        return self.loop.run_until_complete(self.say_async(task, model, image))
 
     async def say_async(self, task: str, model: str, image: bytes | None) -> str:
-        client = AsyncOpenAI(base_url=f"{self.given['url']}/v1", api_key="k", max_retries=0)
-        chat = self.given["wire"] == "openai_chat"
-        agent = example["build"]((OpenAIChatCompletionsModel if chat else OpenAIResponsesModel)(model, client))
+        example = self.example
+        kind = OpenAIChatCompletionsModel if self.is_chat else OpenAIResponsesModel
+        agent = example["build"](model if "by name" in self.given["options"] else kind(model, self.client))
         content: list[Any] = [{"type": "input_text", "text": task}]
         if image:
             url = f"data:image/png;base64,{base64.b64encode(image).decode()}"

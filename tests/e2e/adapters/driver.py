@@ -1,9 +1,16 @@
-"""Reads a conversation as JSON from stdin, holds it by a framework, and writes what came of it as JSON to stdout."""
+"""Reads conversations as JSON from stdin, holds them by a framework, and writes what came of them as JSON to stdout.
 
+All conversations of a framework are held in one process, because importing a framework takes seconds.
+"""
+
+import importlib
 import json
+import os
 import runpy
 import sys
+import traceback
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,9 +33,36 @@ def load_example(name: str) -> dict[str, Any]:
 
 def main(start: Callable[[dict[str, Any]], Conversation]) -> None:
     given = json.load(sys.stdin)
-    conversation = start(given)
-    answers = []
-    for task in given["tasks"]:
-        image = Path(task["image"]).read_bytes() if task.get("image") else None
-        answers.append(conversation.say(task["text"], task["model"], image))
-    json.dump({"answers": answers, "kept": conversation.count_images()}, sys.stdout)
+    with redirect_stdout(sys.stderr):  # some frameworks print
+        outcomes = [hold(start, each) for each in given["conversations"]]
+        error = import_without(**given["without"])
+    json.dump({"outcomes": outcomes, "error": error}, sys.stdout)
+
+
+def hold(start: Callable[[dict[str, Any]], Conversation], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the answers, and how many images the framework's history holds at the end; or what went wrong."""
+    os.environ |= given["env"]
+    try:
+        conversation = start(given)
+        answers = []
+        for task in given["tasks"]:
+            image = Path(task["image"]).read_bytes() if task.get("image") else None
+            answers.append(conversation.say(task["text"], task["model"], image))
+        return {"answers": answers, "kept": conversation.count_images()}
+    except Exception:  # noqa: BLE001, the test shows it
+        return {"error": traceback.format_exc()}
+
+
+def import_without(adapter: str, module: str, name: str) -> str:
+    """Return the error of importing an adapter if the framework doesn't have what it uses, as an old version hasn't."""
+    holder: Any = importlib.import_module(module)
+    *path, last = name.split(".")
+    for each in path:
+        holder = getattr(holder, each)
+    delattr(holder, last)
+    sys.modules.pop(adapter, None)
+    try:
+        importlib.import_module(adapter)
+    except ImportError as error:
+        return str(error)
+    return ""

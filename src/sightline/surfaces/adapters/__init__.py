@@ -6,7 +6,7 @@ An adapter is a module with the name of its framework. It only translates: what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 
@@ -23,10 +23,13 @@ TESTED_VERSIONS = {
 
 
 @contextmanager
-def require_hook(distribution: str) -> Iterator[None]:
-    """Turn the failure to import a framework's hook into one clear ImportError."""
+def require_hook(distribution: str) -> Iterator[Callable[[object, str], None]]:
+    """Turn the failure to import a framework's hook into one clear ImportError.
+
+    The context is a function that fails in the same way if an object doesn't have the hook: it would never be called.
+    """
     try:
-        yield
+        yield _require_attribute
     except ImportError as error:
         lowest, newest = TESTED_VERSIONS[distribution]
         try:
@@ -37,3 +40,8 @@ def require_hook(distribution: str) -> Iterator[None]:
         raise ImportError(
             f"{found} ({error}); it was tested with {tested}: pip install '{distribution}=={newest}'"
         ) from error
+
+
+def _require_attribute(holder: object, name: str) -> None:
+    if not hasattr(holder, name):
+        raise ImportError(f"{holder!r} has no {name}")

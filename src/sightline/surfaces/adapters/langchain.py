@@ -23,10 +23,12 @@ from sightline.surfaces.adapters.message_preparation import (
 )
 from sightline.surfaces.adapters.tool_calls import list_perception_tools
 
-with require_hook("langchain"):
+with require_hook("langchain") as require:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
     from langchain_core.tools import BaseTool, StructuredTool
+
+    require(AgentMiddleware, "awrap_model_call")
 
 # Where the models of LangChain keep their addresses, besides the client of OpenAI's.
 _ADDRESSES = (

@@ -15,8 +15,10 @@ from sightline.surfaces.adapters import require_hook
 from sightline.surfaces.adapters.message_preparation import Destination, prepare_body
 from sightline.vision.background_loop import run_in_thread
 
-with require_hook("litellm"):
+with require_hook("litellm") as require:
     from litellm.integrations.custom_logger import CustomLogger
+
+    require(CustomLogger, "async_pre_call_deployment_hook")
 
 # The key of the messages and the wire that they are written in, for each type of call that has messages.
 _CALLS = {
@@ -37,22 +39,15 @@ class SightlineCallback(CustomLogger):
         self._session = session
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        """Prepare a request of the SDK, after a deployment was chosen."""
-        return await self._prepare(kwargs, getattr(call_type, "value", call_type))
+        """Prepare a request after its deployment was chosen, which says what its images may be.
 
-    async def async_pre_call_hook(
-        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
-    ) -> dict[str, Any] | None:
-        """Prepare a request of the proxy."""
-        return await self._prepare(data, getattr(call_type, "value", call_type))
-
-    async def _prepare(self, request: dict[str, Any], call_type: str) -> dict[str, Any] | None:
-        key, wire = _CALLS.get(call_type, ("", ""))
-        if not isinstance(request.get(key), list):
+        The proxy calls this, too. Its own hook comes before that, when only the name of a group of models is known.
+        """
+        key, wire = _CALLS.get(getattr(call_type, "value", call_type), ("", ""))
+        if not isinstance(kwargs.get(key), list):
             return None
-        destination = _find_destination(request)
-        done = await run_in_thread(prepare_body, request[key], wire, destination, self._session)
-        return {**request, key: done.body} if done.changed else None
+        done = await run_in_thread(prepare_body, kwargs[key], wire, _find_destination(kwargs), self._session)
+        return {**kwargs, key: done.body} if done.changed else None
 
 
 callback = SightlineCallback()

@@ -22,7 +22,8 @@ from sightline.vision.background_loop import run_in_thread
 
 _log = logging.getLogger("sightline")
 _NUMBER = "_sightline_number"  # the key of a message's number: what has none was added
-_ADDRESS_VARIABLES = ("{}_BASE_URL", "{}_API_BASE", "{}_API_URL")  # of OpenAI, Anthropic, LiteLLM and LangChain
+# Of OpenAI, Anthropic, LiteLLM, LangChain and Google.
+_ADDRESS_VARIABLES = ("{}_BASE_URL", "{}_API_BASE", "{}_API_URL", "GOOGLE_{}_BASE_URL")
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
 
 M = TypeVar("M")

@@ -27,12 +27,14 @@ from sightline.surfaces.adapters.message_preparation import (
 )
 from sightline.surfaces.adapters.tool_calls import PerceptionTool, list_perception_tools
 
-with require_hook("pydantic-ai-slim"):
+with require_hook("pydantic-ai-slim") as require:
     from pydantic_ai import BinaryContent, ImageUrl, Tool
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.toolsets import FunctionToolset
+
+    require(AbstractCapability, "before_model_request")
 
 _Place = tuple[int, int]  # of a part: the index of its message, and its own
 _PROVIDERS = {"google": "gemini", "google-gla": "gemini", "google-vertex": "gemini"}

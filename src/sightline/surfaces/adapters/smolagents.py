@@ -2,8 +2,9 @@
 
     ToolCallingAgent(tools=sightline_tools(), model=SightlineModel(OpenAIModel("gpt-5.4")))
 
-A smolagents agent stores tool results as text. The tools here return the text of a view; on its way to the
-model, the image is put beside it again. The agent's memory is not changed.
+A smolagents agent stores tool results as text, all those of a step in one. The tools here return the text of a view,
+with a stamp that only this record can make; on its way to the model, the image is put beside it again. So no text of
+another tool can show a stored image. The agent's memory is not changed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import base64
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hmac import compare_digest
 from io import BytesIO
 from typing import Any
 
@@ -28,11 +30,15 @@ from sightline.surfaces.adapters.message_preparation import (
 )
 from sightline.surfaces.adapters.tool_calls import PerceptionTool, list_perception_tools
 
-with require_hook("smolagents"):
+with require_hook("smolagents") as require:
     from smolagents import Model, Tool
     from smolagents.models import ChatMessage, MessageRole
 
+    require(Model, "generate")
+
 _VIEW = '{"ok": true,'  # how the text of a view begins
+_STAMP = "stamp"  # the key in the text of a view that shows that a tool of ours has written it
+_STAMP_LENGTH = 16  # hexadecimal digits
 _DECODER = json.JSONDecoder()
 
 
@@ -76,8 +82,12 @@ class SightlineModel(Model):
         parts: list[ChatPart] = []
         for part in message.content:
             parts.append(part)
-            views = [recall(result, session=self._session) for result in _find_views(part.get("text", ""))]
-            parts += [_read_part(image_part(view.pixels.data, view.pixels.mime)) for view in views if view]
+            for result in _find_views(part.get("text", "")):
+                is_ours = compare_digest(
+                    str(result.pop(_STAMP, "")).encode(), _make_stamp(result, self._session).encode()
+                )
+                if is_ours and (view := recall(result, session=self._session)):
+                    parts.append(_read_part(image_part(view.pixels.data, view.pixels.mime)))
         return replace(message, content=parts) if len(parts) > len(message.content) else message
 
 
@@ -106,7 +116,19 @@ class _FrameworkTool(Tool):
 
     def forward(self, **arguments: Any) -> str:
         given = {name: value for name, value in arguments.items() if value is not None}
-        return "\n".join(part["text"] for part in self._tool.run(**given) if part["type"] == "text")
+        texts = (part["text"] for part in self._tool.run(**given) if part["type"] == "text")
+        return "\n".join(_stamp(text, self._tool.session) for text in texts)
+
+
+def _stamp(text: str, session: Session) -> str:
+    """Return the text of a view with its stamp; another text is returned as it is."""
+    result = next(_find_views(text), None) if text.startswith(_VIEW) else None
+    return text if result is None else json.dumps({**result, _STAMP: _make_stamp(result, session)}, ensure_ascii=False)
+
+
+def _make_stamp(result: dict[str, Any], session: Session | None) -> str:
+    record = (session or Session()).tool_context.record
+    return record.compute_scope(f"a view: {json.dumps(result, sort_keys=True)}")[:_STAMP_LENGTH]
 
 
 def _find_views(text: str) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from sightline.surfaces.adapters.tool_calls import PerceptionTool, list_percepti
 from sightline.vision.background_loop import run_in_thread
 
 with require_hook("openai-agents"):
-    from agents import FunctionTool, Model, OpenAIResponsesModel, ToolOutputImage, ToolOutputText
+    from agents import FunctionTool, Model, MultiProvider, OpenAIResponsesModel, ToolOutputImage, ToolOutputText
     from agents.run import CallModelData, ModelInputData
 
 _InputFilter = Callable[["CallModelData[Any]"], Awaitable["ModelInputData"]]
@@ -33,7 +33,7 @@ def prepare_input(session: Session | None = None) -> _InputFilter:
     """
 
     async def filter_input(call: CallModelData[Any]) -> ModelInputData:
-        model, data = call.agent.model, call.model_data
+        model, data = _resolve_model(call.agent.model), call.model_data
         items = await run_in_thread(_prepare_items, data.input, _find_destination(model), session)
         # Only the Responses API takes images in the results of tools.
         keeps = isinstance(model, OpenAIResponsesModel)
@@ -76,9 +76,23 @@ def _prepare_items(items: list[Any], destination: Destination, session: Session 
     return prepared
 
 
+def _resolve_model(model: str | Model | None) -> str | Model | None:
+    """Return the model that a name means, as the SDK finds it: with its default client and API."""
+    if isinstance(model, Model):
+        return model
+    try:
+        return MultiProvider().get_model(model)
+    except Exception:  # noqa: BLE001, the SDK does the same, and says what is missing
+        return model
+
+
 def _find_destination(model: str | Model | None) -> Destination:
-    """Return where an agent's model is: its name, and the address of its client if it has one of its own."""
+    """Return where a model is: its name, and the address of its client, or else the provider in its name."""
     if not isinstance(model, Model):
         return Destination(model or "")
-    client = getattr(model, "_client", None)
-    return Destination(str(getattr(model, "model", "")), str(getattr(client, "base_url", "")))
+    name = str(getattr(model, "model", ""))
+    if (client := getattr(model, "_client", None)) is not None:
+        return Destination(name, str(client.base_url))
+    provider, slash, rest = name.partition("/")  # as LiteLLM names its models
+    address = getattr(model, "base_url", None) or (provider if slash else "")
+    return Destination(rest if slash else name, str(address))

@@ -39,6 +39,16 @@ def slow_filter() -> bytes:
     return drawing(f'{effect}<rect width="2000" height="2000" filter="url(#f)"/>', 'width="2000" height="2000"')
 
 
+def large_masks(count: int = 8) -> bytes:
+    """Return an icon of 16 pixels with filtered masks that are much larger, as Inkscape and Cairo write them."""
+    inner = '<filter id="f" x="0" y="0" width="1" height="1"><feColorMatrix values="%s"/></filter>'
+    inner %= "0 0 0 0 1 0 0 0 0 1 0 0 0 0 1 0 0 0 1 0"
+    for at in range(count):
+        inner += f'<mask id="m{at}"><g filter="url(#f)"><rect width="1024" height="800"/></g></mask>'
+        inner += f'<g mask="url(#m{at})"><rect x="{at}" width="1" height="16" fill="red"/></g>'
+    return drawing(inner, 'viewBox="0 0 16 16" width="16" height="16"')
+
+
 def compressed_bomb() -> bytes:
     """Return a compressed drawing of 200 MB of spaces."""
     return gzip.compress(drawing(" " * 1000) + b" " * 200_000_000, 1)

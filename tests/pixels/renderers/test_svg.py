@@ -233,6 +233,15 @@ def test_a_hostile_drawing_costs_a_refusal_and_the_next_one_is_drawn(pool: Worke
     assert isinstance(reply, WorkerReply)
 
 
+@requirement("input.svg.effects")
+def test_an_icon_with_large_masks_is_enlarged_less() -> None:
+    picture, _ = draw(drawings.large_masks())
+    assert 96 <= picture.width < 192
+    assert picture.getpixel((picture.width // 4, picture.height // 2)) == RED
+    small, _ = draw(drawings.large_masks(1).replace(b"1024", b"16").replace(b"800", b"16"))
+    assert small.width == 512
+
+
 @requirement("render.same_bytes")
 def test_the_same_drawing_gives_the_same_bytes(pool: WorkerPool) -> None:
     data = drawing('<circle cx="20" cy="15" r="8"/><text y="20">Hello</text>')

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from math import ceil, isfinite
+from math import ceil, isfinite, sqrt
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -35,6 +35,7 @@ _MAX_BYTES = 32 * 1024 * 1024  # of the drawing as text
 _MIN_EDGE, _MAX_EDGE = 512, 2048  # pixels of the longer side: an icon is enlarged, a poster reduced
 _UNKNOWN_SIZE = Size(1024, 1024)
 _MAX_WIDTH = 8192
+_MAX_EFFECT_PIXELS = 1_000_000_000  # under filters and masks of a drawing that is enlarged: one or two seconds
 _LIGHT_GREY = 192  # of 255: lighter drawings get a dark ground
 _WHITE, _DARK = "#ffffff", "#1e1e1e"
 _GZIP = b"\x1f\x8b"
@@ -45,6 +46,7 @@ _LENGTH = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(px|pt|pc|m
 _LINKS = frozenset({"href", "src"})
 _OWN_REFERENCE = re.compile(r"\s*(?:#|data:)", re.IGNORECASE)
 _URL = re.compile(r"""url\(\s*+(?!["']?\s*+(?:#|data:))[^)]*+\)?""", re.IGNORECASE)
+_EFFECT = re.compile(r"\b(?:filter|mask)\s*:\s*url\(", re.IGNORECASE)
 _IMPORT = re.compile(r"@import[^;]*;?", re.IGNORECASE)
 _ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _LIMIT_WORDS = re.compile("limit|too (?:large|many|big)", re.IGNORECASE)
@@ -59,7 +61,7 @@ def render_svg(data: bytes, options: RenderOptions) -> RenderedDocument | Refusa
     drawing = text if isinstance(text, Refusal) else clean_svg(text)
     if isinstance(drawing, Refusal):
         return drawing
-    png = draw_svg(drawing.text, _choose_box(drawing.size, options.width), SvgFonts(list_font_files()))
+    png = draw_svg(drawing.text, _choose_box(drawing, options.width), SvgFonts(list_font_files()))
     if isinstance(png, Refusal):
         return png
     page, note = _put_on_ground(png, options.ground)
@@ -93,7 +95,7 @@ def _decode_markup(data: bytes) -> str:
 
 SVG_RENDERER = Renderer(
     "resvg",
-    revision=1,
+    revision=2,
     mimes=frozenset({"image/svg+xml"}),
     render=render_svg,
     read_text=read_svg_text,
@@ -123,6 +125,7 @@ class CleanSvg:
     text: str
     size: tuple[float, float] | None  # pixels, as the SVG says; None: it doesn't
     removed: int  # references
+    effect_pixels: float = 0.0  # that filters and masks may cover at this size, outside of the view, too
 
 
 def clean_svg(text: str) -> CleanSvg | Refusal:
@@ -135,11 +138,11 @@ def clean_svg(text: str) -> CleanSvg | Refusal:
     except expat.ExpatError as error:
         what = f"the SVG is not well-formed: {expat.ErrorString(error.code)} in line {error.lineno}"
         return Refusal("corrupt", what, "correct the file")
-    return CleanSvg(text, scan.size, scan.removed)
+    return CleanSvg(text, scan.size, scan.removed, scan.effects * scan.largest * scan.unit_area)
 
 
 class _SvgScan:
-    """One pass over an SVG: finds its size and foreign references, and writes it again without these.
+    """One pass over an SVG: finds its size, effects and foreign references, and writes it again without the latter.
 
     Entities are expanded on the way, and expat limits how much they may grow. External ones are left out.
     """
@@ -147,6 +150,9 @@ class _SvgScan:
     def __init__(self, text: str, *, writes: bool) -> None:
         self.size: tuple[float, float] | None = None
         self.removed = 0
+        self.effects = 0  # places where a filter or a mask is applied
+        self.largest = 0.0  # area of an element in units of the drawing
+        self.unit_area = 1.0  # pixels of a square of such units
         self.pieces: list[str] = []
         self._is_root = True
         self._style: list[str] | None = None  # the text of a style element, up to its end
@@ -161,6 +167,9 @@ class _SvgScan:
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         if self._is_root:
             self._is_root, self.size = False, _read_size(attributes)
+            self.unit_area = _measure_unit(attributes, self.size)
+        else:
+            self._measure(attributes)
         kept = {key: value for key, value in attributes.items() if self._keeps(key, value)}
         for key, value in kept.items():
             if "url" in value.lower():
@@ -171,8 +180,15 @@ class _SvgScan:
             written = "".join(f" {key}={quoteattr(value)}" for key, value in kept.items())
             self.pieces.append(f"<{name}{written}>")
 
+    def _measure(self, attributes: Mapping[str, str]) -> None:
+        width, height = (_read_length(attributes.get(side, "")) or 0.0 for side in ("width", "height"))
+        self.largest = max(self.largest, width * height)
+        self.effects += sum("url(" in attributes.get(effect, "") for effect in ("filter", "mask"))
+        self.effects += len(_EFFECT.findall(attributes.get("style", "")))
+
     def _end(self, name: str) -> None:
         if self._style is not None:
+            self.effects += len(_EFFECT.findall("".join(self._style)))
             style = self._clean(_URL, self._clean(_IMPORT, "".join(self._style)))
             self._style = None
             self._write(escape(style))
@@ -212,20 +228,34 @@ def _read_size(attributes: Mapping[str, str]) -> tuple[float, float] | None:
     return (width, height) if width and height else None
 
 
+def _measure_unit(attributes: Mapping[str, str], size: tuple[float, float] | None) -> float:
+    """Return how many pixels a square of one unit has, by the view box of the root element."""
+    box = [_read_length(each) for each in re.split(r"[\s,]+", attributes.get("viewBox", "").strip())]
+    if size is None or len(box) != 4 or not box[2] or not box[3]:
+        return 1.0
+    return size[0] * size[1] / (box[2] * box[3])
+
+
 def _read_length(text: str) -> float | None:
     found = _LENGTH.fullmatch(text)
     length = float(found[1]) * _UNITS[found[2].lower()] if found else 0.0
     return length if isfinite(length) and length > 0 else None
 
 
-def _choose_box(size: tuple[float, float] | None, width: int | None) -> Size:
-    """Return the box that the drawing has to fill in one direction."""
+def _choose_box(drawing: CleanSvg, width: int | None) -> Size:
+    """Return the box that the drawing has to fill in one direction.
+
+    A drawing with many large effects is enlarged less: resvg computes all of them, also those outside of the view.
+    """
+    size = drawing.size
     if width is not None:
         return Size(min(width, _MAX_WIDTH), _MAX_WIDTH)
     if size is None:
         return _UNKNOWN_SIZE
     edge = max(size)
     scale = ceil(_MIN_EDGE / edge) if edge < _MIN_EDGE else min(1.0, _MAX_EDGE / edge)
+    if drawing.effect_pixels * scale**2 > _MAX_EFFECT_PIXELS and scale > 1:
+        scale = max(1.0, sqrt(_MAX_EFFECT_PIXELS / drawing.effect_pixels))
     across, down = (max(1, min(_MAX_EDGE, ceil(side * scale))) for side in size)
     return Size(across, down)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import socket
+import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -13,8 +14,10 @@ from PIL import Image as Pillow
 
 import sightline
 from sightline import Session
+from sightline.api.failure import Failure
 from sightline.api.tool_results import View
 from tests.pixels.bitmaps import flag, saved
+from tests.pixels.renderers.office_files import paragraph
 from tests.requirements import requirement
 
 SAMPLES = Path(__file__).parents[2] / "bench/samples/documents"
@@ -31,6 +34,17 @@ def server() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         yield listening
+
+
+def make_docx(body: str) -> bytes:
+    """Return the sample report with more in its text."""
+    file = BytesIO()
+    with zipfile.ZipFile(SAMPLES / "report.docx") as source, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            text = source.read(name)
+            text = text.replace(b"</w:body>", f"{body}</w:body>".encode()) if name == "word/document.xml" else text
+            target.writestr(name, text)
+    return file.getvalue()
 
 
 def view(name: str) -> View:
@@ -52,6 +66,32 @@ def test_an_office_document_is_drawn_by_libreoffice(folder: Path, name: str) -> 
     assert (found.rendered.by, found.rendered.page) == ("libreoffice", 1), found.note
     assert sum(open_pixels(found).convert("L").histogram()[:100]) > 50, "there is text"
     assert not list(Path("/tmp").glob("OSL_PIPE_SingleOfficeIPC_*")), "no socket is left"
+
+
+HOSTILE = {
+    "spaces": " " * (200 << 20),
+    "text": paragraph("x" * (80 << 20)),
+    "tables": "<w:tbl><w:tr><w:tc>" * 5000 + paragraph("x") + "</w:tc></w:tr></w:tbl>" * 5000,
+}
+
+
+@requirement("input.office.hostile", "input.office.checked", "render.hostile")
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_document_is_refused_where_libreoffice_is_installed(folder: Path, body: str) -> None:
+    (folder / "bomb.docx").write_bytes(make_docx(body))
+    found = sightline.view("bomb.docx", session=Session(render=True))
+    assert isinstance(found, Failure), found
+    assert found.reason == "too_large"
+
+
+@requirement("input.office.checked")
+def test_a_document_of_hundreds_of_pages_is_drawn_by_libreoffice(folder: Path) -> None:
+    words = [f"{at * 7919 % 100_003:x}" for at in range(60_000)]
+    lines = [paragraph(" ".join(words[at : at + 20])) for at in range(0, len(words), 20)]
+    (folder / "long.docx").write_bytes(make_docx("".join(lines)))
+    found = view("long.docx")
+    assert found.rendered is not None
+    assert (found.rendered.by, found.rendered.pages > 100) == ("libreoffice", True), found.note
 
 
 @requirement("input.html", "input.html.chromium", "input.html.hostile")

@@ -181,6 +181,14 @@ def test_a_program_that_goes_wrong_is_a_refusal(code: str, refusal: str) -> None
     assert made.code == refusal
 
 
+@requirement("render.program", "render.limits")
+def test_a_program_that_uses_up_its_cpu_time_is_too_large() -> None:
+    made = run("while True: pass", title="The suite", seconds=60.0, cpu_seconds=1.0)
+    assert isinstance(made, Refusal)
+    assert made.code == "too_large"
+    assert "The suite" in made.what
+
+
 @requirement("render.program")
 def test_no_process_of_a_program_outlives_it() -> None:
     code = "import os, time\nif os.fork() == 0:\n    time.sleep(60)\nprint(os.getpgrp(), flush=True)"

@@ -18,6 +18,7 @@ from sightline.pixels.renderers.document_layout import Block
 from sightline.pixels.renderers.flow_content import FlowContent
 from sightline.pixels.renderers.libreoffice import convert_office
 from sightline.pixels.renderers.office import LIBREOFFICE, OFFICE_RENDERER, read_office, read_office_text, render_office
+from sightline.pixels.renderers.office_archive import check_office
 from sightline.pixels.renderers.page_layout import PageBreak, Paragraph, PictureBlock, fits_provider
 from sightline.pixels.renderers.render_worker import LIMITS, start_renderers
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
@@ -320,9 +321,55 @@ HOSTILE = {
 @requirement("input.office.hostile", "render.hostile")
 @pytest.mark.parametrize(("data", "code"), HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_document_is_refused(data: bytes, code: str) -> None:
-    refusal = render_office(data, RenderOptions())
-    assert isinstance(refusal, Refusal)
-    assert refusal.code == code
+    for refusal in (render_office(data, RenderOptions()), check_office(data)):
+        assert isinstance(refusal, Refusal)
+        assert refusal.code == code
+
+
+TYPED = '<?xml version="1.0"?><!DOCTYPE m PUBLIC "-//OpenOffice.org//DTD Manifest 1.0//EN" "Manifest.dtd"><m/>'
+CELL = '<row r="{1}"><c r="{0}{1}"><v>1</v></c></row>'
+REPEATED = '<table:table-row table:number-rows-repeated="9999"><table:table-cell table:number-columns-repeated="99">'
+NOISE = "".join(f"{at * 7919 % 100_003:x}" for at in range(1_000_000))
+FOR_PROGRAM = {
+    "a letter": (LETTER, True),
+    "a part with a document type": (open_document("text", "", parts={"META-INF/manifest.xml": TYPED}), True),
+    "a long text": (docx(paragraph(NOISE)), True),
+    "a sheet": (xlsx({"S": CELL.format("AB", 90_000)}), True),
+    "a row without cells at the end": (xlsx({"S": '<row r="1048576" ht="12"/>'}), True),
+    "a sheet that ends far below": (xlsx({"S": CELL.format("A", 1_048_576)}), False),
+    "a sheet that ends far to the right": (xlsx({"S": CELL.format("XFD", 1)}), False),
+    "a wide sheet": (xlsx({"S": f"<row>{'<c/>' * 2000}</row>"}), False),
+    "repeated cells": (
+        open_document(
+            "spreadsheet",
+            f"<table:table>{REPEATED}<text:p>x</text:p></table:table-cell></table:table-row></table:table>",
+        ),
+        False,
+    ),
+    "repeated empty cells": (
+        open_document("spreadsheet", f"<table:table>{REPEATED}</table:table-cell></table:table-row></table:table>"),
+        True,
+    ),
+    "much of the same": (docx(paragraph("word") * 100_000), False),
+    "entities in a part that only programs read": (docx("", {"word/settings.xml": f"{ENTITIES}<w/>"}), False),
+    "a deep part that only programs read": (docx("", {"a.xml": "<a>" * 300 + "</a>" * 300}), False),
+    "a picture of 64 MiB in 64 KiB": (docx("", {"word/media/a.png": bytes(64 << 20)}), False),
+}
+
+
+@requirement("input.office.checked")
+@pytest.mark.parametrize(("data", "passes"), FOR_PROGRAM.values(), ids=FOR_PROGRAM)
+def test_a_document_is_checked_before_a_program_gets_it(data: bytes, passes: bool) -> None:
+    refusal = check_office(data)
+    assert (refusal is None) is passes, refusal
+
+
+@requirement("input.office.hostile")
+def test_a_text_with_too_many_elements_is_read_without_its_other_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.pixels.renderers.office_archive._MAX_ELEMENTS", 40)
+    content = read(docx(paragraph("word") * 20, {"word/styles.xml": STYLES}))
+    assert 5 < len(content.blocks) < 20
+    assert "beginning" in " ".join(content.notes)
 
 
 @requirement("input.office.hostile")

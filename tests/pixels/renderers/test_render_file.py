@@ -16,6 +16,8 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.probe import SVG, UNKNOWN
 from sightline.pixels.renderers import RENDERERS, choose_renderer
 from sightline.pixels.renderers.contact_sheet import build_contact_sheet
+from sightline.pixels.renderers.libreoffice import LIBREOFFICE_RENDERER
+from sightline.pixels.renderers.office import OFFICE_RENDERER
 from sightline.pixels.renderers.render_file import PagePicture, RenderRequest, render_file
 from sightline.pixels.renderers.render_worker import render_task
 from sightline.pixels.renderers.renderer import (
@@ -35,6 +37,7 @@ from sightline.runtime import get_shared_renderers
 from sightline.store import open_record
 from tests.pixels.bitmaps import photo
 from tests.pixels.renderers.drawings import drawing, square
+from tests.pixels.renderers.office_files import xlsx
 from tests.requirements import requirement
 
 COLOURS = ("red", "lime", "blue", "yellow", "black")
@@ -166,6 +169,26 @@ def test_the_workers_of_renderers_are_isolated() -> None:
     assert not isinstance(reply, Refusal)
     for worker in pool._workers:
         assert "Seccomp:\t2" in Path(f"/proc/{worker._process.pid}/status").read_text()
+
+
+@requirement("input.office.checked")
+def test_a_program_does_not_get_a_document_that_its_check_refuses(
+    monkeypatch: pytest.MonkeyPatch, record: Store
+) -> None:
+    given = list[bytes]()
+
+    def convert(data: bytes, options: RenderOptions) -> Refusal:
+        given.append(data)
+        return Refusal("corrupt", "the suite could not convert the file", "")
+
+    use(monkeypatch, replace(LIBREOFFICE_RENDERER, convert=convert, needs=()))
+    near, far = (xlsx({"S": f'<row><c r="{at}"><v>1</v></c></row>'}) for at in ("A1", "XFD1048576"))
+    for data in (far, near):
+        request = RenderRequest(get_shared_renderers(), record.images, "scope", data, "a.xlsx", RenderOptions())
+        pages = render_file(request)
+        assert isinstance(pages, tuple), pages
+        assert pages[0].origin.by == OFFICE_RENDERER.name
+    assert given == [near]
 
 
 @requirement("render.program.fallback")

@@ -16,7 +16,7 @@ from sightline.pixels.renderers.web_page import CHROMIUM, HTML_MIMES, is_web_pag
 
 _WIDTH, _MAX_WIDTH, _MAX_HEIGHT = 1024, 4096, 12_000  # pixels
 _MAX_BYTES = 16 * 1024 * 1024
-_SECONDS, _MEMORY = 20.0, 3 * 1024 * 1024 * 1024
+_SECONDS, _CPU_SECONDS, _MEMORY = 20.0, 8.0, 3 * 1024 * 1024 * 1024
 _FOLDERS = ("/etc/chromium", "/etc/chromium.d", "/etc/debian_version")
 _OPTIONS = (
     "--headless",
@@ -50,14 +50,14 @@ def convert_web_page(data: bytes, options: RenderOptions) -> ConvertedFile | Ref
         [str(Path(sys.executable).resolve()), "-I", "-S", str(script), asked, *browser],
         {"page.html": text.encode("utf-8", "replace")},
         "page.png",
+        title="Chromium",
         seconds=_SECONDS,
+        cpu_seconds=_CPU_SECONDS,
         memory=_MEMORY,
         readable=[sys.prefix, sys.base_prefix, str(script), *_FOLDERS],
     )
     if isinstance(picture, Refusal):
-        return Refusal(
-            picture.code, picture.what.replace(f"{Path(sys.executable).resolve()}", "Chromium"), picture.remedy
-        )
+        return picture
     height = struct.unpack_from(">I", picture, 20)[0] if len(picture) > 24 else 0
     note = f"only the first {_MAX_HEIGHT:,} pixels of its height are shown" if height >= _MAX_HEIGHT else ""
     return ConvertedFile(picture, note)

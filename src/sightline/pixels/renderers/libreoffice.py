@@ -1,6 +1,10 @@
 """Convert office documents to PDF with LibreOffice, whose pages are then drawn by the PDF renderer.
 
 It runs isolated (`run_program`) with a profile that exists for this one file: no macros, no links to other files.
+
+A worker checks all of a document first (`check_office`). The CPU time that LibreOffice then gets depends on how much
+XML there is in the file, compressed: hundreds of pages take a few seconds, and only a file that really is long gets
+more. What unpacks to a lot, or takes long for another reason, is drawn by our own layout after a few seconds.
 """
 
 from __future__ import annotations
@@ -14,11 +18,13 @@ from pathlib import Path
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import identify_file
 from sightline.pixels.renderers.office import LIBREOFFICE, OFFICE_MIMES, read_office_text
-from sightline.pixels.renderers.office_archive import OfficeArchive, OfficeRefusalError
+from sightline.pixels.renderers.office_archive import OfficeArchive, OfficeRefusalError, check_office
 from sightline.pixels.renderers.renderer import ConvertedFile, Renderer, RenderOptions
 from sightline.pixels.renderers.run_program import FOLDER_URL, run_program
 
-_SECONDS, _MEMORY = 30.0, 2 * 1024 * 1024 * 1024
+_SECONDS, _MORE_SECONDS, _MAX_SECONDS = 6.0, 12.0, 30.0  # of CPU time: for any file, more for each MiB of XML, at most
+_BUSY = 2.0  # times the CPU time may pass on a busy machine
+_MEMORY = 2 * 1024 * 1024 * 1024
 _FOLDERS = ("/etc/libreoffice", "/var/lib/libreoffice", "/var/spool/libreoffice")  # of Debian's packages
 # LibreOffice makes a socket here to talk to itself, whatever TMPDIR says, and waits forever if it can't.
 _SOCKET_FOLDER = "/tmp"  # noqa: S108
@@ -40,9 +46,10 @@ _SETTINGS = (
 def convert_office(data: bytes, options: RenderOptions) -> ConvertedFile | Refusal:
     """Return an office document as PDF."""
     try:
-        OfficeArchive(data)  # so that an archive that would fill the memory never gets there
+        packed = OfficeArchive(data).count_packed_bytes()
     except OfficeRefusalError as error:
         return error.refusal
+    seconds = min(_MAX_SECONDS, _SECONDS + _MORE_SECONDS * packed / 2**20)
     name = f"source.{_choose_suffix(identify_file(data[:4096]).mime)}"
     profile = f"-env:UserInstallation={FOLDER_URL}/profile"
     program = LIBREOFFICE.find_path() or LIBREOFFICE.names[0]
@@ -51,7 +58,9 @@ def convert_office(data: bytes, options: RenderOptions) -> ConvertedFile | Refus
         [program, profile, "--headless", "--norestore", "--nologo", "--convert-to", "pdf", name],
         files | {f"{_PROFILE}/extensions/buildid": _read_build_id(program)},
         "source.pdf",
-        seconds=_SECONDS,
+        title="LibreOffice",
+        seconds=seconds * _BUSY,
+        cpu_seconds=seconds,
         memory=_MEMORY,
         readable=_FOLDERS,
         socket_folders=(_SOCKET_FOLDER,),
@@ -118,6 +127,7 @@ LIBREOFFICE_RENDERER = Renderer(
     revision=1,
     mimes=OFFICE_MIMES,
     convert=convert_office,
+    check=check_office,
     read_text=read_office_text,
     options=frozenset({"page", "width"}),
     needs=(LIBREOFFICE,),

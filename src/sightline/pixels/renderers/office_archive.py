@@ -1,13 +1,17 @@
 """Read the parts of an office document: a ZIP archive of XML and pictures that nobody has checked.
 
 Nothing is unpacked to a disk. Each part is read up to a limit, whatever size its header claims; an archive with too
-many parts, or with names that lead out of it, is refused. XML with a document type is refused, because entities are
-declared there, and office documents have none. A document that has more elements than can be drawn is cut.
+many parts, with parts that unpack to hundreds of times their size, or with names that lead out of it, is refused. XML
+that declares entities is refused, because office documents have none. A document that has more elements than can be
+drawn is cut.
+
+Before an office suite gets a document, `check_office` reads all of it: programs unpack everything, and have no limits.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,12 +22,22 @@ from xml.parsers import expat
 from sightline.model.refusal import Refusal
 
 _MAX_PARTS = 20_000
-_MAX_TOTAL_BYTES = 1024 * 1024 * 1024  # of all parts, as their headers say
+_MAX_TOTAL_BYTES = 512 * 1024 * 1024  # of all parts, as their headers say
+_MAX_RATIO, _RATIO_BYTES = 250, 16 * 1024 * 1024  # how far a part of so many bytes may be compressed
 _MAX_PART_BYTES = 96 * 1024 * 1024
 _MAX_ELEMENTS = 300_000  # of a whole document
 _MAX_DEPTH = 250
+_MAX_PROGRAM_ELEMENTS, _MAX_PROGRAM_XML = 1_000_000, 64 * 1024 * 1024  # that an office suite can convert in time
+_MAX_PROGRAM_CELLS = 400_000
+_MAX_PROGRAM_RATIO, _PROGRAM_RATIO_BYTES = (
+    100,
+    4 * 1024 * 1024,
+)  # as above, of all XML; that of real documents: 10 to 40
+_MAX_SHEET_ROWS, _MAX_SHEET_COLUMNS = 100_000, 1_000  # in which an office suite looks for cells to print
 _CHUNK = 256 * 1024
 _ENCRYPTED_BIT = 1
+_XML_SUFFIXES = (".xml", ".rels", ".rdf", ".vml")
+_PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 
 DAMAGED_OFFICE = Refusal("corrupt", "the office document is damaged", "give an undamaged copy")
 ENCRYPTED_OFFICE = Refusal(
@@ -31,6 +45,7 @@ ENCRYPTED_OFFICE = Refusal(
 )
 _TOO_MANY = Refusal("too_large", "the office document unpacks to too much", "give a smaller one, or save it as PDF")
 _FOREIGN_NAMES = Refusal("corrupt", "the office document has parts outside of itself", "give an undamaged copy")
+_TOO_MUCH = Refusal("too_large", "LibreOffice needs too much time for so much content", "give a smaller one")
 _ENTITIES = Refusal("corrupt", "the office document declares entities, which none may", "save it again, or as PDF")
 
 
@@ -103,6 +118,18 @@ class OfficeArchive:
         """Return the root of an XML part, as far as the limits allow; None: there is no such part."""
         return self._parse(name) if self.has(name) else None
 
+    def count_packed_bytes(self) -> int:
+        """Return how many bytes the XML has in the file, compressed."""
+        return sum(each.compress_size for each in self._archive.infolist() if _is_xml(each.filename))
+
+    def check(self) -> None:
+        """Read all parts; raise `OfficeRefusalError` if one is hostile or damaged, or has too much for a program."""
+        count = _ContentCount(max(_PROGRAM_RATIO_BYTES, self.count_packed_bytes() * _MAX_PROGRAM_RATIO))
+        for part in self._archive.infolist():
+            parser = count.make_parser() if _is_xml(part.filename) else None
+            for chunk in self._read_chunks(part.filename, _MAX_TOTAL_BYTES):
+                count.add(parser, chunk)
+
     def read_relations(self, name: str) -> dict[str, str]:
         """Return the parts that a part refers to, by the ids that it uses; addresses outside the file are left out."""
         folder, file = posixpath.split(name)
@@ -124,7 +151,7 @@ class OfficeArchive:
             raise OfficeRefusalError(DAMAGED_OFFICE) from error
         self.is_cut = self.is_cut or total > limit
 
-    def _parse(self, name: str) -> XmlNode:
+    def _parse(self, name: str) -> XmlNode | None:
         builder = _TreeBuilder(_MAX_ELEMENTS - self._elements)
         try:
             for chunk in self._read_chunks(name, _MAX_PART_BYTES):
@@ -137,6 +164,8 @@ class OfficeArchive:
             raise OfficeRefusalError(DAMAGED_OFFICE) from error
         self._elements += builder.count
         self.is_cut = self.is_cut or builder.is_full
+        if builder.root is None and builder.is_full:
+            return None  # other parts had all the elements that may be read
         if builder.root is None:
             raise OfficeRefusalError(DAMAGED_OFFICE)
         return builder.root
@@ -151,7 +180,7 @@ class _TreeBuilder:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._add_text
-        self._parser.StartDoctypeDeclHandler = self._refuse_doctype
+        self._parser.StartDoctypeDeclHandler = refuse_entities
         self._stack: list[XmlNode] = []
         self._room = room
         self.root: XmlNode | None = None
@@ -187,13 +216,106 @@ class _TreeBuilder:
         if self._stack and not self.is_full:
             self._stack[-1].children.append(text)
 
-    def _refuse_doctype(self, *declared: object) -> None:
+
+def refuse_entities(name: str, system: str | None, public: str | None, has_declarations: int) -> None:
+    """Raise the refusal of a part that declares entities. Some OpenDocument parts have a type without declarations."""
+    if has_declarations:
         raise OfficeRefusalError(_ENTITIES)
+
+
+class _ContentCount:
+    """Counts what is in all XML of a document, and raises the refusal of one that has too much."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._room = min(max_bytes, _MAX_PROGRAM_XML)
+        self._elements = self._cells = self._depth = self._column = 0
+        self._rows = self._columns = 1  # that a row or cell of an OpenDocument sheet stands for
+
+    def make_parser(self) -> expat.XMLParserType:
+        self._depth = 0
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.StartDoctypeDeclHandler = refuse_entities
+        return parser
+
+    def add(self, parser: expat.XMLParserType | None, chunk: bytes) -> None:
+        """Read a piece of a part; None: it isn't XML."""
+        if parser is None:
+            return
+        self._room -= len(chunk)
+        if self._room < 0:
+            raise OfficeRefusalError(_TOO_MUCH)
+        try:
+            parser.Parse(chunk)
+        except expat.ExpatError as error:
+            raise OfficeRefusalError(DAMAGED_OFFICE) from error
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._elements += 1
+        self._depth += 1
+        name = tag.rpartition(":")[2]
+        self._count_cell(name, attributes)
+        if self._depth > _MAX_DEPTH:
+            raise OfficeRefusalError(_TOO_MANY)
+        if self._elements > _MAX_PROGRAM_ELEMENTS or self._cells > _MAX_PROGRAM_CELLS:
+            raise OfficeRefusalError(_TOO_MUCH)
+
+    def _end(self, tag: str) -> None:
+        self._depth -= 1
+        if tag.endswith(":table-row"):
+            self._rows = self._columns = 1
+        elif tag.endswith(":table-cell"):
+            self._columns = 1
+
+    def _count_cell(self, name: str, attributes: dict[str, str]) -> None:
+        """Count a cell of an Excel sheet, and a paragraph of a repeated cell of an OpenDocument sheet."""
+        match name:
+            case "row":
+                self._column = 0
+            case "c":
+                self._column += 1
+                self._cells += 1
+                if self._column > _MAX_SHEET_COLUMNS or not _is_near(attributes.get("r", "")):
+                    raise OfficeRefusalError(_TOO_MUCH)
+            case "table-row":
+                self._rows = _read_count(attributes, "table:number-rows-repeated")
+            case "table-cell":
+                self._columns = _read_count(attributes, "table:number-columns-repeated")
+            case "p":
+                self._cells += self._rows * self._columns
+
+
+def check_office(data: bytes) -> Refusal | None:
+    """Return why an office suite must not get a document, or None."""
+    try:
+        OfficeArchive(data).check()
+    except OfficeRefusalError as error:
+        return error.refusal
+    return None
 
 
 def resolve_part(folder: str, target: str) -> str:
     """Return the name of a part from a reference to it: relative to a folder, or to the archive if it is absolute."""
     return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+
+
+def _read_count(attributes: dict[str, str], name: str) -> int:
+    count = attributes.get(name, "")
+    return int(count) if count.isdecimal() and len(count) < 12 else 1
+
+
+def _is_xml(name: str) -> bool:
+    return name.lower().endswith(_XML_SUFFIXES)
+
+
+def _is_near(place: str) -> bool:
+    """Return whether a cell, such as AB12, is within the part of a sheet that is printed in time."""
+    found = _PLACE.fullmatch(place)
+    column = 0
+    for letter in found[1] if found else "":
+        column = column * 26 + ord(letter) - 64
+    return column <= _MAX_SHEET_COLUMNS and (not found or int(found[2]) <= _MAX_SHEET_ROWS)
 
 
 def _drop_namespace(name: str) -> str:
@@ -208,6 +330,8 @@ def _drop_namespaces(attributes: dict[str, str]) -> dict[str, str]:
 
 def _check_parts(parts: list[zipfile.ZipInfo]) -> Refusal | None:
     if len(parts) > _MAX_PARTS or sum(each.file_size for each in parts) > _MAX_TOTAL_BYTES:
+        return _TOO_MANY
+    if any(each.file_size > max(_RATIO_BYTES, each.compress_size * _MAX_RATIO) for each in parts):
         return _TOO_MANY
     if any(each.flag_bits & _ENCRYPTED_BIT for each in parts):
         return ENCRYPTED_OFFICE

@@ -164,6 +164,10 @@ def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions)
     known = request.images.read_view(request.scope, compute_view_id(key))
     if known is not None:
         return ConvertedFile(known.pixels.data, known.text)
+    if renderer.check is not None:
+        checked = request.pool.run_sync("check", request.data, {"renderer": renderer.name})
+        if isinstance(checked, Refusal):
+            return checked
     made = renderer.convert(request.data, options)
     if not isinstance(made, Refusal) and "page" in renderer.options:
         kind = identify_file(made.data[:_HEAD_BYTES])

@@ -19,7 +19,7 @@ from sightline.pixels.workers import WorkerLimits, WorkerPool
 T = TypeVar("T")
 
 _MODULE = "sightline.pixels.renderers.render_worker"
-_TASKS = {"render": f"{_MODULE}:render_task", "text": f"{_MODULE}:text_task"}
+_TASKS = {"render": f"{_MODULE}:render_task", "text": f"{_MODULE}:text_task", "check": f"{_MODULE}:check_task"}
 _ISOLATE = "sightline.pixels.renderers.isolation:isolate_worker"
 _STACK_BYTES = 256 * 1024 * 1024  # for libraries that call themselves for every level of a document
 LIMITS = WorkerLimits(seconds=9.0, memory=1024 * 1024 * 1024, max_wall_seconds=20.0)
@@ -70,6 +70,13 @@ def text_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], b
     if len(encoded) > _MAX_TEXT_BYTES:
         return Refusal("too_large", "it has more than 32 MiB of text", "give a smaller one")
     return {}, encoded
+
+
+def check_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
+    """Return why a program must not get a file, in a worker."""
+    check = find_renderer(arguments["renderer"]).check
+    assert check is not None, "the parent has checked that"
+    return check(data) or ({}, b"")
 
 
 def _join_pages(drawn: RenderedDocument) -> RenderedDocument:

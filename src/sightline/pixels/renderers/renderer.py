@@ -10,8 +10,9 @@ A renderer is written in four steps:
 
 `render` runs in a worker that has limits on time and memory, no network, and no file but libraries and fonts. It may
 raise: that costs a refusal and the worker. A renderer that needs a program, such as an office suite, has `convert`
-instead, which starts the program by `run_program`; what it returns is a bitmap, or a file for another renderer. If the
-program fails, the next renderer that needs none draws the file.
+instead, which starts the program by `run_program`; what it returns is a bitmap, or a file for another renderer. Before
+that, a worker calls its `check`, which keeps files from the program that it couldn't convert in time. If the check or
+the program fails, the next renderer that needs none draws the file.
 """
 
 from __future__ import annotations
@@ -140,6 +141,7 @@ class Renderer:
     render: Callable[[bytes, RenderOptions], RenderedDocument | Refusal] | None = None  # runs in a worker
     render_large: Callable[[IO[bytes], RenderOptions], RenderedDocument | Refusal] | None = None  # by an open file
     convert: Callable[[bytes, RenderOptions], ConvertedFile | Refusal] | None = None  # starts a program
+    check: Callable[[bytes], Refusal | None] | None = None  # before `convert`; runs in a worker
     read_text: Callable[[bytes], str | Refusal] | None = None  # for `read_file`; runs in a worker
     recognize: Callable[[bytes, str], bool] | None = None  # by the beginning of a file and its suffix; None: all
     options: frozenset[OptionName] = frozenset()  # that it knows

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 
 from sightline.model.refusal import Refusal
@@ -31,6 +32,8 @@ _LAUNCH = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     "from sightline.pixels.renderers.isolation import launch_program; launch_program(*json.loads(sys.argv[2]))"
 )
+# The exit status of a process that used up its CPU time, and of a shell or launcher whose program did.
+_KILLED = frozenset({-9, -24, 128 + 9, 128 + 24})
 _NOT_DONE = "check that the file is not damaged"
 
 
@@ -39,7 +42,9 @@ def run_program(
     files: Mapping[str, bytes],
     output: str = "",
     *,
+    title: str = "",
     seconds: float = 10.0,
+    cpu_seconds: float | None = None,
     memory: int = 2 * 1024 * 1024 * 1024,
     readable: Sequence[str] = (),
     socket_folders: Sequence[str] = (),
@@ -50,37 +55,39 @@ def run_program(
     command: the program and its arguments; paths are relative to its folder, for which `FOLDER_URL` stands.
     files: what to put into that folder, by name or path.
     output: the name of the file to return; empty: its standard output.
-    seconds: the wall time that it may take. memory: bytes of data that each of its processes may have.
+    title: what refusals call the program.
+    seconds: the wall time that it may take. cpu_seconds: the CPU time of each of its processes; None: the same.
+    memory: bytes of data that each of its processes may have.
     readable: folders that it may read besides those of the system. environment: variables that it needs.
     socket_folders: where it may make sockets, and nothing else.
     """
-    program = shutil.which(command[0])
+    program, title = shutil.which(command[0]), title or command[0]
     if program is None:
-        return Refusal("render_unavailable", f"{command[0]} is not installed", f"install {command[0]}")
+        return Refusal("render_unavailable", f"{title} is not installed", f"install {title}")
     with _PARALLEL, tempfile.TemporaryDirectory(prefix="sightline-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         for file, data in files.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_bytes(data)
         arguments = [each.replace(FOLDER_URL, folder.as_uri()) for each in command[1:]]
-        limits = _choose_limits(seconds, memory)
+        limits = _choose_limits(cpu_seconds or seconds, memory)
         wrapped = _wrap([program, *arguments], [str(folder), list(readable), list(socket_folders), limits])
         variables = {"PATH": os.defpath, "LANG": "C.UTF-8", **(environment or {})}
         variables |= dict.fromkeys(("HOME", "TMPDIR", "XDG_RUNTIME_DIR"), str(folder))
         status = _run(wrapped, folder, variables, seconds)
-        if status is None:
-            what = f"{command[0]} took more than {seconds:.3g} seconds for the file"
-            return Refusal("too_large", what, "give a smaller or simpler one")
-        made = _read_output(folder / (output or _OUTPUT_FILE))
+        made = b"" if status is None else _read_output(folder / (output or _OUTPUT_FILE))
+    if status is None or (not made and status in _KILLED):
+        what = f"{title} took more than {cpu_seconds or seconds:.3g} seconds for the file"
+        return Refusal("too_large", what, "give a smaller or simpler one")
     if not made:
-        return Refusal("corrupt", f"{command[0]} could not convert the file (exit {status})", _NOT_DONE)
+        return Refusal("corrupt", f"{title} could not convert the file (exit {status})", _NOT_DONE)
     return made
 
 
 def _choose_limits(seconds: float, memory: int) -> dict[str, int]:
     return {
         "RLIMIT_CORE": 0,
-        "RLIMIT_CPU": int(seconds) + 1,
+        "RLIMIT_CPU": ceil(seconds),
         "RLIMIT_DATA": memory,
         "RLIMIT_FSIZE": _MAX_OUTPUT_BYTES,
     }

@@ -33,8 +33,8 @@ PACKAGES = {
 PYTHON_PACKAGES = {"nbclient": "0.11.0", "nbval": "0.11.0", "papermill": "2.7.0"}  # on PyPI, with notebooks in tests
 SUFFIXES = (".pdf", ".svg", ".svgz", ".ipynb", ".docx", ".odt", ".pptx", ".xlsx", ".ods", ".odp")
 LEAST = 300  # documents
-MANUAL = "gnuplot.pdf"  # whose pages are timed
-PAGES = range(20, 31)
+MANUAL, PAGES = "gnuplot.pdf", range(20, 31)  # whose pages are timed: text with coloured links
+GREY_MANUAL, GREY_PAGES = "dramatist.pdf", range(5, 16)  # text without colour
 DOTS = 150 / 72
 FILM_VERSION = 1
 
@@ -91,17 +91,22 @@ def _render(data: bytes, renderer: str, pages: range = range(1, 2), **options: o
         assert isinstance(drawn, tuple), drawn
 
 
-def _render_anew(documents: list[bytes]) -> None:
-    """Draw a page of each document, which differ, so that each is opened."""
-    for page, data in zip(PAGES, documents, strict=True):
-        _render(data, "pdfium", range(page, page + 1))
+def _make_render_anew(data: bytes, pages: range) -> Callable[[], None]:
+    """Return work that draws each page out of a document of its own, so that each is opened."""
+    variants = [data + b"\n" * number for number in range(1, len(pages) + 1)]
+
+    def render_anew() -> None:
+        for page, variant in zip(pages, variants, strict=True):
+            _render(variant, "pdfium", range(page, page + 1))
+
+    return render_anew
 
 
-def _draw_by_pdfium(data: bytes, *, writes: bool) -> None:
+def _draw_by_pdfium(data: bytes, pages: range = PAGES, *, writes: bool) -> None:
     """Draw pages by pypdfium2 alone, opening the file for each page as a worker does."""
     import pypdfium2
 
-    for page in PAGES:
+    for page in pages:
         with pypdfium2.PdfDocument(data) as document:
             bitmap = document[page - 1].render(scale=DOTS)
             if writes:
@@ -114,19 +119,20 @@ def _draw_by_resvg(data: bytes) -> None:
     resvg_py.svg_to_bytes(svg_string=data.decode(), width=512, height=512, dpi=96.0)
 
 
-def _list_figures(manual: bytes, icon: bytes) -> list[Figure]:
+def _list_figures(manual: bytes, grey: bytes, icon: bytes) -> list[Figure]:
     code = "\n".join(Path(__file__).read_text().split("\n")[:100]).encode()
     film = _make_film().read_bytes()
-    variants = [manual + b"\n" * number for number in range(1, len(PAGES) + 1)]
     count = len(PAGES)
     pixels, files = partial(_draw_by_pdfium, manual, writes=False), partial(_draw_by_pdfium, manual, writes=True)
     next_page = partial(_render, manual, "pdfium", PAGES)
-    first_page = partial(_render_anew, variants)
+    first_page, grey_page = _make_render_anew(manual, PAGES), _make_render_anew(grey, GREY_PAGES)
+    grey_pixels = partial(_draw_by_pdfium, grey, GREY_PAGES, writes=False)
     return [
         Figure("100 lines of code", 250, partial(_render, code, "code", suffix=".py")),
         Figure("a page of a PDF at 150 dpi", 40, next_page, count, "pypdfium2, pixels only", pixels, 1.3),
-        Figure("the same, of a PDF not seen before", 40, first_page, count, "pypdfium2, pixels only", pixels),
+        Figure("the same, of a PDF not seen before", 40, first_page, count, "pypdfium2, pixels only", pixels, 1.3),
         Figure("the same, of a PDF not seen before", 40, first_page, count, "pypdfium2, to PNG", files, 1.3),
+        Figure("the same, without colour", 40, grey_page, count, "pypdfium2, pixels only", grey_pixels, 1.3),
         Figure("an SVG icon", 60, partial(_render, icon, "resvg"), 1, "resvg-py", partial(_draw_by_resvg, icon)),
         Figure("a still at 37 s of a 60 s video, 1080p", 400, partial(_render, film, "ffmpeg", at=37.0)),
     ]
@@ -206,9 +212,9 @@ def run(rounds: int, out: Path) -> None:
     documents = _find_documents()
     by_name = {path.name: path for path in documents}
     icon = next(path for path in documents if path.suffix == ".svg" and "icons" in path.parts)
-    if MANUAL not in by_name:
-        raise SystemExit(f"bench: {MANUAL} is missing: the package gnuplot-doc is needed")
-    figures = _list_figures(by_name[MANUAL].read_bytes(), icon.read_bytes())
+    if missing := {MANUAL, GREY_MANUAL} - by_name.keys():
+        raise SystemExit(f"bench: {', '.join(missing)} is missing: gnuplot-doc and texlive-humanities-doc are needed")
+    figures = _list_figures(*(by_name[name].read_bytes() for name in (MANUAL, GREY_MANUAL)), icon.read_bytes())
     for number in range(rounds):
         peer_environments.print_status(f"round {number + 1} of {rounds}")
         for figure in figures:

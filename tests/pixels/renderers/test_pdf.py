@@ -93,6 +93,15 @@ def test_a_page_is_drawn_at_150_dots_per_inch_within_what_can_be_seen(box: str, 
     assert abs(height - shown[1]) <= 1
 
 
+@requirement("input.pdf.colour")
+def test_a_page_without_colour_is_drawn_in_greys_and_a_dot_of_colour_is_kept() -> None:
+    lines = " ".join(text("words", 8, 72, y) for y in range(100, 700, 5))
+    plain, dotted = draw(document([lines, f"{lines} {fill(RED, '300 50 1 1')}"]), count=2).pages
+    assert Pillow.open(BytesIO(plain.data)).mode == "L"
+    assert plain.has_text
+    assert (255, 0, 0) in {colour for _, colour in open_page(dotted).getcolors(1 << 20) or ()}
+
+
 @requirement("input.pdf.size")
 def test_a_width_can_be_given() -> None:
     assert open_page(draw(COLOURED, width=306).pages[0]).size == (306, 396)

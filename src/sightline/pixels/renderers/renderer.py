@@ -213,7 +213,7 @@ def encode_pixels(pixels: bytes | Array[c_ubyte], width: int, height: int, bands
 
     bitmap = pyvips.Image.new_from_memory(pixels, width, height, bands, "uchar")
     grid = sample_grid(bitmap)
-    if bands == 1 or (bands == 3 and not _has_colour(grid) and not _has_colour(to_pillow(bitmap))):
+    if bands == 1 or (bands == 3 and not has_colour(grid) and not has_colour(to_pillow(bitmap))):
         # Most pages have no colour. As greys, they take a third of the time.
         bitmap, grid = bitmap[bands // 2].copy(interpretation="b-w"), grid.getchannel(bands // 2)
     else:
@@ -225,7 +225,8 @@ def encode_pixels(pixels: bytes | Array[c_ubyte], width: int, height: int, bands
     return encoded[1]
 
 
-def _has_colour(picture: Pillow) -> bool:
+def has_colour(picture: Pillow) -> bool:
+    """Return whether any pixel of an RGB picture is not grey."""
     from PIL import ImageChops
 
     red, green, blue = picture.split()

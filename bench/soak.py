@@ -7,7 +7,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,45 +16,65 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from sightline.model.ports import Store  # noqa: E402
-from tests.e2e.shared_servers import run_servers  # noqa: E402
+from tests.e2e.shared_servers import Servers, run_servers  # noqa: E402
 from tests.faults.kills import kill_writers  # noqa: E402
 from tests.faults.writer import open_store  # noqa: E402
 from tests.store.writer import description_of, image_of  # noqa: E402
 
 KILLS, SEED, ROUNDS = 200, 15, 300
-COLUMNS = ("kills", "acknowledged", "lost", "without bytes")
+DISK, SERVERS = "SQLite and files", "PostgreSQL and S3"
+COLUMNS = ("kills", "opening", "acknowledged", "lost", "half-written", "without bytes")
 PAGE = """# Reliability
 
 Written by `bench/run.py soak`. Machine: {machine}.
 
-Writers that store images, descriptions, views and pinned descriptions are killed with `kill -9` at random moments,
-with a fixed seed, every third one while it opens the record. Then everything that was acknowledged is read back:
-`lost` counts images of which something is missing or wrong, `without bytes` counts rows whose bytes are missing.
+Writers that store images, descriptions, views and pinned descriptions are killed with `kill -9`, at moments that a
+fixed seed chooses: a third at a line of the store's code while they create a record, a third at a line while they
+write, and a third from outside, somewhere in a write. Then the record is opened and read back. `opening` counts records
+that were being created and could be used after that; `lost` counts acknowledged images of which something is missing or
+wrong, `half-written` those that were not acknowledged and are there with wrong parts, and `without bytes` rows whose
+bytes are missing.
 
-{columns}
 {kills}
 
 What the record adds to a request, in milliseconds: the median of {rounds} calls, with all servers on loopback. Reads
 for a known image are answered from a replica's memory; each request with images also notes its visit.
 
-{engines}
 {times}
 
 The tests in `tests/e2e/test_faults.py` and `tests/e2e/test_replicas.py` also kill one of three replicas, freeze one
 beyond its lease, restart and freeze PostgreSQL, drop the connections of a pooler, and stop the object storage.
 """
+Part = Callable[["Places", bool], dict[str, Any]]
 
 
-def run(file: Path, *, quick: bool = False) -> None:
-    """Kill writers on both engines, time the calls of a request, and write the figures and their page."""
+class Places:
+    """Where records can be: on a disk and on servers."""
+
+    def __init__(self, servers: Servers, folder: Path) -> None:
+        self._servers, self._folder = servers, folder
+
+    def name_on_disk(self, number: int) -> list[str]:
+        return [str(self._folder / f"disk-{number}")]
+
+    def name_on_servers(self, number: int) -> list[str]:
+        address = self._servers.address(self._folder / str(number))
+        return [address.store, address.blobs]
+
+    @property
+    def engines(self) -> dict[str, Callable[[int], list[str]]]:
+        return {DISK: self.name_on_disk, SERVERS: self.name_on_servers}
+
+
+def run(file: Path, *, quick: bool = False, only: str = "") -> None:
+    """Measure all parts, or one and leave the other figures as they are; write the figures and their page."""
+    result: dict[str, Any] = json.loads(file.read_text()) if only else {}
+    result |= {"machine": platform.platform(), "cores": os.cpu_count()}
     with run_servers() as servers, tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, **servers.s3.environment()}
         os.environ.update(servers.s3.environment())
-        address = servers.address(Path(folder))
-        engines = {"SQLite and files": [f"{folder}/record"], "PostgreSQL and S3": [address.store, address.blobs]}
-        kills = {name: _kill(words, 20 if quick else KILLS, environment) for name, words in engines.items()}
-        times = {name: _time_engine(words) for name, words in engines.items()}
-    result = {"machine": platform.platform(), "cores": os.cpu_count(), "kills": kills, "milliseconds": times}
+        places = Places(servers, Path(folder))
+        for name in [only] if only else PARTS:
+            result[name] = PARTS[name](places, quick)
     file.write_text(json.dumps(result, indent=1) + "\n")
     page = _render(result)
     file.with_suffix(".md").write_text(page)
@@ -61,11 +82,20 @@ def run(file: Path, *, quick: bool = False) -> None:
     print(page)
 
 
-def _kill(words: list[str], count: int, environment: Mapping[str, str]) -> dict[str, float]:
+def _kill(places: Places, quick: bool) -> dict[str, Any]:
+    return {engine: _kill_on(name, 20 if quick else KILLS) for engine, name in places.engines.items()}
+
+
+def _kill_on(name_record: Callable[[int], list[str]], count: int) -> dict[str, float]:
     began = time.monotonic()
-    report = kill_writers(words, count, SEED, environment)
-    found = {"kills": report.kills, "acknowledged": report.acknowledged, "lost": report.lost}
-    return {**found, "without bytes": report.without_bytes, "seconds": round(time.monotonic() - began)}
+    report = kill_writers(name_record, count, SEED, os.environ)
+    found = {name.replace("_", " "): count for name, count in asdict(report).items()}
+    found["half-written"] = found.pop("half written")
+    return {**found, "seconds": round(time.monotonic() - began)}
+
+
+def _time_engines(places: Places, quick: bool) -> dict[str, Any]:
+    return {engine: _time_engine(name(0)) for engine, name in places.engines.items()}
 
 
 def _time_engine(words: list[str]) -> dict[str, float]:
@@ -110,14 +140,18 @@ def _time(work: Callable[[int], None]) -> float:
 
 def _render(result: Mapping[str, Any]) -> str:
     kills, times = result["kills"], result["milliseconds"]
-    killed = [f"| {name} | {' | '.join(str(one[column]) for column in COLUMNS)} |" for name, one in kills.items()]
     calls = next(iter(times.values()))
-    timed = [f"| {call} | {' | '.join(str(one[call]) for one in times.values())} |" for call in calls]
     return PAGE.format(
         machine=f"{result['machine']}, {result['cores']} cores, shared with other work",
-        columns=f"| engine | {' | '.join(COLUMNS)} |\n|---|{'---|' * len(COLUMNS)}",
-        kills="\n".join(killed),
-        engines=f"| call | {' | '.join(times)} |\n|---|{'---|' * len(times)}",
-        times="\n".join(timed),
+        kills=_render_table("engine", COLUMNS, {name: [one[key] for key in COLUMNS] for name, one in kills.items()}),
+        times=_render_table("call", [*times], {call: [one[call] for one in times.values()] for call in calls}),
         rounds=ROUNDS,
     )
+
+
+def _render_table(corner: str, columns: Sequence[str], rows: Mapping[str, Sequence[object]]) -> str:
+    lines = [f"| {corner} | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(map(str, row))} |" for name, row in rows.items())])
+
+
+PARTS: dict[str, Part] = {"kills": _kill, "milliseconds": _time_engines}

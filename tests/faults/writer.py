@@ -1,24 +1,29 @@
-"""A process that writes to a record until it is killed, and says what was acknowledged.
+"""A process that writes to a record until it is killed, and prints the number of each image that was acknowledged.
 
-    python -m tests.faults.writer NAME FOLDER        a record on disk
-    python -m tests.faults.writer NAME STORE BLOBS   a record on servers
+    python -m tests.faults.writer NAME LINE FOLDER        a record on disk
+    python -m tests.faults.writer NAME LINE STORE BLOBS   a record on servers
 
-Prints the number of each image after all calls about it have returned.
+It kills itself before the main thread runs that line of the store's code, counted from its start. Never, for 0.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
+import sightline.store.shared_storage  # now, not when lines are counted
 from sightline.model.ports import Store
 from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
 from sightline.store import open_record_or_refuse, open_server_record
 from tests.store.writer import description_of, image_of, perception_of
+
+_STORE_FOLDER = str(Path(sightline.store.__file__).parent)
 
 
 def open_store(words: list[str]) -> Store:
@@ -37,24 +42,51 @@ def write_all(store: Store, name: str, number: int) -> None:
     store.descriptions.pin(name, PinnedDescription(f"turn {number}", (sha256,), {"number": number}))
 
 
-def is_whole(store: Store, name: str, number: int) -> bool:
-    """Return whether everything that `write_all` has written is there."""
+def compare_parts(store: Store, name: str, number: int) -> list[bool | None]:
+    """Return for each part that `write_all` writes whether it is as it was written, None if it is absent."""
     image, words, view = image_of(name, number), description_of(name, number), perception_of(name, number)
     pinned = store.descriptions.read_pin(name, f"turn {number}", (image.sha256,))
-    return (
-        store.images.read(name, image.sha256) == image
-        and store.descriptions.read(name, image.sha256, words.seer, "v1") == words
-        and store.images.read_view(name, view.id) == view
-        and pinned is not None
-        and pinned.result == {"number": number}
+    found = (
+        (store.images.read(name, image.sha256), image),
+        (store.descriptions.read(name, image.sha256, words.seer, "v1"), words),
+        (store.images.read_view(name, view.id), view),
+        (pinned and pinned.result, {"number": number}),
     )
+    return [None if read is None else read == written for read, written in found]
+
+
+def is_whole(store: Store, name: str, number: int) -> bool:
+    return all(compare_parts(store, name, number))
+
+
+def is_half_written(store: Store, name: str, number: int) -> bool:
+    return False in compare_parts(store, name, number)
+
+
+def kill_at_line(line: int) -> None:
+    """Kill this process when so many lines of the store's code have run in this thread."""
+    left = line
+
+    def trace(frame: FrameType, event: str, arg: object) -> object:
+        nonlocal left
+        if not frame.f_code.co_filename.startswith(_STORE_FOLDER):
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    sys.settrace(trace)  # type: ignore[arg-type]
 
 
 def main() -> None:
-    store = open_store(sys.argv[2:])
-    print("open", flush=True)
+    name, line, *words = sys.argv[1:]
+    if int(line):
+        kill_at_line(int(line))
+    store = open_store(words)
     for number in itertools.count():
-        write_all(store, sys.argv[1], number)
+        write_all(store, name, number)
         print(number, flush=True)
 
 

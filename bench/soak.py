@@ -18,10 +18,11 @@ sys.path.insert(0, str(ROOT))
 from sightline.model.ports import Store  # noqa: E402
 from tests.e2e.shared_servers import Servers, run_servers  # noqa: E402
 from tests.faults.kills import kill_writers  # noqa: E402
+from tests.faults.traffic import WORKERS, find_growth, run_soak  # noqa: E402
 from tests.faults.writer import open_store  # noqa: E402
 from tests.store.writer import description_of, image_of  # noqa: E402
 
-KILLS, SEED, ROUNDS = 200, 15, 300
+KILLS, SEED, ROUNDS, SOAK_ROUNDS = 200, 15, 300, 600
 DISK, SERVERS = "SQLite and files", "PostgreSQL and S3"
 COLUMNS = ("kills", "opening", "acknowledged", "lost", "half-written", "without bytes")
 PAGE = """# Reliability
@@ -41,6 +42,13 @@ What the record adds to a request, in milliseconds: the median of {rounds} calls
 for a known image are answered from a replica's memory; each request with images also notes its visit.
 
 {times}
+
+Mixed traffic through one proxy: chats, streams, known images, answers that are cancelled, and answers that are read
+slowly, in rounds of 60 requests, {threads} at a time. Between rounds nothing is under way. The first tenth of the
+rounds fills caches and pools. In parentheses is the growth: from the most in the first half of the other rounds to the
+most in the second half.
+
+{traffic}
 
 The tests in `tests/e2e/test_faults.py` and `tests/e2e/test_replicas.py` also kill one of three replicas, freeze one
 beyond its lease, restart and freeze PostgreSQL, drop the connections of a pooler, and stop the object storage.
@@ -94,6 +102,21 @@ def _kill_on(name_record: Callable[[int], list[str]], count: int) -> dict[str, f
     return {**found, "seconds": round(time.monotonic() - began)}
 
 
+def _send_traffic(places: Places, quick: bool) -> dict[str, Any]:
+    address = places.name_on_servers(0)
+    flags = {DISK: (), SERVERS: ("--store", address[0], "--blobs", address[1])}
+    return {engine: _soak(words, 50 if quick else SOAK_ROUNDS) for engine, words in flags.items()}
+
+
+def _soak(words: Sequence[str], rounds: int) -> dict[str, Any]:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as home, run_soak(SEED, *words, SIGHTLINE_HOME=home) as soak:
+        held = [soak.run_round() for _ in range(rounds)][rounds // 10 :]
+        growth = find_growth(held)
+        found = {name: f"{most:g} ({getattr(growth, name):+g})" for name, most in asdict(held[-1]).items()}
+        return {"requests": soak.requests, "seconds": round(time.monotonic() - began), **found}
+
+
 def _time_engines(places: Places, quick: bool) -> dict[str, Any]:
     return {engine: _time_engine(name(0)) for engine, name in places.engines.items()}
 
@@ -139,13 +162,17 @@ def _time(work: Callable[[int], None]) -> float:
 
 
 def _render(result: Mapping[str, Any]) -> str:
-    kills, times = result["kills"], result["milliseconds"]
+    kills, times, traffic = result["kills"], result["milliseconds"], result["traffic"]
     calls = next(iter(times.values()))
     return PAGE.format(
         machine=f"{result['machine']}, {result['cores']} cores, shared with other work",
         kills=_render_table("engine", COLUMNS, {name: [one[key] for key in COLUMNS] for name, one in kills.items()}),
         times=_render_table("call", [*times], {call: [one[call] for one in times.values()] for call in calls}),
+        traffic=_render_table(
+            "engine", [*next(iter(traffic.values()))], {name: [*one.values()] for name, one in traffic.items()}
+        ),
         rounds=ROUNDS,
+        threads=WORKERS,
     )
 
 
@@ -154,4 +181,4 @@ def _render_table(corner: str, columns: Sequence[str], rows: Mapping[str, Sequen
     return "\n".join([*lines, *(f"| {name} | {' | '.join(map(str, row))} |" for name, row in rows.items())])
 
 
-PARTS: dict[str, Part] = {"kills": _kill, "milliseconds": _time_engines}
+PARTS: dict[str, Part] = {"kills": _kill, "milliseconds": _time_engines, "traffic": _send_traffic}

@@ -18,11 +18,13 @@ from sightline.model.refusal import Refusal
 from sightline.store import open_server_record
 from tests.e2e.shared_servers import Servers, wait_for
 from tests.faults.kills import KillReport, kill_writers
+from tests.faults.traffic import find_growth, run_soak
 from tests.faults.writer import is_whole, write_all
 from tests.requirements import requirement
 from tests.store.writer import description_of, image_of
 
 KILLS = 20
+ROUNDS = 20  # of 60 requests, after 10 that fill caches and pools
 
 
 @pytest.fixture
@@ -189,3 +191,18 @@ def test_object_storage_that_fails_costs_images_and_nothing_else(
         servers.s3.start()
     wait_for(lambda: store.images.keep("during", image_of("during", 1)), 30)
     assert len(list_warnings(caplog)) == 1
+
+
+@requirement("record.faults.soak")
+def test_mixed_traffic_leaves_memory_descriptors_threads_and_tasks_flat(
+    servers: Servers, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    address = servers.address(tmp_path)
+    with run_soak(3, "--store", address.store, "--blobs", address.blobs) as soak:
+        held = [soak.run_round() for _ in range(10 + ROUNDS)][10:]
+    growth = find_growth(held)
+    assert growth.megabytes < 8, held
+    assert growth.descriptors < 8, held  # a pool keeps a few connections more or fewer
+    assert growth.threads < 4, held
+    assert growth.tasks < 2, held
+    assert min(each.tasks for each in held) > 0

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +21,20 @@ import pytest
 from sightline.model.ports import Lease, Store
 from sightline.model.refusal import Refusal
 from sightline.store import open_server_record
+from tests.cli.command import POWERLESS, sightline
+from tests.cli.test_serve import serving
 from tests.e2e.shared_servers import Servers, wait_for
+from tests.faults.altered_s3 import AlteredS3, change_bytes, change_etag, hang, pass_on, refuse_for_a_while
 from tests.faults.kills import KillReport, kill_writers
 from tests.faults.traffic import find_growth, run_soak
 from tests.faults.writer import is_whole, write_all
+from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
+from tests.scripted.eye import describe_quadrants
+from tests.scripted.faults import Hang
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import deepseek
+from tests.store.damaged_records import fill
 from tests.store.writer import description_of, image_of
 
 KILLS = 20
@@ -71,6 +85,7 @@ import os, sys
 from sightline.model.ports import Lease
 from sightline.model.shared_address import SharedAddress
 from sightline.store import open_server_record
+from tests.store.damaged_records import fill
 from tests.store.writer import description_of
 from dataclasses import replace
 store = open_server_record(SharedAddress(sys.argv[1], sys.argv[2], os.environ))
@@ -191,6 +206,159 @@ def test_object_storage_that_fails_costs_images_and_nothing_else(
         servers.s3.start()
     wait_for(lambda: store.images.keep("during", image_of("during", 1)), 30)
     assert len(list_warnings(caplog)) == 1
+
+
+@pytest.fixture
+def altered(servers: Servers, environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[AlteredS3]:
+    """Object storage whose answers are altered on their way; use it before `store`."""
+    with AlteredS3(servers.s3) as between:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", between.url)
+        yield between
+
+
+@requirement("record.faults.servers", "record.before_reference", "law.9")
+def test_object_storage_that_answers_503_costs_images_until_it_answers_again(
+    altered: AlteredS3, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "sightline.store")
+    write_all(store, "before", 1)
+    altered.alter = refuse_for_a_while
+    for number in range(3):
+        assert not store.images.keep("during", image_of("during", number)), "nothing may refer to it"
+    assert is_whole(store, "before", 1), "what is known is read from memory"
+    asked = altered.count
+    assert not store.images.keep("during", image_of("during", 4))
+    assert altered.count == asked, "it is not asked with every request"
+    altered.alter = pass_on
+    wait_for(lambda: store.images.keep("during", image_of("during", 1)), 30)
+    assert len(list_warnings(caplog)) == 1
+
+
+@requirement("record.faults.servers", "law.9")
+def test_slow_object_storage_delays_only_who_waits_for_it(altered: AlteredS3, store: Store) -> None:
+    write_all(store, "before", 1)
+    slow = Hang()
+    altered.alter = hang(slow)
+    with ThreadPoolExecutor(1) as threads:
+        kept = threads.submit(store.images.keep, "during", image_of("during", 1))
+        slow.reached.result(30)
+        store.descriptions.keep("during", description_of("during", 1), "v1")
+        assert store.descriptions.read("during", image_of("during", 1).sha256, "ollama/llava", "v1")
+        assert is_whole(store, "before", 1)
+        assert not kept.done(), "it is not reported as stored before it is"
+        slow.release()
+        assert kept.result(30)
+
+
+@requirement("record.faults.servers")
+def test_wrong_etags_are_ignored_and_wrong_bytes_are_never_returned(
+    servers: Servers, altered: AlteredS3, store: Store, tmp_path: Path
+) -> None:
+    altered.alter = change_etag
+    write_all(store, "cat", 1)
+    other = open_server_record(servers.address(tmp_path))  # whose caches are empty
+    assert not isinstance(other, Refusal), other
+    assert is_whole(other, "cat", 1)
+    other.close()
+    other = open_server_record(servers.address(tmp_path))
+    assert not isinstance(other, Refusal), other
+    altered.alter = change_bytes
+    sha256 = image_of("cat", 1).sha256
+    assert other.images.read("cat", sha256) is None
+    altered.alter = pass_on
+    assert other.images.read("cat", sha256) == image_of("cat", 1), "a wrong answer costs no object"
+    other.close()
+
+
+@pytest.fixture
+def record() -> Path:
+    """The folder of the record of this test's proxy."""
+    return Path(os.environ["SIGHTLINE_HOME"]) / "record"
+
+
+def truncate(record: Path) -> None:
+    os.truncate(record / "record.sqlite", 5000)
+
+
+def garble(record: Path) -> None:
+    size = (record / "record.sqlite").stat().st_size
+    (record / "record.sqlite").write_bytes(b"garbage " * (size // 8))
+
+
+def delete(record: Path) -> None:
+    shutil.rmtree(record.rename(record.with_name("gone")))
+
+
+@requirement("record.faults.disk", "law.9")
+@pytest.mark.parametrize("harm", [truncate, garble, delete])
+def test_a_record_that_is_damaged_under_a_running_server_costs_no_request(
+    harm: Callable[[Path], None], record: Path
+) -> None:
+    fill(record)  # and close it: pages that are only in the log can't be damaged in the database
+    with deepseek() as provider, serving("--upstream", f"deepseek={provider.url}") as (process, url):
+        describe(url, 1)
+        harm(record)
+        for number in range(2, 5):
+            describe(url, number)
+        assert harm is delete or sightline("store", "repair").code == 0
+        before = count_descriptions(record)
+        describe(url, 5)
+        assert count_descriptions(record) == before + 1, "the record is used again"
+        process.send_signal(signal.SIGTERM)
+        told = [line for line in process.communicate(timeout=60)[1].splitlines() if "ecord" in line]
+    assert sum("can be used again" not in line and "opened again" not in line for line in told) <= 1, told
+    assert told
+
+
+@requirement("record.faults.disk", "law.9")
+def test_a_disk_that_is_full_for_a_while_costs_no_request(record: Path) -> None:
+    with deepseek() as provider, serving("--upstream", f"deepseek={provider.url}") as (process, url):
+        describe(url, 1)
+        before = count_descriptions(record)
+        _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, most))
+        for number in range(2, 5):
+            describe(url, number)
+        assert count_descriptions(record) == before
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
+        describe(url, 5)
+        assert count_descriptions(record) == before + 1
+        process.send_signal(signal.SIGTERM)
+        told = [line for line in process.communicate(timeout=60)[1].splitlines() if "ecord" in line]
+    assert len(told) == 1, told
+
+
+@requirement("record.faults.disk", "law.9")
+def test_a_folder_that_is_read_only_for_a_while_costs_no_request(record: Path) -> None:
+    """The server gives up the administrator's right to write everywhere."""
+    words = ("--upstream",)
+    with deepseek() as provider, serving(*words, f"deepseek={provider.url}", command=POWERLESS) as (process, url):
+        describe(url, 1)
+        blobs = record / "blobs"
+        folders = [blobs, *(path for path in blobs.rglob("*") if path.is_dir())]
+        for folder in folders:
+            folder.chmod(0o500)
+        for number in range(2, 5):
+            describe(url, number)
+        for folder in folders:
+            folder.chmod(0o700)
+        describe(url, 5)
+        process.send_signal(signal.SIGTERM)
+        told = [line for line in process.communicate(timeout=60)[1].splitlines() if "ecord" in line]
+    assert len(told) == 1, told
+
+
+def describe(url: str, number: int) -> None:
+    """Ask for an image, which the model gets as words whatever happens to the record."""
+    colours = some_colours(number)
+    answer = ask_chat(f"{url}/u/deepseek", "deepseek-v4-pro", pasted_chat(paint_quadrants(colours)))
+    assert describe_quadrants(colours) in answer
+
+
+def count_descriptions(record: Path) -> int:
+    with closing(sqlite3.connect(record / "record.sqlite")) as connection:
+        (count,) = connection.execute("SELECT COUNT(*) FROM tellings").fetchone()
+        return int(count)
 
 
 @requirement("record.faults.soak")

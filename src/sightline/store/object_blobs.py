@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
@@ -39,8 +40,11 @@ class ObjectBlobs:
     def __init__(self, store: S3Store, place: str) -> None:
         self._store, self._place = store, place
         self._paused_until, self._last_error = 0.0, ServerError("", "")
+        self._damaged: set[str] = set()  # names that were read with wrong bytes, and have to be stored again
 
     def has(self, sha256: str) -> bool:
+        if sha256 in self._damaged:
+            return False
         with self._convert_errors():
             try:
                 obstore.head(self._store, _locate(sha256))
@@ -51,22 +55,28 @@ class ObjectBlobs:
     confirm = has
 
     def write(self, sha256: str, data: bytes) -> None:
+        mode: Literal["create", "overwrite"] = "overwrite" if sha256 in self._damaged else "create"
         with self._convert_errors():
             try:
-                obstore.put(self._store, _locate(sha256), data, mode="create", use_multipart=False)
+                obstore.put(self._store, _locate(sha256), data, mode=mode, use_multipart=False)
             except AlreadyExistsError:
                 return
+        self._damaged.discard(sha256)
 
     def read(self, sha256: str) -> bytes | None:
-        """Return the bytes, or None. An object that does not match its hash is deleted: it can be stored again."""
+        """Return the bytes, or None if there are none or they don't match their hash.
+
+        Those are stored again with the next write. They aren't deleted: perhaps only this answer was wrong.
+        """
         with self._convert_errors():
             try:
                 data = bytes(obstore.get(self._store, _locate(sha256)).bytes())
             except _ABSENT:
                 return None
         if hashlib.sha256(data).hexdigest() == sha256:
+            self._damaged.discard(sha256)
             return data
-        self.delete(sha256)
+        self._damaged.add(sha256)
         return None
 
     def delete(self, sha256: str) -> None:

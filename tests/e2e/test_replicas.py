@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,16 +19,24 @@ from tests.cli.test_serve import serving
 from tests.e2e.shared_servers import Servers
 from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
-from tests.scripted.eye import describe_quadrants
+from tests.scripted.eye import Seen, describe_quadrants
+from tests.scripted.faults import Hang
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
+from tests.scripted.talk import Asked, Said, Script, speak
 
-BLIND = "deepseek-v4-pro"
+BLIND, SEER = "deepseek-v4-pro", "deepseek-flash"
+
+
+def number_looks(looks: Iterator[int], asked: Asked, seen: Sequence[Seen], script: Script) -> Said:
+    """Say what is seen, and end each description with a number of its own."""
+    said = speak(asked, seen, script)
+    return replace(said, text=f"{said.text} (look {next(looks)})") if seen else said
 
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    with deepseek() as running:
+    with deepseek(mind=partial(number_looks, itertools.count(1))) as running:
         yield running
 
 
@@ -81,3 +93,34 @@ def test_a_replica_that_is_killed_or_frozen_takes_nothing_with_it(
         frozen.send_signal(signal.SIGCONT)
     assert describe_quadrants(some_colours(4)) in ask(second, 4)
     assert count_looks(provider) == 5
+
+
+@requirement("record.shared.fencing", "record.shared.replicas")
+def test_a_replica_frozen_while_it_describes_overwrites_nothing_when_it_wakes(
+    replicas: list[tuple[Forked, str]], provider: Provider
+) -> None:
+    """Its lease expires, another replica describes the image, and its own late answer is used nowhere."""
+    (frozen, first), (_, second), (_, third) = replicas
+    slow = Hang(model=SEER)
+    provider.faults.append(slow)
+    with ThreadPoolExecutor(8) as threads:
+        late = threads.submit(ask, first, 0)
+        slow.reached.result(60)
+        frozen.send_signal(signal.SIGSTOP)
+        try:
+            load = [threads.submit(ask, url, number) for number in (0, 1, 2) for url in (second, third)]
+            answers = [each.result(60) for each in load]
+        finally:
+            slow.release()
+            frozen.send_signal(signal.SIGCONT)
+        answers.append(late.result(60))
+    answers += [ask(url, number) for number in range(3) for url in (first, second, third)]
+    by_image = [{find_look(each) for each in answers if describe_quadrants(some_colours(n)) in each} for n in range(3)]
+    assert all(len(looks) == 1 for looks in by_image), by_image
+    assert {"1"} not in by_image, "the late answer"
+    assert count_looks(provider) == 4, "each image once, and the one that was never answered in time"
+
+
+def find_look(answer: str) -> str:
+    (number,) = set(re.findall(r"\(look (\d+)\)", answer))
+    return str(number)

@@ -12,6 +12,7 @@ from tests.requirements import requirement
 
 ROOT = Path(__file__).parents[1]
 COMPOSE = (ROOT / "deploy" / "compose.yaml").read_text("utf-8")
+PROXY = (ROOT / "src/sightline/surfaces/proxy/app.py").read_text("utf-8")
 CONTAINER = (ROOT / "deploy" / "Containerfile").read_text("utf-8")
 
 
@@ -31,6 +32,13 @@ def test_the_compose_file_has_no_secret_and_asks_for_every_one() -> None:
     assert all(value.startswith("${") for value in secrets)
     names = {value.strip("${}").partition(":")[0] for value in secrets}
     assert all(f"${{{name}:?" in COMPOSE for name in names)
+
+
+@requirement("project.deploy", "route.ready")
+def test_replicas_are_checked_at_pages_that_exist() -> None:
+    checked = {path for text in (COMPOSE, CONTAINER) for path in re.findall(r"8790(/sightline/\w+)'", text)}
+    assert checked == {"/sightline/health", "/sightline/ready"}
+    assert all(f'"{path}"' in PROXY for path in checked)
 
 
 @requirement("project.deploy")

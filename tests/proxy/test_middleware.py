@@ -86,7 +86,7 @@ def test_only_an_upgrade_to_a_websocket_is_refused() -> None:
     ],
 )
 def test_pages_are_served_and_nothing_below_them_is_forwarded(method: str, path: str, expected: int) -> None:
-    pages = {"/sightline/health": lambda: (b"text/plain", b"")}
+    pages = {"/sightline/health": lambda: (200, b"text/plain", b"")}
     assert status_of(serve_pages(answering(299), pages, b"hello", refuse), path, method) == expected
 
 

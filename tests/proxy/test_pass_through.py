@@ -254,6 +254,21 @@ def test_the_health_page_answers(tmp_path: Path) -> None:
         assert exchange(proxy.url, "/sightline/health", method="GET").body == b'{"ok":true}'
 
 
+@requirement("route.ready", "law.9")
+def test_a_proxy_whose_record_cannot_be_used_is_not_ready_but_serves(tmp_path: Path) -> None:
+    with sightline(tmp_path) as proxy:
+        assert exchange(proxy.url, "/sightline/ready", method="GET").body == b'{"ready": true}'
+    harmed = tmp_path / "harmed"
+    (harmed / "record" / "record.sqlite").mkdir(parents=True)
+    with Provider() as provider, sightline(harmed, provider.url) as proxy:
+        got = exchange(proxy.url, "/sightline/ready", method="GET")
+        assert (got.status, json.loads(got.body)["ready"]) == (503, False)
+        assert str(harmed) in json.loads(got.body)["message"]
+        assert exchange(proxy.url, "/sightline/health", method="GET").status == 200
+        body = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}'
+        assert exchange(proxy.url, "/v1/messages", body).status == 200
+
+
 @requirement("route.own")
 def test_own_paths_never_reach_an_upstream(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:

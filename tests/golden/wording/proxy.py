@@ -51,7 +51,7 @@ def _unknown(wire: str, folder: Path) -> str:
 def _pages(folder: Path) -> str:
     """What is at addresses of the proxy's own."""
     with Provider() as provider, sightline(folder, provider.url) as proxy:
-        paths = ("/", "/sightline", "/sightline/health", "/sightline/nope")
+        paths = ("/", "/sightline", "/sightline/health", "/sightline/ready", "/sightline/nope")
         return "\n".join(f"-- GET {path}\n{_show(exchange(proxy.url, path, method='GET'))}" for path in paths)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -100,8 +101,9 @@ class Proxy:
         self._upstream = UpstreamClient(engine, http_client, metrics, self._report)
         self._tool_loop = ToolLoop(engine, record.conversations, tools, self._upstream, self._reader) if tools else None
         pages = {
-            "/sightline/health": lambda: (b"application/json", b'{"ok":true}'),
-            "/sightline/metrics": lambda: (CONTENT_TYPE, metrics.render().encode()),
+            "/sightline/health": lambda: (200, b"application/json", b'{"ok":true}'),
+            "/sightline/ready": lambda: _report_readiness(record),
+            "/sightline/metrics": lambda: (200, CONTENT_TYPE, metrics.render().encode()),
         }
         app = mount(serve_pages(self._serve, pages, _GREETING, self._send_error, inspector), self._mounts)
         self._app = self._log.wrap(guard(refuse_websockets(app, self._send_error), token, self._send_error))
@@ -261,6 +263,13 @@ class Proxy:
     def _report(self, context: RequestContext, receipt: Receipt) -> None:
         self._on_receipt(receipt)
         self._log.file_receipt(context, receipt)
+
+
+def _report_readiness(record: Store) -> tuple[int, bytes, bytes]:
+    """Return 503 while the record can't be used. Requests are served even then."""
+    trouble = record.find_trouble()
+    found = {"ready": trouble is None, **({"message": describe_refusal(trouble)} if trouble else {})}
+    return 503 if trouble else 200, b"application/json", json.dumps(found).encode()
 
 
 class ChatCommands:

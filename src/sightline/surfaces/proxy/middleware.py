@@ -18,8 +18,8 @@ from sightline.server import App, Headers, Receive, Scope, Send
 from sightline.surfaces.proxy.http_headers import TOKEN_HEADER
 from sightline.surfaces.proxy.request_context import describe_refusal
 
-Page = Callable[[], tuple[bytes, bytes]]
-"""Returns a content type and a body."""
+Page = Callable[[], tuple[int, bytes, bytes]]
+"""Returns a status, a content type and a body."""
 
 OWN_PATHS = b"/sightline/"  # no upstream gets a request for a path below it
 _NOT_LOCAL = Refusal("not_permitted", "only programs on this machine are served", "send requests to 127.0.0.1")
@@ -93,7 +93,7 @@ def serve_pages(
     def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         path: bytes = scope["raw_path"]
         if page := pages_by_path.get(path):
-            return _send_page(send, 200, *page())
+            return _send_page(send, *page())
         if path == b"/" and scope["method"] == "GET":
             return _send_page(send, 200, b"text/plain; charset=utf-8", greeting)
         if path.startswith(OWN_PATHS) or path == OWN_PATHS[:-1]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.forked import Forked
-from tests.cli.test_serve import serving
+from tests.cli.test_serve import get, serving
 from tests.e2e.shared_servers import Servers
 from tests.proxy.clients import ask_chat, pasted_chat
 from tests.requirements import requirement
@@ -74,6 +74,27 @@ def test_replicas_describe_each_image_once_and_send_the_same_bytes(
     bodies = [exchange.body for exchange in provider.asked(BLIND)]
     assert len(bodies) == len(images) * len(urls)
     assert len(set(bodies)) == len(images), "every replica sends the same bytes for the same request"
+
+
+@requirement("record.shared.hot_path")
+def test_a_request_whose_images_are_known_waits_for_no_server(
+    servers: Servers, replicas: list[tuple[Forked, str]], provider: Provider
+) -> None:
+    """A server that is asked and does not answer is given up after five seconds, and the replica isn't ready then."""
+    (_, url), *_ = replicas
+    picture = paint_quadrants(some_colours(7))
+    talk = pasted_chat(picture)
+    for _ in range(2):
+        talk = [*talk, {"role": "assistant", "content": ask_chat(f"{url}/u/deepseek", BLIND, talk)}]
+        talk = [*talk, {"role": "user", "content": "And now?"}]
+    for server in (servers.postgres, servers.s3):
+        server.process.freeze()
+    try:
+        assert describe_quadrants(some_colours(7)) in ask_chat(f"{url}/u/deepseek", BLIND, talk)
+        assert get(url, "/sightline/ready")[0] == 200
+    finally:
+        for server in (servers.postgres, servers.s3):
+            server.process.thaw()
 
 
 @requirement("record.shared.replicas", "law.9")

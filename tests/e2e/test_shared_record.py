@@ -132,14 +132,47 @@ def test_known_images_and_descriptions_need_no_server(servers: Servers, open_rep
         )
 
     first = look()
+    assert store.conversations.visit("scope", "head", ["a", "b"], [1], 300.0) == set()
     for server in (servers.postgres, servers.s3):
         server.process.freeze()
     try:
         assert look() == first, "nothing has waited for a server, else it would have been given up"
+        for names in (["a", "b", "c"], ["a", "b", "c", "d"]):
+            assert store.conversations.visit("scope", "head", names, [*range(1, len(names))], 300.0) == set()
         assert store.find_trouble() is None
     finally:
         for server in (servers.postgres, servers.s3):
             server.process.thaw()
+
+
+def flush_all(*stores: Store) -> None:
+    """Write what is deferred for half a second."""
+    for store in stores:
+        assert isinstance(store, SqlStore)
+        store.flush()
+
+
+@requirement("record.shared.visits")
+@pytest.mark.parametrize("order", ["ab", "aab", "abba", "aabb", "abab"])
+def test_replicas_agree_on_cold_caches_whichever_of_them_is_visited(open_replica: Open, order: str) -> None:
+    """Requests of one conversation go to replicas in turn; a long pause comes before the second to last one."""
+    clock = Clock()
+    replicas = {name: open_replica(clock) for name in "ab"}
+    names, colds = ["message 0"], []
+    for number, name in enumerate(order):
+        pause = 400.0 if number == len(order) - 2 else 10.0
+        clock.days += pause / DAY
+        flush_all(*replicas.values())
+        colds.append(replicas[name].conversations.visit("scope", "head", names, [*range(len(names))], 300.0))
+        colds.append(replicas[name].conversations.visit("scope", "head", names, [*range(len(names))], 300.0))
+        names = [*names, f"message {len(names)}"]
+    is_cold = len(order) > 2
+    expected = {f"message {len(order) - 2}"} if is_cold else set()
+    assert all(cold == set() for cold in colds[:-4])
+    assert colds[-4:] == [expected] * 4
+    flush_all(*replicas.values())
+    for store in (*replicas.values(), open_replica(clock)):
+        assert store.conversations.visit("scope", "head", names, [*range(len(names))], 300.0) == expected
 
 
 @requirement("store.copy")

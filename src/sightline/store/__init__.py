@@ -6,7 +6,8 @@ storage.py, record_folder.py                      which files are used, and what
 sqlite_database.py, migrations.py                 connections to SQLite, and the schema
 sqlite_files.py, sqlite_repair.py                 SQLite's file formats, to find damage and to repair it
 shared_storage.py                                a record that replicas share, and what replaces it while it fails
-postgres_*.py, object_blobs.py, read_caches.py    rows in PostgreSQL, bytes in object storage, and a replica's caches
+postgres_*.py, object_blobs.py                    rows in PostgreSQL, and bytes in object storage
+read_caches.py                                    what a process keeps in memory of either
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""What a replica keeps in its memory of a shared record, so that known images cost no request to a server.
+"""What a process keeps in its memory of a record, so that known images cost no statement and no request to a server.
 
 Images and descriptions never change under their keys, so a row or a blob that was read once stays valid until something
-is forgotten, saved or withdrawn. That is announced in the record, and clears these caches within about a second: see
-`shared_storage`. Everything else is read from the server.
+is forgotten, saved or withdrawn. In a shared record that is announced, and clears these caches within about a second:
+see `shared_storage`. Nothing is announced in a record on a disk, which other processes may write to: there, rows are
+cached for a second, and until this process writes. Everything else is read from the record.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator
@@ -38,12 +40,26 @@ class Blobs(Protocol):
 
 
 class RowCache:
-    """The least recently used rows go first. With a size of 0, nothing is cached."""
+    """The least recently used rows go first. With a size of 0, nothing is cached.
 
-    def __init__(self, size: int = 0) -> None:
-        self._size, self._lock = size, threading.Lock()
+    If other processes don't announce what they write, `seconds` is for how long rows are cached; it is infinite else.
+    """
+
+    def __init__(self, size: int = 0, seconds: float = math.inf) -> None:
+        self._size, self._seconds, self._lock = size, seconds, threading.Lock()
         self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
+        self._since = 0.0
         self.generation = 0  # changes with every `clear`
+
+    @property
+    def is_announced(self) -> bool:
+        return self._seconds == math.inf
+
+    def expire(self, now: float) -> None:
+        """Clear the cache if its rows are too old, by a clock that may also be set back."""
+        if not self.is_announced and not 0 <= now - self._since < self._seconds:
+            self._since = now
+            self.clear()
 
     def get(self, key: Hashable) -> list[Row] | None:
         with self._lock:

@@ -187,8 +187,8 @@ class Backend:
     bounds: RecordBounds
     last_uses: LastUses = field(default_factory=LastUses)
     is_new: bool = False  # the database was just created, so existing blobs are not orphans
-    row_cache: RowCache = field(default_factory=RowCache)  # of images and descriptions
-    policy_cache: RowCache = field(default_factory=RowCache)  # of consents, lessons and saved descriptions
+    row_cache: RowCache = field(default_factory=lambda: RowCache(4096, seconds=1.0))
+    policy_cache: RowCache = field(default_factory=RowCache)  # of consents and saved descriptions
     fills_cache: bool = True  # false: the cache of rows is only read
     clock_seconds: float = 1.0  # after which the record time is read again
 

@@ -52,12 +52,23 @@ _OMISSION_BYTES = 256
 _RECENT_REQUESTS = (
     4  # requests of a conversation that are looked for when it goes on: clients still change their last messages
 )
-# Once cold, always cold.
+# Once cold, always cold; and a visit that is written late is no step back.
 _WRITE_MOMENT = """
     INSERT INTO moments (scope, name, cold, bytes, used, asked) VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (scope, name) DO UPDATE SET bytes = excluded.bytes, used = excluded.used, asked = excluded.asked,
+    ON CONFLICT (scope, name) DO UPDATE SET bytes = excluded.bytes,
+        used = CASE WHEN moments.used > excluded.used THEN moments.used ELSE excluded.used END,
+        asked = CASE WHEN moments.asked > excluded.asked THEN moments.asked ELSE excluded.asked END,
         cold = CASE WHEN moments.cold > excluded.cold THEN moments.cold ELSE excluded.cold END"""
 _find_digests = re.compile(r"[0-9a-f]{64}").findall
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """When a name was used, in record time, and last asked for, in steady time; and whether its cache was cold."""
+
+    used: float
+    asked: float
+    cold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +84,22 @@ class _Visit:
     def recent_names(self) -> frozenset[str]:
         return frozenset({self.head, *self.requests[-_RECENT_REQUESTS:]})
 
-    def is_cold(self, asked: Mapping[str, float], since: float) -> bool:
+    def renew(self, known: Mapping[str, _Moment], now: _Moment) -> dict[str, _Moment]:
+        """Return the rows to be written: the recent ones, and the old ones, so that all expire together."""
+        aged = (name for name, moment in known.items() if now.used - moment.used >= USED_PRECISION)
+        return {name: replace(now, cold=name in known and known[name].cold) for name in self.recent_names.union(aged)}
+
+    def find_cold(self, known: Mapping[str, _Moment]) -> frozenset[str]:
+        """Return the names whose request found a cold cache."""
+        return frozenset(name for name in (self.head, *self.names) if name in known and known[name].cold)
+
+    def is_cold(self, asked: Mapping[str, _Moment], since: float) -> bool:
         """Return whether a conversation continues of which hardly anything can be cached.
 
-        `asked`: when each name was last seen.
+        The life of a cache is measured in steady time: so a clock that jumps by weeks counts as a pause of at most a
+        day.
         """
-        known = ((back, asked[name]) for back, name in enumerate(reversed(self.requests)) if name in asked)
+        known = ((back, asked[name].asked) for back, name in enumerate(reversed(self.requests)) if name in asked)
         back, last = next(known, (None, 0.0))
         if back is None:  # only the first message is known: the client has rewritten the rest
             return bool(self.requests) and self.head in asked
@@ -96,12 +117,44 @@ class SqlConversations:
         self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float, touch: bool = True
     ) -> frozenset[str]:
         visit = _Visit(scope, head, names, [names[end] for end in ends])
+        generation, known = self.transactions.row_cache.generation, self._recall_rows(visit)
+        if known is not None:
+            now = _Moment(self.transactions.read_record_time(), self.transactions.read_steady_time())
+            if not visit.is_cold(known, now.asked - life):
+                if touch:
+                    self._deferred.add(lambda tx: _insert_visit(tx, visit, known, now))
+                    self._cache_rows(visit, known, now, generation)
+                return visit.find_cold(known)
         with self.transactions.begin() as tx:
-            cold, used = _find_cold(tx, visit, life)
-            size = _insert_visit(tx, visit, cold, used) if touch else 0
+            found, now = _fetch_moments(tx, visit), _Moment(tx.now.time, tx.now.steady)
+            if visit.is_cold(found, now.asked - life):
+                newest = visit.requests[-1]
+                found[newest] = replace(found.get(newest, now), cold=True)
+            size = _insert_visit(tx, visit, found, now) if touch else 0
         if touch:
             self.transactions.count_write(size)
-        return cold
+            self._cache_rows(visit, found, now, generation)
+        return visit.find_cold(found)
+
+    def _recall_rows(self, visit: _Visit) -> dict[str, _Moment] | None:
+        """Return what is known of a conversation if its last request, or this very one, came to this process, too.
+
+        Then another process can know more of it only for half a second, and never that its cache is cold: it would see
+        this process's visits, and they aren't that old, else they would not be used here either.
+        """
+        cache = self.transactions.row_cache
+        if not cache.is_announced:  # a record on a disk, whose other processes are not heard of
+            return None
+        known = (cache.get(("moments", visit.scope, visit.head, end)) for end in visit.requests[:-3:-1])
+        rows = next((rows for rows in known if rows is not None), None)
+        return None if rows is None else {name: _Moment(*row) for name, *row in rows}
+
+    def _cache_rows(self, visit: _Visit, known: Mapping[str, _Moment], now: _Moment, generation: int) -> None:
+        if not (visit.requests and self.transactions.backend.fills_cache):
+            return
+        rows = [(name, row.used, row.asked, row.cold) for name, row in {**known, **visit.renew(known, now)}.items()]
+        key = ("moments", visit.scope, visit.head, visit.requests[-1])
+        self.transactions.row_cache.put(key, rows, generation)
 
     @return_on_error(default=False)
     def has_answers(self, scope: str) -> bool:
@@ -162,33 +215,26 @@ def forget_conversations(connection: SqlConnection, sha256: str | None) -> None:
         connection.execute("DELETE FROM omissions")
 
 
-def _find_cold(tx: WriteTransaction, visit: _Visit, life: float) -> tuple[frozenset[str], Mapping[str, float]]:
-    """Return the names whose request found a cold cache, and when each known name was used.
-
-    The life of a cache is measured in steady time: so a clock that jumps by weeks counts as a pause of at most a day.
-    """
+def _fetch_moments(tx: WriteTransaction, visit: _Visit) -> dict[str, _Moment]:
     rows = tx.connection.execute(
-        "SELECT name, cold, used, asked FROM moments WHERE scope = ? AND name IN (SELECT value FROM json_each(?))",
+        "SELECT name, used, asked, cold FROM moments WHERE scope = ? AND name IN (SELECT value FROM json_each(?))",
         (visit.scope, json.dumps([visit.head, *visit.names])),
     ).fetchall()
-    used = {name: at for name, _, at, _ in rows}
-    cold = {name for name, cold, *_ in rows if cold}
-    if visit.is_cold({name: at for name, *_, at in rows}, tx.now.steady - life):
-        cold.add(visit.requests[-1])
-    return frozenset(cold), used
+    return {name: _Moment(used, asked, bool(cold)) for name, used, asked, cold in rows}
 
 
-def _insert_visit(tx: WriteTransaction, visit: _Visit, cold: frozenset[str], used: Mapping[str, float]) -> int:
-    """Write a visit, and refresh the old rows of the conversation, so that all expire together; return the new size."""
-    aged = (name for name, at in used.items() if tx.now.time - at >= USED_PRECISION)
+def _insert_visit(tx: WriteTransaction, visit: _Visit, known: Mapping[str, _Moment], now: _Moment) -> int:
+    """Write a visit that was made at this moment, and return the new size."""
     tx.connection.executemany(
         _WRITE_MOMENT,
         [
-            (visit.scope, name, name in cold, _VISIT_BYTES, tx.now.time, tx.now.steady)
-            for name in sorted(visit.recent_names.union(aged))  # in one order, so that transactions don't block forever
+            (visit.scope, name, row.cold, _VISIT_BYTES, row.used, row.asked)
+            for name, row in sorted(
+                visit.renew(known, now).items()
+            )  # in one order, so that none blocks another forever
         ],
     )
-    return _VISIT_BYTES * len(visit.recent_names - used.keys())
+    return _VISIT_BYTES * len(visit.recent_names - known.keys())
 
 
 def _insert_answer(tx: WriteTransaction, scope: str, answered: LoopAnswer) -> int:

@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from sightline.model.geometry import Size
 from sightline.model.image import Image, ImageSummary
 from sightline.model.records import StoredView
-from sightline.store.recent_reads import RecentReads
 from sightline.store.sql import Row, SqlConnection, build_upsert
 from sightline.store.transactions import Transactions, return_on_error
 
@@ -44,7 +43,6 @@ class SqlImages:
 
     def __init__(self, transactions: Transactions) -> None:
         self.transactions = transactions
-        self._recent: RecentReads[bool] = RecentReads(transactions)  # images that have a row, by scope and sha256
 
     @return_on_error(default=False)
     def keep(self, scope: str, image: Image) -> bool:
@@ -75,18 +73,16 @@ class SqlImages:
         store = self.transactions
         if not (hashes and store.storage.ensure_current(wait=False)) or store.storage.write_refusal:
             return frozenset()
-        known = self._recent.get_all()
-        if unknown := [sha256 for sha256 in hashes if (scope, sha256) not in known]:
-            for sha256, row in self._find_rows(scope, unknown).items():
-                store.mark_used("images", row, _name_image(scope, sha256))
-                known[scope, sha256] = True
+        known = self._find_rows(scope, hashes)
+        for sha256, row in known.items():
+            store.mark_used("images", row, _name_image(scope, sha256))
         has_bytes = store.backend.blobs.has  # another process deletes the bytes with the row
-        return frozenset(sha256 for sha256 in hashes if (scope, sha256) in known and has_bytes(sha256))
+        return frozenset(sha256 for sha256 in known if has_bytes(sha256))
 
     def _find_rows(self, scope: str, hashes: Collection[str]) -> dict[str, Row]:
         """Return the rows of images, by sha256, from the cache or with one query."""
-        backend = self.transactions.backend
-        cache, generation = backend.row_cache, backend.row_cache.generation
+        backend, cache = self.transactions.backend, self.transactions.row_cache
+        generation = cache.generation
         cached = {sha256: rows[0] for sha256 in hashes if (rows := cache.get(_name_image(scope, sha256)))}
         if not (missing := [sha256 for sha256 in hashes if sha256 not in cached]):
             return cached

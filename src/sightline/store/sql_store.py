@@ -19,7 +19,6 @@ from sightline.model.ports import ModelListing
 from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.store.recent_reads import RecentReads
 from sightline.store.record_folder import claim_sweep, hash_credential
 from sightline.store.record_storage import RecordStorage
 from sightline.store.retention import DAY
@@ -134,7 +133,6 @@ class SqlPolicy:
 
     def __init__(self, transactions: Transactions) -> None:
         self.transactions = transactions
-        self._recent_lessons: RecentReads[Lesson | None] = RecentReads(transactions)  # by upstream and model
         self.read_refusal: Refusal | None = None  # why the consents could not be read
         # Withdrawals that could not be written: for each provider, the times of the rows that the record had then. A
         # row with another time was written later. None: the rows could not be read.
@@ -202,18 +200,16 @@ class SqlPolicy:
 
     @return_on_error(None)
     def read_lesson(self, upstream: str, model: str) -> Lesson | None:
-        recent = self._recent_lessons.get_all()
-        if (upstream, model) in recent:
-            return recent[upstream, model]
-        rows = self.transactions.fetch_policy(
+        rows = self.transactions.fetch_cached(
+            ("lessons", upstream, model),
             "SELECT about, said, why, expires FROM lessons WHERE (upstream, model) = (?, ?)"
             " AND about != 'listed' ORDER BY about = 'blind', about",
             *(upstream, model),
+            absent=True,
         )
         now = self.transactions.read_record_time() if rows else 0.0
         known = [row[:3] for row in rows if row[3] > now]
-        lesson = recent[upstream, model] = _merge_lesson(known) if known else None
-        return lesson
+        return _merge_lesson(known) if known else None
 
     @return_on_error(())
     def list_lessons(self) -> Sequence[tuple[str, str, Lesson]]:

@@ -17,7 +17,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
-from sightline.store.read_caches import Blobs
+from sightline.store.read_caches import Blobs, RowCache
 from sightline.store.record_folder import (
     BLOBS_SUFFIX,
     Backend,
@@ -145,7 +145,6 @@ class Transactions:
     def __init__(self, storage: RecordStorage, now: Clock) -> None:
         self.storage, self.wall_clock = storage, now
         self._writes = self._written_bytes = 0
-        self.write_count = 0  # transactions of this process, except notes of last uses
         self._logged_backend: Backend | None = None  # whose failure was logged
         self._last_time: tuple[Backend | None, RecordTime] = None, RecordTime(0.0, 0.0)
 
@@ -159,15 +158,22 @@ class Transactions:
     def fetch_one(self, query: str, *values: object) -> Row | None:
         return self.backend.database.fetch_one(query, *values)
 
-    def fetch_cached(self, key: Hashable, query: str, *values: object) -> list[Row]:
-        """Return rows that never change under their key. If there are none, that is not cached."""
-        backend = self.backend
-        if (cached := backend.row_cache.get(key)) is not None:
+    @property
+    def row_cache(self) -> RowCache:
+        """The cache of rows, without those that are too old."""
+        cache = self.backend.row_cache
+        cache.expire(self.wall_clock())
+        return cache
+
+    def fetch_cached(self, key: Hashable, query: str, *values: object, absent: bool = False) -> list[Row]:
+        """Return rows that never change under their key. If there are none, that is only cached with `absent`."""
+        backend, cache = self.backend, self.row_cache
+        if (cached := cache.get(key)) is not None:
             return cached
-        generation = backend.row_cache.generation
+        generation = cache.generation
         rows = backend.database.fetch_all(query, *values)
-        if rows and backend.fills_cache:
-            backend.row_cache.put(key, rows, generation)
+        if (rows or absent) and backend.fills_cache:
+            cache.put(key, rows, generation)
         return rows
 
     def fetch_policy(self, query: str, *values: object) -> list[Row]:
@@ -186,6 +192,11 @@ class Transactions:
         if self._last_time[0] is not backend or not 0 <= wall - self._last_time[1].wall < backend.clock_seconds:
             self._last_time = backend, read_record_time(backend.database, wall)
         return self._last_time[1].compute_time(wall)
+
+    def read_steady_time(self) -> float:
+        """Return the steady time, for short spans."""
+        self.read_record_time()
+        return self._last_time[1].advance(self.wall_clock()).steady
 
     def is_recent(self, used: Row | None) -> bool:
         """Return whether a row exists and was used so recently that it need not be written; `used` is what was read."""
@@ -209,7 +220,8 @@ class Transactions:
         backend = self.backend
         with backend.database.begin_unsynced() if unsynced else backend.database.begin() as connection:
             yield WriteTransaction(backend, connection, update_record_time(connection, self.wall_clock()))
-        self.write_count += 1
+        if not backend.row_cache.is_announced:
+            backend.row_cache.clear()
         self.check_not_replaced(backend)
 
     @contextmanager
@@ -221,7 +233,6 @@ class Transactions:
             yield WriteTransaction(backend, connection, update_record_time(connection, self.wall_clock()))
             backend.database.announce_change(connection)
         self._clear_caches(backend)
-        self.write_count += 1
         self.check_not_replaced(backend)
 
     @contextmanager
@@ -231,7 +242,6 @@ class Transactions:
         with backend.database.begin_erasing() as connection:
             yield backend, connection
         self._clear_caches(backend)
-        self.write_count += 1
         self.check_not_replaced(backend)
         if self.storage.folder:  # what a repair has kept may contain it, too
             delete_damaged_files(self.storage.folder)

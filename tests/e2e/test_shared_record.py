@@ -15,7 +15,7 @@ import pytest
 from sightline.model.ports import Lease, Store
 from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
-from sightline.store import open_server_record
+from sightline.store import open_server_record, shared_storage
 from sightline.store.maintenance import collect_garbage
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
@@ -110,6 +110,28 @@ def test_a_change_in_one_replica_reaches_the_caches_of_another(open_replica: Ope
     wait_for(lambda: other.policy.read_consents() == {"openai": False})
     wait_for(lambda: not other.images.find_kept_images("scope", [image.sha256]))
     assert other.images.read("scope", image.sha256) is None
+
+
+@requirement("record.shared.change")
+def test_a_notification_is_quicker_than_the_next_poll(open_replica: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_storage, "_POLL_SECONDS", 3600.0)
+    one, other = open_replica(), open_replica()
+    for given in (True, False):
+        assert one.policy.set_consent("openai", given=given) is None
+        wait_for(lambda given=given: other.policy.read_consents() == {"openai": given})  # type: ignore[misc]
+
+
+@requirement("record.shared.change")
+def test_a_change_is_noticed_behind_a_pooler_that_passes_no_notifications(
+    servers: Servers, open_replica: Open, tmp_path: Path
+) -> None:
+    if servers.bouncer is None:
+        pytest.fail("pgbouncer is not installed; run scripts/stores-env as root")
+    one = open_replica()
+    other = open_replica(store=servers.bouncer.address(servers.databases[tmp_path]))
+    for given in (True, False):
+        assert one.policy.set_consent("openai", given=given) is None
+        wait_for(lambda given=given: other.policy.read_consents() == {"openai": given})  # type: ignore[misc]
 
 
 @requirement("record.shared.hot_path")

@@ -10,9 +10,11 @@ The server ends a transaction whose replica is frozen, so that it doesn't block 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -29,6 +31,7 @@ from sightline.store.sql import DamageReport, Row, SqlConnection, SqlCursor
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what is wrong is logged once, by the storage
 
 _MAX_CONNECTIONS = 8
+_CHANNEL = "sightline_changes"
 _CONNECT_SECONDS = 3
 _REPLY_SECONDS = 5.0
 _LOCK = 7_310_575_174_166_148_974  # the number of the lock that transactions share
@@ -89,6 +92,7 @@ class PostgresDatabase:
             connection.adapters.register_loader("numeric", FloatLoader)
             assert isinstance(connection, _BoundedConnection)
             connection.reply_seconds = reply_seconds
+            connection.add_notify_handler(lambda notify: None)  # a pooler may pass on another client's: don't keep them
 
         options = {"autocommit": True, "prepare_threshold": None}
         with _convert_errors():  # once without the pool, which doesn't say why it can't connect
@@ -145,6 +149,7 @@ class PostgresDatabase:
 
     def announce_change(self, connection: SqlConnection) -> None:
         connection.execute("UPDATE sightline SET changes = changes + 1")
+        connection.execute(f"NOTIFY {_CHANNEL}")  # sent when the transaction is committed
 
     def read_changes(self) -> tuple[int, float]:
         """Return the number of changes that were announced, and the time of the server's clock."""
@@ -218,6 +223,42 @@ class PostgresDatabase:
             self._pool.check()
             with self._pool.connection() as raw:
                 return read(raw)
+
+
+class ChangeListener:
+    """A connection on which the server says at once that a change was announced.
+
+    That is only a hint: a pooler in transaction mode passes nothing on, and what is said while there is no connection
+    is lost.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._conninfo = make_conninfo(address, connect_timeout=_CONNECT_SECONDS)
+        self._connection: psycopg.Connection[Row] | None = None
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a change is announced, or for so long. Raise `psycopg.Error` if the connection is lost."""
+        try:
+            if self._connection is None:
+                self._connection = psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+                self._connection.execute(f"LISTEN {_CHANNEL}")
+            for _ in self._connection.notifies(timeout=seconds, stop_after=1):
+                return
+        except psycopg.Error:
+            self.close()
+            raise
+
+    def interrupt(self) -> None:
+        """Make a thread that waits return or raise."""
+        connection = self._connection
+        if connection is not None and not connection.closed:
+            with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 def _is_lost(connection: _BoundedConnection, error: psycopg.OperationalError) -> bool:

@@ -6,7 +6,8 @@
 | `stand_in` | this process's memory | what was cached, or written there | lost with the process | none       |
 
 A thread asks the server once a second for the number of changes that were announced (consents, lessons, saved
-descriptions, and what was forgotten), and clears the caches if it has changed. If the server doesn't answer, requests
+descriptions, and what was forgotten), and clears the caches if it has changed. A notification of the server makes it
+ask at once, where one arrives. If the server doesn't answer, requests
 go on in the state `stand_in`, as with a record on a disk that is gone: nothing is reported as durable, and no image is
 sent to a provider that needs consent. The thread then tries to connect again, also once a second.
 
@@ -20,14 +21,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import psycopg
 
 from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
 from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
 from sightline.store.object_blobs import open_blobs
-from sightline.store.postgres_database import PostgresDatabase
+from sightline.store.postgres_database import ChangeListener, PostgresDatabase
 from sightline.store.read_caches import ByteCache, CachedBlobs, RowCache
 from sightline.store.record_folder import Backend
 from sightline.store.retention import RecordBounds
@@ -62,6 +66,7 @@ class SharedStorage:
         self._changes = -1
         self._lock, self._closing = threading.Lock(), threading.Event()
         self._backend = self._connect(create=True)
+        self._listener = ChangeListener(address.store)
         self._poll_changes(self._backend)
         self._thread = threading.Thread(target=self._watch, name="shared record", daemon=True)
         self._thread.start()
@@ -114,8 +119,10 @@ class SharedStorage:
 
     def close(self) -> None:
         self._closing.set()
+        self._listener.interrupt()
         if threading.current_thread() is not self._thread:  # where the last reference to the store may be dropped
             self._thread.join()
+        self._listener.close()
         self._backend.database.close()
 
     def _connect(self, *, create: bool) -> Backend:
@@ -134,7 +141,7 @@ class SharedStorage:
 
     def _watch(self) -> None:
         """Follow the server until the storage is closed."""
-        while not self._closing.wait(_POLL_SECONDS):
+        while not self._wait_for_hint():
             try:
                 if self._reason is None:
                     self._poll_changes(self._backend)
@@ -147,6 +154,15 @@ class SharedStorage:
                 continue
             except Exception:  # noqa: BLE001, without this thread, nothing would reach the caches
                 _log.warning("The shared record could not be asked for changes.", exc_info=True)
+
+    def _wait_for_hint(self) -> bool:
+        """Wait for the next poll, and return whether the storage is closed."""
+        if self._reason is None:
+            with suppress(psycopg.Error):
+                self._listener.wait(_POLL_SECONDS)
+                return self._closing.is_set()
+        self._listener.close()
+        return self._closing.wait(_POLL_SECONDS)
 
     def _poll_changes(self, backend: Backend) -> None:
         database = backend.database

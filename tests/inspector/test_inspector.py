@@ -154,6 +154,8 @@ def test_a_conversation_shows_each_image_with_its_fate_and_why(client: Inspector
     assert {each["fate"] for each in last["images"]} == {"retired", "refitted", "told"}
     assert all(each["why"] and each["means"] and each["sha256"] for each in last["images"])
     assert (last["cached_messages"], last["messages"]) == (22, 23)
+    assert (last["answer"]["input"], last["answer"]["cached"]) == (15090, 14100)
+    assert last["answer"]["cost_usd"] > 0
     (edit,) = last["edits"]
     assert edit["before"].count("[image]") == 1
     later = client.get(f"api/conversation?id={chosen}&after={page['requests'][5]['id']}").json

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sightline.model.records import FiledReceipt
-from sightline.model.request_trace import IMAGE_CHIP
+from sightline.model.records import FiledReceipt, Receipt
+from sightline.model.request_trace import IMAGE_CHIP, AnswerSlot
+from sightline.model.seer import Usage
 from sightline.store import open_record
 from sightline.surfaces.proxy.upstream_client import FAILED_UPSTREAM
 from tests.golden.captures import captures
+from tests.proxy import four_wires
 from tests.proxy.clients import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw_http import exchange
 from tests.proxy.running_proxy import sightline
@@ -23,7 +25,19 @@ from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek, nobody_listens
 
 PICTURE = paint_quadrants(some_colours(77))
+ASKED = {wire: four_wires.asked(wire, "What is it?", PICTURE) for wire in ("openai_responses", "gemini")}
 WORDS = "What does the wombat hold?"
+
+
+USAGE_REQUESTS: dict[str, tuple[str, dict[str, object]]] = {
+    "messages": ("/v1/messages", {"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}),
+    "chat": (
+        "/v1/chat/completions",
+        {"model": "m", "messages": pasted_chat(PICTURE), "stream_options": {"include_usage": True}},
+    ),
+    "responses": ("/v1/responses", four_wires.request("openai_responses", "m", [ASKED["openai_responses"]])),
+    "gemini": (four_wires.path("gemini", "m"), four_wires.request("gemini", "m", [ASKED["gemini"]])),
+}
 
 
 def kept(home: Path) -> list[FiledReceipt]:
@@ -161,3 +175,35 @@ def test_a_client_that_omits_images_is_noted_with_its_model(tmp_path: Path, capt
         (found.name.partition("/")[0], found.body["model"])
     ]
     record.close()
+
+
+@requirement("inspector.usage")
+def test_a_receipt_has_the_usage_of_the_answer(tmp_path: Path) -> None:
+    """The client gets the provider's bytes, and the receipt what they say about tokens."""
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        for name, (path, body) in USAGE_REQUESTS.items():
+            for sent in (body, {**body, "stream": True}):
+                if name == "gemini" and sent is not body:
+                    path, sent = path.replace("generateContent", "streamGenerateContent?alt=sse"), body
+                data = json.dumps(sent).encode()
+                direct, relayed = exchange(provider.url, path, data), exchange(proxy.url, path, data)
+                assert (relayed.status, len(relayed.body)) == (200, len(direct.body))
+    usages = [each.usage for each in kept(tmp_path)]
+    assert len(usages) == 2 * len(USAGE_REQUESTS)
+    assert all(each.input is not None and each.input >= 1000 and each.output is not None for each in usages)
+
+
+@requirement("inspector.usage")
+def test_the_usage_of_a_slow_answer_is_added_to_its_receipt(tmp_path: Path) -> None:
+    record = open_record(tmp_path / "record")
+    slow, quick = AnswerSlot(), AnswerSlot()
+    record.ledger.file_receipt("", FiledReceipt(Receipt("u", "slow"), "anthropic", answer=slow))
+    (before,) = record.ledger.list_receipts(5)
+    record.ledger.file_receipt("", FiledReceipt(Receipt("u", "quick"), "anthropic", answer=quick))
+    for slot, number in ((slow, 1), (quick, 2)):
+        slot.usage = Usage(number, number, number, number)
+        record.ledger.add_usage(slot)
+    after = {each.receipt.model: each.usage for each in record.ledger.list_receipts(5)}
+    record.close()
+    assert before.usage == Usage()
+    assert after == {"slow": Usage(1, 1, 1, 1), "quick": Usage(2, 2, 2, 2)}

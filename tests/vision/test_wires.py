@@ -305,22 +305,18 @@ OLLAMA: Any = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "cached"),
+    ("kind", "body", "usage"),
     [
-        (ChatSeer, CHAT_ANSWER.model_dump(), 5),
-        (MessagesSeer, MESSAGE.model_dump(), 5),
-        (ResponsesSeer, RESPONSE.model_dump(), 5),
-        (GeminiSeer, GEMINI, 5),
-        (OllamaSeer, OLLAMA, None),
+        (ChatSeer, CHAT_ANSWER.model_dump(), Usage(9, 4, 5)),
+        (MessagesSeer, MESSAGE.model_dump(), Usage(9, 4, 5, 1)),
+        (ResponsesSeer, RESPONSE.model_dump(), Usage(9, 4, 5, 0)),
+        (GeminiSeer, GEMINI, Usage(9, 4, 5)),
+        (OllamaSeer, OLLAMA, Usage(9, 4)),
     ],
 )
-async def test_an_answer_is_read_with_its_usage_and_truncation(
-    kind: type[WireSeer], body: Any, cached: int | None
-) -> None:
+async def test_an_answer_is_read_with_its_usage_and_truncation(kind: type[WireSeer], body: Any, usage: Usage) -> None:
     one = kind("up/eye", "eye-1", "https://a", ImageLimits(), ScriptedHttp(reply(body=body)), {})
-    assert await one.ask(BOTH) == SeerAnswer(
-        f"A square.\n{TRUNCATION_MARK}", Usage(9, 4, cached), "up/eye", is_truncated=True
-    )
+    assert await one.ask(BOTH) == SeerAnswer(f"A square.\n{TRUNCATION_MARK}", usage, "up/eye", is_truncated=True)
 
 
 TREES = st.recursive(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import TypeGuard, cast
+from typing import Protocol, TypeGuard, cast
 
 import httptools
 
@@ -34,6 +34,16 @@ class BrokenResponse(Exception):
 
 class EndlessResponse(BrokenResponse):
     """A response has more headers, trailers or chunk extensions than any response needs."""
+
+
+class BodyObserver(Protocol):
+    """Sees the body of a response as it arrives. It must not raise."""
+
+    def add(self, piece: bytes) -> None: ...
+
+    def end(self) -> None:
+        """Note that the response is complete or has broken off."""
+        ...
 
 
 class Exchange(asyncio.Protocol):
@@ -66,6 +76,7 @@ class Exchange(asyncio.Protocol):
         self._error: BrokenResponse | None = None
         self._pieces: list[bytes] = []
         self._unread_bytes = 0
+        self._observer: BodyObserver | None = None
         self._unwritten: Iterator[list[Buffer]] | None = None  # the rest of the request
         if self._has_no_body:  # the parser still waits for a body; else it goes on with the next response
             self._parser = httptools.HttpResponseParser(self)
@@ -96,6 +107,19 @@ class Exchange(asyncio.Protocol):
                 return None
             await self._wait()
         return self._take_pieces()
+
+    def observe(self, observer: BodyObserver) -> None:
+        """Pass each piece of the body to `observer` as it arrives, first those that are unread."""
+        self._observer = observer
+        for piece in self._pieces:
+            observer.add(piece)
+        if self.complete or self.closed:
+            self._end_observation()
+
+    def _end_observation(self) -> None:
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.end()
 
     async def hand_over(self, receiver: Callable[[bytes], bool]) -> None:
         """Pass bytes to `receiver` as they arrive, without waking a task, until it returns false."""
@@ -266,6 +290,7 @@ class Exchange(asyncio.Protocol):
         if self._head_complete and not self._has_framing and exc is None and self._error is None:
             self.complete = True  # a response without a length ends with its connection
         self._writable.set()
+        self._end_observation()
         self._wake()
 
     # Callbacks of the parser.
@@ -303,6 +328,8 @@ class Exchange(asyncio.Protocol):
             return
         self._pieces.append(body)
         self._unread_bytes += len(body)
+        if self._observer is not None:
+            self._observer.add(body)
         if self._unread_bytes > _MAX_UNREAD:
             self._transport.pause_reading()
 
@@ -312,6 +339,7 @@ class Exchange(asyncio.Protocol):
             self._has_framing = False
             return
         self.complete = True
+        self._end_observation()
         self._keep_alive = self._parser.should_keep_alive() and not self._has_no_body
 
 

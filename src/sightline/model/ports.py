@@ -27,7 +27,7 @@ from sightline.model.records import (
     StoredView,
 )
 from sightline.model.refusal import Refusal
-from sightline.model.request_trace import ConversationSummary
+from sightline.model.request_trace import AnswerSlot, ConversationSummary
 from sightline.model.scene import Json
 
 
@@ -201,6 +201,10 @@ class Ledger(Protocol):
 
     def file_receipt(self, scope: str, filed: FiledReceipt) -> None:
         """Store a receipt without waiting. It is written with others, at the latest by `Store.close`."""
+        ...
+
+    def add_usage(self, answer: AnswerSlot) -> None:
+        """Add the usage of an answer to its receipt, without waiting, if it was written before."""
         ...
 
     def list_receipts(self, limit: int) -> Sequence[FiledReceipt]:

@@ -24,7 +24,7 @@ from sightline.model.fence import to_printable
 from sightline.model.geometry import Size
 from sightline.model.image import Image, ImageInfo, Sizing, count_image_tokens
 from sightline.model.refusal import Refusal
-from sightline.model.request_trace import RequestTrace, TraceParts
+from sightline.model.request_trace import AnswerSlot, RequestTrace, TraceParts
 from sightline.model.scene import (
     InlineSource,
     Json,
@@ -128,6 +128,8 @@ class FiledReceipt:
     client: str = ""  # the program that sent it, as it calls itself
     trace: RequestTrace = field(default=RequestTrace(), compare=False, repr=False)
     id: int = field(default=0, compare=False)  # its number in the record
+    usage: Usage = field(default=Usage(), compare=False)  # of the upstream's answer
+    answer: AnswerSlot | None = field(default=None, compare=False, repr=False)  # for the usage, until it is known
 
     def as_json(self) -> dict[str, Json]:
         labels: Json = dict(self.labels)

@@ -14,6 +14,7 @@ from blake3 import blake3
 
 from sightline.model.fence import replace_surrogates
 from sightline.model.scene import Json
+from sightline.model.seer import Usage
 
 MAX_PLACE_BYTES = 2048  # of a place before it was edited, and of the same place afterwards
 MAX_PLACES = 16  # of one request
@@ -137,6 +138,21 @@ def read_trace(conversation: str, row: dict[str, Json]) -> RequestTrace:
         figures.get("text_tokens"),
         places,
     )
+
+
+class AnswerSlot:
+    """Where the usage of an answer goes: the receipt may be written before the answer ends, or after.
+
+    The writer sets `is_read` before it reads `usage`, and the other side sets `usage` before it reads `is_read`. So at
+    least one of them sees the other.
+    """
+
+    __slots__ = ("is_read", "row", "usage")
+
+    def __init__(self) -> None:
+        self.usage: Usage | None = None  # None: the answer has not ended
+        self.is_read = False  # the receipt was written, or is being written
+        self.row: int | None = None  # the receipt in the record, if it was written without the usage
 
 
 @dataclass(frozen=True, slots=True)

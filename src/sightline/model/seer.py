@@ -60,13 +60,19 @@ class Usage:
 
     input: int | None = None
     output: int | None = None
-    cached: int | None = None
+    cached: int | None = None  # of the input, read from the provider's cache
+    written: int | None = None  # of the input, written to it
 
     def __add__(self, other: Usage) -> Usage:
         def both(a: int | None, b: int | None) -> int | None:
             return None if a is None and b is None else (a or 0) + (b or 0)
 
-        return Usage(both(self.input, other.input), both(self.output, other.output), both(self.cached, other.cached))
+        return Usage(
+            both(self.input, other.input),
+            both(self.output, other.output),
+            both(self.cached, other.cached),
+            both(self.written, other.written),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE INDEX receipts_conversation ON receipts
             (conversation, turn, pictures, tokens_before, tokens_after, at, model, client, upstream)""",
     ),
+    (  # Tokens of the answer as its provider counted them: input, output, read from the cache, written to it.
+        "ALTER TABLE receipts ADD COLUMN usage TEXT NOT NULL DEFAULT '[]'",
+    ),
 )
 
 

@@ -9,14 +9,16 @@ from typing import Any
 import orjson
 
 from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
-from sightline.model.request_trace import ConversationSummary, RequestTrace, read_trace
+from sightline.model.request_trace import AnswerSlot, ConversationSummary, RequestTrace, read_trace
+from sightline.model.seer import Usage
 from sightline.store.sql import Row
 from sightline.store.transactions import Transactions, WriteTransaction
 
 _ROW_BYTES = 512  # a row without its texts, including its index entry
-_COLUMNS = "wire, upstream, model, labels, sights, notes, at, client, conversation, trace"
+_COLUMNS = "wire, upstream, model, labels, sights, notes, at, client, conversation, trace, usage"
 _SUM_COLUMNS = "turn, pictures, tokens_before, tokens_after"
-_INSERT = f"INSERT INTO receipts (scope, bytes, used, {_COLUMNS}, {_SUM_COLUMNS}) VALUES ({'?, ' * 16}?)"  # noqa: S608
+_INSERT = f"INSERT INTO receipts (scope, bytes, used, {_COLUMNS}, {_SUM_COLUMNS}) VALUES ({'?, ' * 17}?)"  # noqa: S608
+_UPDATE_USAGE = "UPDATE receipts SET usage = ? WHERE rowid = ?"
 _SUMMARY_QUERY = """
     SELECT conversation, COUNT(*), MAX(turn), MAX(pictures), SUM(tokens_before), SUM(tokens_after), MIN(at), MAX(at),
         MAX(model), MAX(client), MAX(upstream), COUNT(DISTINCT model)
@@ -39,11 +41,27 @@ def insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt, at: fl
         sum([line.after or 0 for line in receipt.sights]),
     )
     texts = (filed.wire, receipt.upstream, receipt.model, labels, sights, notes)
-    tx.connection.execute(
-        _INSERT,
-        (scope, size, tx.now.time, *texts, at, filed.client, trace.conversation, details, *sums),
-    )
+    answer = filed.answer
+    if answer is not None:
+        answer.is_read = True
+    usage = filed.usage if answer is None else answer.usage
+    row = (scope, size, tx.now.time, *texts, at, filed.client, trace.conversation, details, _dump_usage(usage), *sums)
+    if answer is None or usage is not None:
+        tx.connection.execute(_INSERT, row)
+    else:
+        (answer.row,) = tx.connection.execute(f"{_INSERT} RETURNING rowid", row).fetchone()
     return size
+
+
+def update_usage(tx: WriteTransaction, answer: AnswerSlot) -> int:
+    """Write the usage of an answer into its receipt, if that was written without it."""
+    if answer.row is not None:
+        tx.connection.execute(_UPDATE_USAGE, (_dump_usage(answer.usage), answer.row))
+    return 0
+
+
+def _dump_usage(usage: Usage | None) -> str:
+    return "[]" if usage is None else _dump([usage.input, usage.output, usage.cached, usage.written])
 
 
 def _dump(value: Any) -> str:
@@ -61,11 +79,12 @@ def _dump_line(line: ReceiptLine) -> list[Any]:
 
 
 def _read_receipt(row: Row) -> FiledReceipt:
-    number, wire, upstream, model, labels, sights, notes, at, client, conversation, trace = row
+    number, wire, upstream, model, labels, sights, notes, at, client, conversation, trace, usage = row
     lines = tuple(_read_line(*each) for each in json.loads(sights))
     receipt = Receipt(upstream, model, lines, tuple(json.loads(notes)))
     names = tuple((name, value) for name, value in json.loads(labels))
-    return FiledReceipt(receipt, wire, names, at, client, read_trace(conversation, json.loads(trace)), number)
+    known = read_trace(conversation, json.loads(trace))
+    return FiledReceipt(receipt, wire, names, at, client, known, number, Usage(*json.loads(usage)))
 
 
 def _read_line(*values: Any) -> ReceiptLine:

@@ -22,7 +22,7 @@ from sightline.model.records import (
     Omission,
     Spending,
 )
-from sightline.model.request_trace import ConversationSummary
+from sightline.model.request_trace import AnswerSlot, ConversationSummary
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
 from sightline.store.ledger_spans import emit_span
@@ -32,6 +32,7 @@ from sightline.store.receipt_rows import (
     fetch_summaries,
     fetch_summary,
     insert_receipt,
+    update_usage,
 )
 from sightline.store.retention import USED_PRECISION
 from sightline.store.sql import Row, SqlConnection, build_upsert
@@ -296,6 +297,10 @@ class SqlLedger:
     def file_receipt(self, scope: str, filed: FiledReceipt) -> None:
         at = self.transactions.wall_clock()
         self._deferred.add(lambda tx: insert_receipt(tx, scope, filed, at))
+
+    def add_usage(self, answer: AnswerSlot) -> None:
+        if answer.is_read:
+            self._deferred.add(lambda tx: update_usage(tx, answer))
 
     @return_on_error(())
     def list_receipts(self, limit: int) -> Sequence[FiledReceipt]:

@@ -73,7 +73,7 @@ _JSON_COLUMNS = {
     "lessons": {"said"},
     "entries": {"images", "about"},
     "tellings": {"said"},
-    "receipts": {"labels", "sights", "notes", "trace"},
+    "receipts": {"labels", "sights", "notes", "trace", "usage"},
     "legs": {"legs", "results"},
 }
 _DIGEST_COLUMNS = {"images": {"sha256"}, "perceptions": {"pixels"}}

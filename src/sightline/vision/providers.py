@@ -313,8 +313,12 @@ def calculate_cost(upstream: Upstream, model: str, usage: Usage) -> float | None
         import genai_prices
     except ImportError:
         return None
+    cached = min(usage.cached or 0, usage.input)
     counts = genai_prices.Usage(
-        input_tokens=usage.input, output_tokens=usage.output, cache_read_tokens=min(usage.cached or 0, usage.input)
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cache_read_tokens=cached,
+        cache_write_tokens=min(usage.written or 0, usage.input - cached),
     )
     for address in dict.fromkeys(upstream.bases.values()):
         try:

@@ -123,7 +123,23 @@ class Queries:
             "tokens_after": after,
             "cost_usd": None if price is None else round(price * after, 6),
             "cost_without_usd": None if price is None else round(price * before, 6),
+            "answer": self._write_answer(filed),
             **trace.as_json(),
+        }
+
+    def _write_answer(self, filed: FiledReceipt) -> dict[str, Json] | None:
+        """Return the tokens of the answer as its provider counted them, and their price; None: it did not say."""
+        usage, receipt = filed.usage, filed.receipt
+        if usage.input is None:
+            return None
+        upstream = find_upstream(self._get_directory().by_name, receipt.upstream)
+        cost = calculate_cost(upstream, receipt.model, usage) if upstream and upstream.bases else None
+        return {
+            "input": usage.input,
+            "output": usage.output,
+            "cached": usage.cached,
+            "written": usage.written,
+            "cost_usd": None if cost is None else round(cost, 6),
         }
 
     def _find_price(self, upstream_name: str, model: str) -> float | None:

@@ -11,7 +11,7 @@ from contextvars import copy_context
 from dataclasses import replace
 
 from sightline.commands import NAME, find_command, is_answer
-from sightline.dial import HttpClient
+from sightline.dial import Exchange, HttpClient
 from sightline.engine import Engine, Reading
 from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, UpstreamDirectory
@@ -260,9 +260,9 @@ class Proxy:
         new_body = BufferedBody(expanded.data, rewritten=True, original=body)
         return new_body, replace(again, notes=(*again.notes, expanded.note))
 
-    def _report(self, context: RequestContext, receipt: Receipt) -> None:
+    def _report(self, context: RequestContext, receipt: Receipt, exchange: Exchange | None = None) -> None:
         self._on_receipt(receipt)
-        self._log.file_receipt(context, receipt)
+        self._log.file_receipt(context, receipt, exchange)
 
 
 def _report_readiness(record: Store) -> tuple[int, bytes, bytes]:

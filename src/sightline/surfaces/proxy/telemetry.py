@@ -14,13 +14,17 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import orjson
 
+from sightline.dial import Exchange
 from sightline.engine import Reading
 from sightline.model.fence import to_printable
-from sightline.model.ports import Store
+from sightline.model.ports import Ledger, Store
+from sightline.model.profile import WireName
 from sightline.model.records import FiledReceipt, Omission, Receipt
+from sightline.model.request_trace import AnswerSlot
 from sightline.model.scene import Json
 from sightline.server import App, Message, Receive, Scope, Send
 from sightline.surfaces.proxy.http_headers import ClientRequest
@@ -28,6 +32,7 @@ from sightline.surfaces.proxy.request_context import LogEntry, RequestContext
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.concurrency import LruCache
 from sightline.vision.service import SEER_ACTIVITY, SeerActivity
+from sightline.wire.answer_usage import AnswerEnds
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.message_texts import find_omission_note
 
@@ -235,11 +240,41 @@ class RequestLog:
         if (omission.client, omission.model) not in known:
             self._warn(omission)
 
-    def file_receipt(self, context: RequestContext, receipt: Receipt) -> None:
+    def file_receipt(self, context: RequestContext, receipt: Receipt, exchange: Exchange | None = None) -> None:
+        """File a receipt; the usage of the answer in `exchange` is added to it when that ends."""
         context.entry.receipts.append(receipt)
         client = to_printable(context.request.get_header(b"user-agent")[:_MAX_CLIENT_LENGTH])
-        filed = FiledReceipt(receipt, context.route.api, _find_labels(context.request), client=client)
+        slot = None
+        if exchange is not None and exchange.status == 200 and not exchange.get_header(b"content-encoding"):
+            observer = _AnswerObserver(context.route.api, self._record.ledger)
+            exchange.observe(observer)
+            slot = observer.slot
+        filed = FiledReceipt(receipt, context.route.api, _find_labels(context.request), client=client, answer=slot)
         self._record.ledger.file_receipt(context.caller.scope, filed)
+
+
+class ReceiptReporter(Protocol):
+    """Takes the receipt of a request, and the response if its usage belongs to the receipt."""
+
+    def __call__(self, context: RequestContext, receipt: Receipt, exchange: Exchange | None = None, /) -> None: ...
+
+
+class _AnswerObserver:
+    """Adds the usage of an answer to its receipt when the answer ends."""
+
+    __slots__ = ("_ends", "_ledger", "_wire", "add", "slot")
+
+    def __init__(self, wire: WireName, ledger: Ledger) -> None:
+        self._wire, self._ledger, self._ends = wire, ledger, AnswerEnds()
+        self.add = self._ends.add
+        self.slot = AnswerSlot()
+
+    def end(self) -> None:
+        try:
+            self.slot.usage = self._ends.find_usage(self._wire)
+            self._ledger.add_usage(self.slot)
+        except Exception:  # fail open
+            log.exception("the usage of an answer could not be read")
 
 
 def find_omitting_client(reading: Reading, route: Route) -> str | None:

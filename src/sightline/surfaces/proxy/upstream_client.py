@@ -24,7 +24,7 @@ from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges, bui
 from sightline.surfaces.proxy.own_body_fallback import REJECTED_STATUSES, OwnBodyFallback, RejectedEdits
 from sightline.surfaces.proxy.request_bodies import BufferedBody, StreamedBody
 from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, RequestContext
-from sightline.surfaces.proxy.telemetry import Metrics
+from sightline.surfaces.proxy.telemetry import Metrics, ReceiptReporter
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.sse import Opening, StreamRejection, read_opening
 
@@ -58,9 +58,9 @@ class UpstreamClient:
         engine: Engine,
         http_client: HttpClient,
         metrics: Metrics,
-        report: Callable[[RequestContext, Receipt], None],
+        report: ReceiptReporter,
     ) -> None:
-        """`report` gets the receipts of requests."""
+        """`report` gets the receipts of requests, and the response if its usage belongs to the receipt."""
         self.engine = engine
         self.report = report
         self._http_client = http_client
@@ -211,7 +211,7 @@ class UpstreamClient:
             parts = await self.engine.offload(prepared.reading, _try_write, prepared)
         if parts is None:
             return _Attempt(await self._send_as_is(context, body.own))
-        failure, repaired, rejection = "", None, None
+        failure, repaired, rejection, exchange = "", None, None, None
         try:
             exchange = await self._forward_request(context, body, parts, prepared)
             if isinstance(exchange, Refusal):
@@ -227,7 +227,11 @@ class UpstreamClient:
                         await self.engine.confirm_repair(prepared, context.caller)
             return _Attempt(exchange, rejection, repaired)
         finally:  # also when the client disconnects
-            self._file_receipt(context, prepared.receipt, failure)
+            receipt, answer = prepared.receipt, exchange if isinstance(exchange, Exchange) else None
+            if failure:
+                receipt, answer = replace(receipt, notes=(*receipt.notes, FAILED_UPSTREAM.format(failure))), None
+            if receipt.sights or receipt.notes:
+                self.report(context, receipt, answer)
 
     def _forward_request(
         self, context: RequestContext, body: BufferedBody, parts: Body, prepared: PreparedRequest
@@ -237,12 +241,6 @@ class UpstreamClient:
         rewritten = bool(prepared.edits) or body.rewritten
         changes = RequestChanges(rewritten, reads_response=True, is_retry=repairs or body.is_retry)
         return self._forward(context, parts, changes, prepared.build_url(context.route.url))
-
-    def _file_receipt(self, context: RequestContext, receipt: Receipt, failure: str) -> None:
-        if failure:
-            receipt = replace(receipt, notes=(*receipt.notes, FAILED_UPSTREAM.format(failure)))
-        if receipt.sights or receipt.notes:
-            self.report(context, receipt)
 
     async def _read_rejection(self, exchange: Exchange, context: RequestContext) -> StreamRejection | None:
         """Return how a response rejects its request, or None; the client gets no head of a response until then."""

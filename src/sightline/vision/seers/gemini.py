@@ -7,8 +7,9 @@ from urllib.parse import quote
 
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.seer import Attachment, Question, SeerAnswer, Usage
-from sightline.vision.seers.wire_seer import EventList, WireSeer, find_last, read_count, sum_counts
+from sightline.model.seer import Attachment, Question, SeerAnswer
+from sightline.vision.seers.wire_seer import EventList, WireSeer, find_last
+from sightline.wire.answer_usage import read_usage
 from sightline.wire.json_tree import enumerate_objects, get_at, get_list, get_text
 
 
@@ -31,7 +32,8 @@ class GeminiSeer(WireSeer):
 
     def parse_answer(self, answer: Json) -> SeerAnswer:
         cut = get_at(answer, "candidates", 0, "finishReason") == "MAX_TOKENS"
-        return SeerAnswer(read_text(answer), _read_usage(get_at(answer, "usageMetadata")), is_truncated=cut)
+        usage = read_usage("gemini", get_at(answer, "usageMetadata"))
+        return SeerAnswer(read_text(answer), usage, is_truncated=cut)
 
     def join_events(self, events: EventList) -> Json:
         reason = find_last(events, "candidates", 0, "finishReason")
@@ -55,12 +57,6 @@ def _build_file(document: Attachment) -> Json:
     if document.url:
         return {"fileData": {"mimeType": document.mime, "fileUri": document.url}}
     return {"inlineData": {"mimeType": document.mime, "data": document.base64}}
-
-
-def _read_usage(counts: Json) -> Usage:
-    """Return the usage; tokens of reasoning are billed as output."""
-    output = sum_counts(read_count(counts, "candidatesTokenCount"), read_count(counts, "thoughtsTokenCount"))
-    return Usage(read_count(counts, "promptTokenCount"), output, read_count(counts, "cachedContentTokenCount"))
 
 
 def read_text(answer: Json) -> str:

@@ -21,10 +21,10 @@ from sightline.vision.seers.wire_seer import (
     RETRY_LATER,
     EventList,
     WireSeer,
-    read_count,
     refuse_document,
     write_question,
 )
+from sightline.wire.answer_usage import read_count
 from sightline.wire.json_tree import get_at, get_text, parse_bounded_json
 
 OLLAMA_PATH = "/api/chat"

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.seer import Attachment, Question, SeerAnswer, Usage
+from sightline.model.seer import Attachment, Question, SeerAnswer
 from sightline.vision.seers.wire_seer import (
     EventList,
     WireSeer,
     find_last,
-    read_count,
     refuse_document,
-    sum_counts,
     write_question,
 )
+from sightline.wire.answer_usage import read_usage
 from sightline.wire.json_tree import get_at, get_text
 
 _MAX_TOKENS = 4096  # the API requires a number
@@ -51,7 +50,9 @@ class MessagesSeer(WireSeer):
 
     def parse_answer(self, answer: Json) -> SeerAnswer:
         is_truncated = get_at(answer, "stop_reason") == "max_tokens"
-        return SeerAnswer(read_text(answer), _read_usage(get_at(answer, "usage")), is_truncated=is_truncated)
+        return SeerAnswer(
+            read_text(answer), read_usage("anthropic", get_at(answer, "usage")), is_truncated=is_truncated
+        )
 
     def join_events(self, events: EventList) -> Json:
         reason = find_last(events, "delta", "stop_reason")
@@ -74,15 +75,6 @@ def _build_source(document: Attachment) -> Json:
     if document.url:
         return {"type": "url", "url": document.url}
     return {"type": "base64", "media_type": document.mime, "data": document.base64}
-
-
-def _read_usage(counts: Json) -> Usage:
-    """Return the usage; unlike other APIs, this one doesn't count cached tokens as input."""
-    cached = read_count(counts, "cache_read_input_tokens")
-    total_input = sum_counts(
-        read_count(counts, "input_tokens"), cached, read_count(counts, "cache_creation_input_tokens")
-    )
-    return Usage(total_input, read_count(counts, "output_tokens"), cached)
 
 
 def read_text(answer: Json) -> str:

@@ -12,10 +12,10 @@ from sightline.vision.seers.wire_seer import (
     EventList,
     WireSeer,
     find_last,
-    read_usage,
     refuse_document,
     write_question,
 )
+from sightline.wire.answer_usage import read_usage
 from sightline.wire.json_tree import enumerate_objects, get_at, get_list, get_text
 
 
@@ -43,7 +43,7 @@ class ChatSeer(WireSeer):
 
     def parse_answer(self, answer: Json) -> SeerAnswer:
         is_truncated = get_at(answer, "choices", 0, "finish_reason") == "length"
-        usage = read_usage(answer, "prompt_tokens", "completion_tokens", "prompt_tokens_details")
+        usage = read_usage("openai_chat", get_at(answer, "usage"))
         return SeerAnswer(read_chat_text(answer), usage, is_truncated=is_truncated)
 
     def join_events(self, events: EventList) -> Json:
@@ -106,7 +106,7 @@ class ResponsesSeer(WireSeer):
 
     def parse_answer(self, answer: Json) -> SeerAnswer:
         is_truncated = get_at(answer, "incomplete_details", "reason") == "max_output_tokens"
-        usage = read_usage(answer, "input_tokens", "output_tokens", "input_tokens_details")
+        usage = read_usage("openai_responses", get_at(answer, "usage"))
         return SeerAnswer(read_responses_text(answer), usage, is_truncated=is_truncated)
 
     def join_events(self, events: EventList) -> Json:

@@ -18,7 +18,7 @@ from sightline.model.ports import HttpReply, HttpSender
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.seer import TRUNCATION_MARK, Attachment, Question, SeerAnswer, Usage
+from sightline.model.seer import TRUNCATION_MARK, Attachment, Question, SeerAnswer
 from sightline.profiles.page_limits import is_page_limit
 from sightline.wire.json_tree import get_at, parse_bounded_json
 from sightline.wire.sse import read_event, split_events
@@ -214,21 +214,3 @@ def refuse_document(seer: str, document: Attachment) -> Refusal:
     """Return the refusal for a file that an API can't carry; it must not be left out silently."""
     kind = "web address of a file" if document.url else "file"
     return Refusal("unsupported_type", f"{seer} takes no {kind} of type {document.mime}", "send images of it instead")
-
-
-def read_count(tree: Json, *steps: str | int) -> int | None:
-    """Return the number of tokens at the end of `steps`, if there is one."""
-    found = get_at(tree, *steps)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
-
-
-def read_usage(tree: Json, input_name: str, output_name: str, details_name: str) -> Usage:
-    """Return the counts under `usage`, as both APIs of OpenAI and most others have them."""
-    counts = get_at(tree, "usage")
-    cached = read_count(counts, details_name, "cached_tokens")
-    return Usage(read_count(counts, input_name), read_count(counts, output_name), cached)
-
-
-def sum_counts(*counts: int | None) -> int | None:
-    known = [each for each in counts if each is not None]
-    return sum(known) if known else None

@@ -16,14 +16,40 @@ function drawPairs(title, rows, format = formatShort) {
       rows.length <= 40 || index % 5 === 0
         ? s("text", { x: x + 9, y: height - 6, "text-anchor": "middle" }, row.short ?? String(index + 1)) : null);
   });
-  const lines = [0, 0.5, 1].map((part) => s("g", {},
-    s("line", { class: "grid", x1: 44, x2: width, y1: height - 20 - scale(top * part), y2: height - 20 - scale(top * part) }),
-    s("text", { x: 40, y: height - 16 - scale(top * part), "text-anchor": "end" }, format(top * part))));
-  const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title }, lines, bars);
+  const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title }, drawGrid(width, height, top, scale, format), bars);
   const legend = h("p", { class: "legend" },
     h("span", { class: "key with" }), "with Sightline", h("span", { class: "key without" }), "without");
   return drawFigure(title, svg, legend, ["", "with", "without"],
     rows.map((row) => [row.label, format(row.after), format(row.before)]));
+}
+
+/** Draw stacked bars. `kinds` are the parts as [name, title], from the bottom; each of `rows` has a label and a figure for each. */
+function drawStacks(title, kinds, rows, format = formatShort) {
+  const width = Math.max(320, rows.length * 16 + 60);
+  const height = 180;
+  const top = Math.max(1e-9, ...rows.map((row) => kinds.reduce((sum, [name]) => sum + row[name], 0)));
+  const scale = (value) => (value / top) * (height - 40);
+  const stacks = rows.map((row, index) => {
+    let base = height - 20;
+    const parts = kinds.map(([name]) => {
+      const tall = scale(row[name]);
+      base -= tall;
+      return s("rect", { class: name, x: 48 + index * 16, width: 11, y: base, height: tall });
+    });
+    const words = `${row.label}: ${kinds.map(([name, words]) => `${format(row[name])} ${words}`).join(", ")}`;
+    return s("g", {}, s("title", {}, words), parts, index % 5 === 4 || rows.length < 12
+      ? s("text", { x: 53 + index * 16, y: height - 6, "text-anchor": "middle" }, row.short ?? String(index + 1)) : null);
+  });
+  const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title }, drawGrid(width, height, top, scale, format), stacks);
+  const legend = h("p", { class: "legend" }, kinds.flatMap(([name, words]) => [h("span", { class: `key ${name}` }), words]));
+  return drawFigure(title, svg, legend, ["", ...kinds.map(([, words]) => words)],
+    rows.map((row) => [row.label, ...kinds.map(([name]) => format(row[name]))]));
+}
+
+function drawGrid(width, height, top, scale, format) {
+  return [0, 0.5, 1].map((part) => s("g", {},
+    s("line", { class: "grid", x1: 44, x2: width, y1: height - 20 - scale(top * part), y2: height - 20 - scale(top * part) }),
+    s("text", { x: 40, y: height - 16 - scale(top * part), "text-anchor": "end" }, format(top * part))));
 }
 
 /** Draw horizontal bars. `rows` have a label and a value. */

@@ -5,7 +5,7 @@ async function showConversation(main, id) {
   const page = await get(`conversation?id=${encodeURIComponent(id)}`);
   const requests = [...page.requests];
   const timeline = h("div", { class: "timeline" });
-  const chart = h("div", {});
+  const chart = h("div", { class: "columns" });
   const more = h("button", { type: "button", class: "more" }, "Show later requests");
   let next = page.next;
   const seen = new Map();
@@ -13,8 +13,11 @@ async function showConversation(main, id) {
   const update = (added) => {
     drawTurns(timeline, added, seen);
     more.hidden = next === null;
-    chart.replaceChildren(drawPairs("Tokens of images by request", requests.map((each, index) => ({
-      label: `Request ${index + 1}, turn ${each.turn}`, before: each.tokens_before, after: each.tokens_after }))));
+    const name = (each) => `Request ${requests.indexOf(each) + 1}, turn ${each.turn}`;
+    const counted = requests.filter((each) => each.answer);
+    chart.replaceChildren(
+      drawPairs("Tokens of images by request", requests.map((each) => ({ label: name(each), before: each.tokens_before, after: each.tokens_after }))),
+      counted.length ? drawStacks("Cache reads and writes by request", CACHE_KINDS, counted.map((each) => ({ label: name(each), ...splitInput(each.answer) }))) : "");
   };
   more.addEventListener("click", async () => {
     const later = await get(`conversation?id=${encodeURIComponent(id)}&after=${next}`);
@@ -73,7 +76,8 @@ function drawRequest(request, seen) {
   return h("article", { class: "request" },
     h("header", {}, h("time", {}, formatTime(request.at)),
       h("span", {}, `${formatShort(request.tokens_after)} image tokens, ${formatShort(request.tokens_before)} without`),
-      request.cost_usd === null ? "" : h("span", {}, formatDollars(request.cost_usd))),
+      request.cost_usd === null ? "" : h("span", {}, `${formatDollars(request.cost_usd)} for images`),
+      request.answer ? h("span", {}, `${formatShort(request.answer.input)} tokens in, ${formatShort(request.answer.output)} out${request.answer.cost_usd === null ? "" : `: ${formatDollars(request.answer.cost_usd)}`}`) : ""),
     drawCache(request),
     request.notes.length ? h("ul", { class: "notes" }, request.notes.map((each) => h("li", {}, each))) : "",
     fresh.length ? h("div", { class: "thumbs" }, fresh.map((each) => drawThumbnail(each, request))) : "",
@@ -92,15 +96,31 @@ function countFates(images) {
   return [...counts].map(([fate, count]) => `${count} ${fate}`).join(", ");
 }
 
-/** Draw where the cached prefix probably ended: the messages that an earlier request ended with. */
+const CACHE_KINDS = [["read", "read from the cache"], ["written", "written to it"], ["uncached", "neither"]];
+
+/** Split the input of an answer into what was read from the cache, written to it, and neither. */
+function splitInput({ input, cached, written }) {
+  const read = Math.min(cached || 0, input);
+  const added = Math.min(written || 0, input - read);
+  return { read, written: added, uncached: input - read - added };
+}
+
+/** Draw where the cached prefix ended, as the provider counted it; else where it probably did: where the last request ended. */
 function drawCache(request) {
-  if (request.cached_messages === null || !request.messages) return "";
-  const bar = h("span", { class: "cached" });
-  bar.style.inlineSize = `${(request.cached_messages / request.messages) * 100}%`;
-  const words = request.cached_messages
-    ? `the first ${request.cached_messages} of ${formatPlural(request.messages, "message")} were probably cached`
-    : `nothing of ${formatPlural(request.messages, "message")} was cached`;
-  return h("div", { class: "prefix" }, h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "muted" }, words));
+  const known = request.answer && request.answer.cached !== null;
+  if (!known && (request.cached_messages === null || !request.messages)) return "";
+  const parts = known ? splitInput(request.answer) : { read: request.cached_messages, written: 0, uncached: request.messages - request.cached_messages };
+  const total = Math.max(1, parts.read + parts.written + parts.uncached);
+  const bars = CACHE_KINDS.slice(0, 2).map(([name]) => {
+    const bar = h("span", { class: name });
+    bar.style.inlineSize = `${(parts[name] / total) * 100}%`;
+    return bar;
+  });
+  const repeated = `${request.cached_messages} of ${formatPlural(request.messages, "message")} were in the request before`;
+  const words = known
+    ? [`${formatShort(parts.read)} of ${formatShort(total)} input tokens came from the cache`, parts.written ? `, ${formatShort(parts.written)} were written to it` : "", request.cached_messages ? `; ${repeated}` : ""]
+    : request.cached_messages ? `Probably cached: the first ${request.cached_messages} of ${formatPlural(request.messages, "message")}` : `Nothing of ${formatPlural(request.messages, "message")} was cached`;
+  return h("div", { class: "prefix" }, h("span", { class: "track parts", "aria-hidden": "true" }, bars), h("span", { class: "muted" }, words));
 }
 
 function drawEdits(edits) {

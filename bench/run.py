@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, replay, profile, soak, real, and all.
+loop, render, replay, profile, soak, real, inspector, and all.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 import acp
 import charts
 import cpu_profile
+import inspector
 import legibility
 import mcp_server
 import ocr
@@ -47,13 +48,14 @@ BENCHMARKS = (
     "profile",
     "soak",
     "real",
+    "inspector",
 )
 
 
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
-        render, replay, cpu_profile, soak, real,
+        render, replay, cpu_profile, soak, real, inspector,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -98,6 +100,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "profile": lambda: cpu_profile.run(file),
         "soak": lambda: soak.run(file, quick=args.quick, only=args.only),
         "real": lambda: real.run(file, rivals=not args.quick),
+        "inspector": lambda: inspector.run(rounds, file),
     }
     runs[name]()
 

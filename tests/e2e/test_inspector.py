@@ -196,7 +196,7 @@ def test_a_thousand_conversations_and_ten_thousand_images_are_shown_by_pages(tmp
 
     with inspected(tmp_path, fill) as url:
         seen = drive("many", url, tmp_path, tmp_path)
-    assert (seen["listed"], seen["images"], seen["errors"]) == (50, 2000, [])
+    assert (seen["listed"], seen["images"], seen["more"], seen["errors"]) == (50, 24, 200, [])
 
 
 @requirement("inspector.export")

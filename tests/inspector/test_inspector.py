@@ -49,7 +49,7 @@ def test_the_proxy_serves_the_pages_without_inline_scripts(url: str) -> None:
     assert "default-src 'none'" in policy
     assert "unsafe-inline" not in policy
     assert b"onclick" not in page.body
-    for name in ("inspector.js", "inspector.css", "icon.svg"):
+    for name in ("scripts.js", "inspector.css", "icon.svg"):
         assert InspectorClient(url).get(name).status == 200
     assert InspectorClient(url).get("health").json == {"ok": True}
     assert InspectorClient(url).get("../etc/passwd").status >= 400
@@ -151,8 +151,11 @@ def test_a_conversation_shows_each_image_with_its_fate_and_why(client: Inspector
     page = client.get(f"api/conversation?id={chosen}").json
     assert [each["turn"] for each in page["requests"]] == [*range(1, 13)]
     last = page["requests"][-1]
-    assert {each["fate"] for each in last["images"]} == {"retired", "refitted", "told"}
-    assert all(each["why"] and each["means"] and each["sha256"] for each in last["images"])
+    assert last["fates"].keys() == {"retired", "refitted", "told"}
+    everything = client.get(f"api/images?id={chosen}&request={last['id']}").json["images"]
+    assert {each["fate"] for each in everything} == last["fates"].keys()
+    assert all(each["why"] and each["means"] and each["sha256"] for each in everything)
+    assert [each["filename"] for each in last["images"]] == ["shot-11.png"]
     assert (last["cached_messages"], last["messages"]) == (22, 23)
     assert (last["answer"]["input"], last["answer"]["cached"]) == (15090, 14100)
     assert last["answer"]["cost_usd"] > 0

@@ -18,8 +18,12 @@ _ROW_BYTES = 512  # a row without its texts, including its index entry
 _COLUMNS = "wire, upstream, model, labels, sights, notes, at, client, conversation, trace, usage"
 _SUM_COLUMNS = "turn, pictures, tokens_before, tokens_after"
 _INSERT = f"INSERT INTO receipts (scope, bytes, used, {_COLUMNS}, {_SUM_COLUMNS}) VALUES ({'?, ' * 17}?)"  # noqa: S608
+CONVERSATION_QUERY = f"""
+    SELECT rowid, {_COLUMNS} FROM receipts WHERE rowid IN (
+        SELECT rowid FROM receipts WHERE conversation = ? AND rowid > ? ORDER BY rowid LIMIT ?) ORDER BY rowid"""  # noqa: S608
+NEWEST_QUERY = f"SELECT rowid, {_COLUMNS} FROM receipts ORDER BY rowid DESC LIMIT ?"  # noqa: S608
 _UPDATE_USAGE = "UPDATE receipts SET usage = ? WHERE rowid = ?"
-_SUMMARY_QUERY = """
+SUMMARY_QUERY = """
     SELECT conversation, COUNT(*), MAX(turn), MAX(pictures), SUM(tokens_before), SUM(tokens_after), MIN(at), MAX(at),
         MAX(model), MAX(client), MAX(upstream), COUNT(DISTINCT model)
     FROM receipts WHERE conversation != '' {} GROUP BY conversation ORDER BY MAX(at) DESC, conversation
@@ -94,24 +98,19 @@ def _read_line(*values: Any) -> ReceiptLine:
 
 
 def fetch_newest(transactions: Transactions, limit: int) -> Sequence[FiledReceipt]:
-    query = f"SELECT rowid, {_COLUMNS} FROM receipts ORDER BY rowid DESC LIMIT ?"  # noqa: S608
-    return tuple(_read_receipt(row) for row in transactions.fetch_all(query, limit))
+    return tuple(_read_receipt(row) for row in transactions.fetch_all(NEWEST_QUERY, limit))
 
 
 def fetch_conversation(transactions: Transactions, conversation: str, limit: int, after: int) -> list[FiledReceipt]:
-    query = (
-        f"SELECT rowid, {_COLUMNS} FROM receipts WHERE conversation = ? AND rowid > ?"  # noqa: S608
-        " ORDER BY rowid LIMIT ?"
-    )
-    return [_read_receipt(row) for row in transactions.fetch_all(query, conversation, after, limit)]
+    return [_read_receipt(row) for row in transactions.fetch_all(CONVERSATION_QUERY, conversation, after, limit)]
 
 
 def fetch_summaries(transactions: Transactions, limit: int, offset: int) -> list[ConversationSummary]:
-    return [_read_summary(row) for row in transactions.fetch_all(_SUMMARY_QUERY.format(""), limit, offset)]
+    return [_read_summary(row) for row in transactions.fetch_all(SUMMARY_QUERY.format(""), limit, offset)]
 
 
 def fetch_summary(transactions: Transactions, conversation: str) -> ConversationSummary | None:
-    query = _SUMMARY_QUERY.format("AND conversation = ?")
+    query = SUMMARY_QUERY.format("AND conversation = ?")
     return next((_read_summary(row) for row in transactions.fetch_all(query, conversation, 1, 0)), None)
 
 

@@ -79,7 +79,7 @@ def choose_conversation(record: Store, conversation: str) -> str | Refusal:
 
 def _fill_page(data: Mapping[str, Json]) -> bytes:
     style = read_static("inspector.css")
-    scripts = b"\n".join(read_static(name) for name in SCRIPTS if name not in _LIVE_ONLY)
+    scripts = read_static(*(name for name in SCRIPTS if name not in _LIVE_ONLY))
     policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(scripts)}'"
     html = read_static("inspector.html").decode()
     head = f'<meta http-equiv="content-security-policy" content="{policy}">'

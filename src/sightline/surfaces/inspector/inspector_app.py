@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
@@ -35,11 +35,12 @@ _API = f"{PATH}api/"
 FORM_HEADER = b"x-sightline-form"
 SCRIPTS = ("dom.js", "charts.js", "image.js", "conversation.js", "try.js", "settings.js", "inspector.js")
 STATIC = {
-    "": ("inspector.html", b"text/html; charset=utf-8"),
-    "icon.svg": ("icon.svg", b"image/svg+xml"),
-    "inspector.css": ("inspector.css", b"text/css; charset=utf-8"),
-    **{name: (name, b"text/javascript; charset=utf-8") for name in SCRIPTS},
+    "": (("inspector.html",), b"text/html; charset=utf-8"),
+    "icon.svg": (("icon.svg",), b"image/svg+xml"),
+    "inspector.css": (("inspector.css",), b"text/css; charset=utf-8"),
+    "scripts.js": (SCRIPTS, b"text/javascript; charset=utf-8"),  # one request is faster than seven
 }
+"""The files of the pages, each of one or more in the package, and their types."""
 _CONTENT_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     b" base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -143,6 +144,7 @@ class Inspector:
             "session": lambda: {"form": compute_form_token(request.session)},
             "conversations": partial(self._queries.list_conversations, offset),
             "conversation": partial(self._queries.read_conversation, name, after),
+            "images": partial(self._queries.list_images, name, request.get_number("request"), offset),
             "newest": self._queries.find_newest,
             "usage": self._queries.sum_usage,
             "settings": self._queries.list_settings,
@@ -253,12 +255,14 @@ def _answer_static(method: str, path: str) -> Reply:
     static = STATIC.get(path.removeprefix(PATH))
     if static is None or method not in ("GET", "HEAD"):
         return _write_refusal(_NOT_FOUND)
-    return 200, static[1], read_static(static[0]), [_NO_STORE]
+    return 200, static[1], read_static(*static[0]), [_NO_STORE]
 
 
-def read_static(name: str) -> bytes:
-    """Return a file of the pages."""
-    return files("sightline.surfaces.inspector").joinpath("static", name).read_bytes()
+@cache
+def read_static(*names: str) -> bytes:
+    """Return files of the pages, one after the other."""
+    folder = files("sightline.surfaces.inspector") / "static"
+    return b"\n".join((folder / name).read_bytes() for name in names)
 
 
 def _write_json(value: Mapping[str, Json], status: int = 200) -> Reply:

@@ -9,7 +9,7 @@ from sightline.model.ports import ImageStore
 from sightline.model.refusal import Refusal
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.workers import WorkerPool
-from sightline.vision.concurrency import LruCache
+from sightline.vision.concurrency import LruCache, SingleFlight
 
 THUMBNAIL_EDGE = 320
 MAX_EDGE = 2400
@@ -28,6 +28,7 @@ class PictureMaker:
         self._images = images
         self._workers = workers
         self._made: LruCache[Picture] = LruCache(_CACHED_BYTES)
+        self._flights: SingleFlight[Picture | Refusal] = SingleFlight()
         self._semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def read(self, sha256: str) -> Picture | Refusal:
@@ -40,12 +41,13 @@ class PictureMaker:
     async def scale(self, sha256: str, edge: int) -> Picture | Refusal:
         """Return an image whose longer edge has at most this many pixels."""
         key = sha256, edge
-        if known := self._made.get(key):
-            return known
+        return self._made.get(key) or await self._flights.run(key, lambda: self._make(sha256, edge))
+
+    async def _make(self, sha256: str, edge: int) -> Picture | Refusal:
         async with self._semaphore:
             image = await asyncio.to_thread(self._images.read, None, sha256)
             made = _NOT_STORED if image is None else await self._fit(image, edge)
-        return made if isinstance(made, Refusal) else self._made.put(key, made, len(made[1]))
+        return made if isinstance(made, Refusal) else self._made.put((sha256, edge), made, len(made[1]))
 
     async def _fit(self, image: Image, edge: int) -> Picture | Refusal:
         target = ImageTarget(("image/webp", "image/png", "image/jpeg"), edge=edge, still=True, keeps_geometry=True)

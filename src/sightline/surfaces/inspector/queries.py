@@ -5,11 +5,12 @@ These functions block: the application calls them in threads.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from sightline.model.ports import Store
 from sightline.model.profile import UpstreamDirectory
-from sightline.model.records import FiledReceipt, LedgerEntry, ReceiptLine
+from sightline.model.records import FateName, FiledReceipt, LedgerEntry, Receipt, ReceiptLine
 from sightline.model.refusal import Refusal
 from sightline.model.request_trace import ConversationSummary
 from sightline.model.scene import Json
@@ -19,6 +20,8 @@ from sightline.settings.upstreams import find_upstream, get_consent_name
 from sightline.vision.providers import calculate_cost
 
 PAGE_SIZE = 50  # conversations, or requests of one
+MAX_NEW_IMAGES = 24  # of a request, in the timeline
+MAX_IMAGES = 100  # of a request, when all are listed
 _MAX_LATENCIES = 400
 _FATES = {
     "shown": "The model got these pixels as the client sent them.",
@@ -48,10 +51,23 @@ class Queries:
         summary = self._record.ledger.find_conversation(conversation)
         if summary is None:
             return Refusal("not_found", "there is no such conversation", "it may have expired or been forgotten")
-        found = self._record.ledger.read_conversation(conversation, PAGE_SIZE + 1, after)
-        rows: list[Json] = [self._write_receipt(each) for each in found[:PAGE_SIZE]]
+        ledger = self._record.ledger
+        found = ledger.read_conversation(conversation, PAGE_SIZE + 1, after)
+        seen: dict[tuple[str, str], FateName] = {}
+        for before in ledger.read_conversation(conversation, 1, after - 1) if after else ():
+            _list_new_images(before.receipt, seen)
+        rows: list[Json] = [self._write_receipt(each, seen) for each in found[:PAGE_SIZE]]
         more = found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else None
         return {"summary": self._write_summary(summary), "requests": rows, "next": more}
+
+    def list_images(self, conversation: str, number: int, offset: int) -> dict[str, Json] | Refusal:
+        """Return the images of one request, from this one on."""
+        found = self._record.ledger.read_conversation(conversation, 1, number - 1)
+        if not found or found[0].id != number:
+            return Refusal("not_found", "there is no such request", "it may have expired or been forgotten")
+        lines = found[0].receipt.sights[offset : offset + MAX_IMAGES + 1]
+        images: list[Json] = [_write_line(line) for line in lines[:MAX_IMAGES]]
+        return {"images": images, "next": offset + MAX_IMAGES if len(lines) > MAX_IMAGES else None}
 
     def find_newest(self) -> dict[str, Json]:
         """Return the newest receipt in a few words; its id changes with every request."""
@@ -104,10 +120,13 @@ class Queries:
         without = None if price is None else round(price * summary.tokens_before, 6)
         return {**summary.as_json(), "cost_usd": cost, "cost_without_usd": without}
 
-    def _write_receipt(self, filed: FiledReceipt) -> dict[str, Json]:
+    def _write_receipt(self, filed: FiledReceipt, seen: dict[tuple[str, str], FateName]) -> dict[str, Json]:
+        """Return a request with its new images and those whose fate changed; `seen` has the fates before it."""
         receipt, trace = filed.receipt, filed.trace
         price = self._find_price(receipt.upstream, receipt.model)
-        images: list[Json] = [_write_line(line) for line in receipt.sights]
+        new = _list_new_images(receipt, seen)
+        images: list[Json] = [_write_line(line) for line in new[:MAX_NEW_IMAGES]]
+        fates: dict[str, Json] = {**Counter(line.fate for line in receipt.sights)}
         before = sum(line.before or 0 for line in receipt.sights)
         after = sum(line.after or 0 for line in receipt.sights)
         return {
@@ -119,6 +138,8 @@ class Queries:
             "client": filed.client,
             "notes": [*receipt.notes],
             "images": images,
+            "new_images": len(new),
+            "fates": fates,
             "tokens_before": before,
             "tokens_after": after,
             "cost_usd": None if price is None else round(price * after, 6),
@@ -151,6 +172,13 @@ class Queries:
             cost = calculate_cost(upstream, model, million) if upstream and upstream.bases else None
             self._prices[key] = None if cost is None else cost / 1_000_000
         return self._prices[key]
+
+
+def _list_new_images(receipt: Receipt, seen: dict[tuple[str, str], FateName]) -> list[ReceiptLine]:
+    """Return the images that are new or have a new fate, and add all to `seen`."""
+    new = [line for line in receipt.sights if seen.get((line.place, line.sha256)) != line.fate]
+    seen.update({(line.place, line.sha256): line.fate for line in new})
+    return new
 
 
 def _write_line(line: ReceiptLine) -> dict[str, Json]:

@@ -8,10 +8,9 @@ async function showConversation(main, id) {
   const chart = h("div", { class: "columns" });
   const more = h("button", { type: "button", class: "more" }, "Show later requests");
   let next = page.next;
-  const seen = new Map();
 
   const update = (added) => {
-    drawTurns(timeline, added, seen);
+    drawTurns(timeline, added, id);
     more.hidden = next === null;
     const name = (each) => `Request ${requests.indexOf(each) + 1}, turn ${each.turn}`;
     const counted = requests.filter((each) => each.answer);
@@ -52,8 +51,8 @@ function drawSummary(summary) {
     tile(summary.cost_usd === null ? "–" : formatDollars(summary.cost_usd), "for images", summary.cost_usd === null ? "the price is not known" : `${formatDollars(summary.cost_without_usd)} without`));
 }
 
-/** Add requests to the timeline; `seen` has the fate that each image had last. */
-function drawTurns(timeline, requests, seen) {
+/** Add requests to the timeline. */
+function drawTurns(timeline, requests, conversation) {
   for (const request of requests) {
     let turn = timeline.lastElementChild;
     if (!turn || Number(turn.dataset.turn) !== request.turn) {
@@ -61,18 +60,12 @@ function drawTurns(timeline, requests, seen) {
       turn.dataset.turn = request.turn;
       timeline.append(turn);
     }
-    turn.append(drawRequest(request, seen));
+    turn.append(drawRequest(request, conversation));
   }
 }
 
-function drawRequest(request, seen) {
-  const fresh = [];
-  const earlier = [];
-  for (const image of request.images) {
-    const key = `${image.place} ${image.sha256}`;
-    (seen.get(key) === image.fate ? earlier : fresh).push(image);
-    seen.set(key, image.fate);
-  }
+function drawRequest(request, conversation) {
+  const all = Object.values(request.fates).reduce((sum, count) => sum + count, 0);
   return h("article", { class: "request" },
     h("header", {}, h("time", {}, formatTime(request.at)),
       h("span", {}, `${formatShort(request.tokens_after)} image tokens, ${formatShort(request.tokens_before)} without`),
@@ -80,20 +73,25 @@ function drawRequest(request, seen) {
       request.answer ? h("span", {}, `${formatShort(request.answer.input)} tokens in, ${formatShort(request.answer.output)} out${request.answer.cost_usd === null ? "" : `: ${formatDollars(request.answer.cost_usd)}`}`) : ""),
     drawCache(request),
     request.notes.length ? h("ul", { class: "notes" }, request.notes.map((each) => h("li", {}, each))) : "",
-    fresh.length ? h("div", { class: "thumbs" }, fresh.map((each) => drawThumbnail(each, request))) : "",
-    earlier.length ? h("details", { ontoggle: (event) => fillOnce(event.target, () => h("div", { class: "thumbs" }, earlier.map((each) => drawThumbnail(each, request)))) },
-      h("summary", {}, `${formatPlural(earlier.length, "earlier image")}, as before: ${countFates(earlier)}`)) : "",
+    request.images.length ? h("div", { class: "thumbs" }, request.images.map((each) => drawThumbnail(each, request))) : "",
+    all > request.images.length ? drawAllImages(request, conversation, all) : "",
     request.edits.length ? drawEdits(request.edits) : "");
 }
 
-function fillOnce(details, make) {
-  if (details.open && details.children.length === 1) details.append(make());
-}
-
-function countFates(images) {
-  const counts = new Map();
-  for (const image of images) counts.set(FATES[image.fate], (counts.get(FATES[image.fate]) || 0) + 1);
-  return [...counts].map(([fate, count]) => `${count} ${fate}`).join(", ");
+/** Draw how many images the whole request has, by fate; they are loaded by pages when this is opened. */
+function drawAllImages(request, conversation, all) {
+  const words = `${all === request.new_images ? formatPlural(all, "image") : `${formatPlural(all, "image")} in all`}: ${Object.entries(request.fates).map(([fate, count]) => `${count} ${FATES[fate]}`).join(", ")}`;
+  if (exported) return h("p", { class: "muted" }, words);
+  const list = h("div", { class: "thumbs" });
+  const more = h("button", { type: "button", class: "more", onclick: () => load() }, "Show more images");
+  let next = 0;
+  async function load() {
+    const page = await get(`images?id=${encodeURIComponent(conversation)}&request=${request.id}&offset=${next}`);
+    list.append(...page.images.map((each) => drawThumbnail(each, request)));
+    next = page.next;
+    more.hidden = next === null;
+  }
+  return h("details", { class: "all", ontoggle: (event) => { if (event.target.open && !list.children.length) load(); } }, h("summary", {}, words), list, more);
 }
 
 const CACHE_KINDS = [["read", "read from the cache"], ["written", "written to it"], ["uncached", "neither"]];

@@ -103,14 +103,14 @@ async function start() {
   if (exported) return open();
   const ticket = /^#ticket=([\w-]+)$/.exec(location.hash)?.[1];
   if (ticket) history.replaceState(null, "", "#/conversations");
-  try {
-    formToken = (ticket ? await post("session", { ticket }) : await get("session")).form;
-    follow();
-  } catch (error) {
-    if (ticket) return showError(error);
-  }
   addEventListener("hashchange", async () => { await open(); main.focus({ preventScroll: true }); scrollTo(0, 0); });
-  return open();
+  const session = ticket ? post("session", { ticket }) : get("session");
+  const shown = ticket ? session.then(open, showError) : open(); // with a cookie, the page needs not wait for the session
+  try {
+    formToken = (await session).form;
+    follow();
+  } catch { /* the page says what to do */ }
+  return shown;
 }
 
 start();

@@ -17,6 +17,7 @@ from sightline.engine import PreparedRequest
 from sightline.model.facts import Retention
 from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, Upstream
+from sightline.model.request_trace import IMAGE_CHIP
 from sightline.model.scene import Shown
 from sightline.passes.frontier import COLD_CACHE
 from sightline.sources.files import build_path_policy
@@ -103,6 +104,26 @@ async def test_the_receipt_says_why_the_frontier_has_moved(tmp_path: Path) -> No
     assert [(line.fate, line.why) for line in prepared.receipt.sights if line.why] == [("retired", COLD_CACHE)] * 3
     assert prepared.receipt.unchanged_count == 3
     assert str(prepared.receipt).count(COLD_CACHE) == 3
+
+
+@requirement("inspector.data")
+async def test_the_receipt_shows_retirements_before_and_after_once(tmp_path: Path) -> None:
+    clock = Clock()
+    stage, talk = Stage(record=open_record(tmp_path / "record", kind="memory", now=clock)), Talk(tmp_path)
+    talk.ask()
+    for _ in range(6):
+        await stage.prepare(talk.view())
+    talk.answer()
+    clock.seconds += 3600
+    retired = await stage.prepare(talk.ask())
+    later = await stage.prepare(talk.view())
+    assert retired.receipt.trace is not None
+    edits = retired.receipt.trace.build().edits
+    assert [each.place for each in edits] == [s.place for s in retired.receipt.sights if s.fate == "retired"]
+    assert all(IMAGE_CHIP in each.before and "viewed earlier" in each.after for each in edits)
+    assert len(lines(later)) == len(edits) == 3
+    assert later.receipt.trace is not None
+    assert later.receipt.trace.build().edits == ()
 
 
 @requirement("retain.cold", "retain.fold", "retain.stays")

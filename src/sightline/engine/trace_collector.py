@@ -7,12 +7,13 @@ This runs for every request with images, so it copies only the beginning of text
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from sightline.engine.requests import Reading
 from sightline.model.facts import ConversationHistory, Facts, RecallHistory
 from sightline.model.request_trace import MAX_PLACES, RequestTrace, TraceParts
-from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Remove, Replace, Scene
+from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Remove, Replace, Retired, Scene
 from sightline.wire.json_tree import get_at, get_list
 
 _MAX_STRING = 8192  # characters of a value that is kept until the receipt is written
@@ -36,18 +37,25 @@ def collect_trace(reading: Reading, scene: Scene, edits: Sequence[Edit], facts: 
         cached_messages=0 if is_cold else sent_before,
         text_tokens=known.head_tokens + sum(known.tokens) if known else None,
     )
-    new = _list_new_edits(edits, reading, sent_before)
+    retired = {s.place for s in scene.sights if isinstance(s.fate, Retired) and s.fate.message >= sent_before}
+    new = _list_new_edits(edits, reading, sent_before, retired)
     opened = messages[first] if first < len(messages) else None
     return TraceParts(shrink_value(opened) if reading.heavy else opened, tuple(new), trace)
 
 
-def _list_new_edits(edits: Sequence[Edit], reading: Reading, sent_before: int) -> Iterator[tuple[str, Json, Json]]:
-    """Yield the edits of new messages; those of earlier ones are in the receipts of earlier requests."""
+def _list_new_edits(
+    edits: Sequence[Edit], reading: Reading, sent_before: int, retired: AbstractSet[JsonPath]
+) -> Iterator[tuple[str, Json, Json]]:
+    """Yield the edits of new messages, and those that retire images now.
+
+    Other edits of earlier messages are in the receipts of earlier requests.
+    """
     key, count = reading.wire.messages_key, 0
     for edit in edits:
         if count == MAX_PLACES:
             return
-        if key in edit.place and _find_message(edit, edit.place.index(key)) >= sent_before:
+        is_new = key in edit.place and _find_message(edit, edit.place.index(key)) >= sent_before
+        if is_new or edit.place in retired:
             count += 1
             before, after = _find_values(edit, reading.tree)
             yield _format_place(edit.place), shrink_value(before), shrink_value(after)

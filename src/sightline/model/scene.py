@@ -148,6 +148,7 @@ class Retired:
 
     text: str
     why: str
+    message: int = field(default=0, compare=False)  # the last one of the first request without the image
 
 
 @value_class

@@ -223,7 +223,8 @@ def _retire(
     for index, image in kept.items():
         if isinstance(image, KeptImage):
             line = _write_line(sights[index], image, recoveries[index])
-            sights[index] = sights[index].with_fate(Retired(line, removals[index].why))
+            removal = removals[index]
+            sights[index] = sights[index].with_fate(Retired(line, removal.why, removal.message))
     return scene.with_sights(tuple(sights)) if images else scene
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from sightline.model.records import FiledReceipt, Receipt
 from sightline.model.request_trace import IMAGE_CHIP, AnswerSlot
@@ -16,13 +18,14 @@ from sightline.store import open_record
 from sightline.surfaces.proxy.upstream_client import FAILED_UPSTREAM
 from tests.golden.captures import captures
 from tests.proxy import four_wires
-from tests.proxy.clients import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.clients import KEY, ask_chat, ask_messages, pasted_chat, pasted_message, read_message
 from tests.proxy.raw_http import exchange
 from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.faults import Fail
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek, nobody_listens
+from tests.waiting import try_again
 
 PICTURE = paint_quadrants(some_colours(77))
 ASKED = {wire: four_wires.asked(wire, "What is it?", PICTURE) for wire in ("openai_responses", "gemini")}
@@ -191,6 +194,22 @@ def test_a_receipt_has_the_usage_of_the_answer(tmp_path: Path) -> None:
     usages = [each.usage for each in kept(tmp_path)]
     assert len(usages) == 2 * len(USAGE_REQUESTS)
     assert all(each.input is not None and each.input >= 1000 and each.output is not None for each in usages)
+
+
+@requirement("inspector.data")
+def test_a_receipt_has_the_sha256_of_an_image_that_is_sent_unchanged(tmp_path: Path) -> None:
+    """The record keeps no copy of such an image. A long one is hashed in a thread, while the upstream answers."""
+    noise = BytesIO()
+    Image.effect_noise((400, 400), 90).save(noise, "PNG")
+    with Provider() as provider, sightline(tmp_path, f"anthropic={provider.url}") as proxy:
+        for picture in (PICTURE, noise.getvalue()):
+            body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": read_message(picture)}
+            for _ in try_again():
+                assert exchange(proxy.url, "/v1/messages", json.dumps(body).encode()).status == 200
+                lines = [line for filed in kept(tmp_path) for line in filed.receipt.sights]
+                if sha256(picture).hexdigest() in [line.sha256 for line in lines]:
+                    break
+    assert {(line.fate, line.why) for line in lines} == {("shown", "")}
 
 
 @requirement("inspector.usage")

@@ -300,6 +300,11 @@ class Engine:
             return known, outcome
         return _lower(outcome, known, reading, origin, rules, self._images.find_known_digest)
 
+    def hash_images(self, prepared: PreparedRequest) -> None:
+        """Find the sha256 of images for the receipt, if it lacks any: of short ones now, of long ones in a thread."""
+        if (trace := prepared.receipt.trace) is not None:
+            self._images.hash_missing(prepared.receipt.sights, prepared.scene.sights, trace.digests)
+
     def _find_poisoned_images(self, scene: Scene, origin: RequestOrigin) -> frozenset[str]:
         """Return the keys of images that this upstream could not read before; every image is hashed for that."""
         keys = (sight.source.key for sight in scene.sights if isinstance(sight.source, InlineSource))

@@ -16,6 +16,7 @@ from sightline.model.fence import to_one_line
 from sightline.model.image import Image, ImageInfo, ImageTarget
 from sightline.model.ports import ImageStore
 from sightline.model.profile import RequestOrigin
+from sightline.model.records import ReceiptLine
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, LinkSource, Sight
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
@@ -42,6 +43,7 @@ _TEMPORARY_CODES = frozenset({"unavailable", "too_large"})  # a busy machine may
 _DIGESTS_KEPT = 4096
 _FEW = 32
 _LONG_TO_HASH = 512 * 1024  # characters of base64 that take more than a millisecond to decode and hash
+_SHORT_TO_HASH = 64 * 1024  # characters that take a tenth of one
 _NOT_STORED = Refusal("unavailable", "the image could not be stored", "check the disk that holds the record")
 
 
@@ -171,6 +173,23 @@ class InlineImages:
             return known.sha256
         image = self.decode(inline)
         return image if isinstance(image, Refusal) else image.sha256
+
+    def hash_missing(self, lines: Sequence[ReceiptLine], sights: Sequence[Sight], digests: dict[int, str]) -> None:
+        """Add the sha256 of images whose lines lack one to `digests`: of short ones now, of long ones in a thread."""
+        sources = [(number, sights[number].source) for number, line in enumerate(lines) if not line.sha256]
+        images = [(number, source) for number, source in sources if isinstance(source, InlineSource)]
+        self._add_digests([each for each in images if len(each[1].text) <= _SHORT_TO_HASH], digests)
+        if long := [each for each in images if len(each[1].text) > _SHORT_TO_HASH]:
+            asyncio.get_running_loop().run_in_executor(None, self._add_digests, long, digests)
+
+    def _add_digests(self, images: Iterable[tuple[int, InlineSource]], digests: dict[int, str]) -> None:
+        for number, inline in images:
+            try:
+                digest = self.compute_digest(inline)
+            except Exception:  # noqa: BLE001, its request may be over, and nothing depends on it
+                return
+            if isinstance(digest, str):
+                digests[number] = digest
 
     def find_known_digest(self, inline: InlineSource) -> str:
         """Return the sha256 of an image if it was computed lately, without reading the image; else an empty text."""

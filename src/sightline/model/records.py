@@ -56,7 +56,7 @@ class ReceiptLine:
     why: str = ""  # empty: unchanged
     before: int | None = None  # tokens, estimated; None: unknown
     after: int | None = None
-    sha256: str = ""  # empty: the record does not have the image
+    sha256: str = ""  # empty: it is not known; the record may not have the image even if it is
     filename: str = ""
     size: tuple[int, int] | None = None  # in pixels
     sent_size: tuple[int, int] | None = None  # of what the model got; None: no pixels, or unchanged ones

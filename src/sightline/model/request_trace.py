@@ -66,6 +66,8 @@ class TraceParts:
     first: Json = field(repr=False)  # the first message of the user, as parsed
     edits: tuple[tuple[str, Json, Json], ...] = field(repr=False)  # pointer, value before, value after
     trace: RequestTrace  # what is known without reading them
+    digests: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
+    """The sha256 of images that were not known at first, by the number of their lines; threads add to it."""
 
     def build(self) -> RequestTrace:
         """Return the trace: hash the first message, and shorten the edited places."""

@@ -34,7 +34,8 @@ def insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt, at: fl
     """Write a receipt, and return its size. `at` is the time of the machine's clock when it was filed."""
     receipt = filed.receipt
     trace = receipt.trace.build() if receipt.trace else RequestTrace()
-    lines = [_dump_line(line) for line in receipt.sights]
+    digests = receipt.trace.digests if receipt.trace else {}
+    lines = [_dump_line(line, digests.get(number, "")) for number, line in enumerate(receipt.sights)]
     labels, sights, notes = _dump(filed.labels), _dump(lines), _dump(receipt.notes)
     details = _dump(trace.as_json()) if trace.messages else "{}"
     size = _ROW_BYTES + len(labels) + len(sights) + len(notes) + len(details)
@@ -76,9 +77,9 @@ def _dump(value: Any) -> str:
         return json.dumps(value)
 
 
-def _dump_line(line: ReceiptLine) -> list[Any]:
-    """Return a line as a list, in the order of its fields."""
-    known = [line.sha256, line.filename, line.size, line.sent_size, line.bytes, line.sent_bytes, line.seer]
+def _dump_line(line: ReceiptLine, digest: str) -> list[Any]:
+    """Return a line as a list, in the order of its fields; `digest` is that of its image, if it was found later."""
+    known = [line.sha256 or digest, line.filename, line.size, line.sent_size, line.bytes, line.sent_bytes, line.seer]
     return [line.place, line.fate, line.why, line.before, line.after, *known]
 
 

@@ -206,14 +206,13 @@ class UpstreamClient:
 
         The receipt is filed when the outcome is known, so that it can say that the request failed upstream.
         """
-        parts: Body | None = [body.data]
-        if prepared.edits:
-            parts = await self.engine.offload(prepared.reading, _try_write, prepared)
-        if parts is None:
+        written = await self.engine.offload(prepared.reading, _try_write, prepared) if prepared.edits else [body.data]
+        if written is None:
             return _Attempt(await self._send_as_is(context, body.own))
+        self.engine.hash_images(prepared)
         failure, repaired, rejection, exchange = "", None, None, None
         try:
-            exchange = await self._forward_request(context, body, parts, prepared)
+            exchange = await self._forward_request(context, body, written, prepared)
             if isinstance(exchange, Refusal):
                 failure = exchange.what
             else:

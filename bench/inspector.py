@@ -67,9 +67,11 @@ def fill_record(folder: Path) -> None:
             lines.append(ReceiptLine(place, "told", "by zai/glm-5v", 1365, 90, digest, f"{index}.png", SIZE))
         for turn in range(1, TURNS + 1):
             parts = TraceParts(f"words {number}", (), RequestTrace("", "", turn, 2 * turn, 2 * turn - 2, 900 * turn))
-            receipt = Receipt("deepseek", "deepseek-chat", tuple(lines[: 2 * turn]), (), parts)
+            receipt = Receipt("deepseek", "deepseek-chat", tuple(lines[: 2 * turn]))
             usage = Usage(1000 * turn, 200, 1000 * turn - 900)
-            record.ledger.file_receipt("", FiledReceipt(receipt, "openai_chat", client="codex/1", usage=usage))
+            record.ledger.file_receipt(
+                "", FiledReceipt(receipt, "openai_chat", client="codex/1", usage=usage, parts=parts)
+            )
         record.ledger.list_receipts(1)  # writes them
     record.close()
 

@@ -117,13 +117,11 @@ async def test_the_receipt_shows_retirements_before_and_after_once(tmp_path: Pat
     clock.seconds += 3600
     retired = await stage.prepare(talk.ask())
     later = await stage.prepare(talk.view())
-    assert retired.receipt.trace is not None
-    edits = retired.receipt.trace.build().edits
+    edits = retired.trace.build().edits
     assert [each.place for each in edits] == [s.place for s in retired.receipt.sights if s.fate == "retired"]
     assert all(IMAGE_CHIP in each.before and "viewed earlier" in each.after for each in edits)
     assert len(lines(later)) == len(edits) == 3
-    assert later.receipt.trace is not None
-    assert later.receipt.trace.build().edits == ()
+    assert later.trace.build().edits == ()
 
 
 @requirement("retain.cold", "retain.fold", "retain.stays")

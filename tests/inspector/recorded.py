@@ -81,9 +81,12 @@ def record_conversation(
         before: Json = {"type": "image", "source": {"data": "A" * 400}}
         after: Json = {"type": "text", "text": text}
         trace = RequestTrace("", "c" * 64, number + 1, 2 * number + 1, 2 * number or None, 900 * (number + 1))
-        receipt = Receipt(names[0], names[1], lines, (), TraceParts(first, ((place, before, after),), trace))
+        parts = TraceParts(first, ((place, before, after),), trace)
+        receipt = Receipt(names[0], names[1], lines)
         client = HOSTILE_TEXT if hostile else names[2]
-        record.ledger.file_receipt("", FiledReceipt(receipt, "anthropic", client=client, usage=_count_usage(number)))
+        record.ledger.file_receipt(
+            "", FiledReceipt(receipt, "anthropic", client=client, usage=_count_usage(number), parts=parts)
+        )
 
 
 def _count_usage(number: int) -> Usage:
@@ -131,5 +134,5 @@ def record_many(record: Store, conversations: int, images: int, client: str = "c
             for n in range(images)
         )
         parts = TraceParts(f"{client} {number}", (), RequestTrace("", "", 1, 1, 0, 10))
-        receipt = Receipt("openai", "gpt-5", lines, (), parts)
-        record.ledger.file_receipt("", FiledReceipt(receipt, "openai_chat", client=client))
+        receipt = Receipt("openai", "gpt-5", lines)
+        record.ledger.file_receipt("", FiledReceipt(receipt, "openai_chat", client=client, parts=parts))

@@ -46,8 +46,8 @@ def record_growing(record: Store, requests: int) -> None:
     lines = tuple(ReceiptLine(f"/messages/{n}", "shown", "", 9, 9, f"{n:064x}") for n in range(2 * requests))
     for number in range(requests):
         parts = TraceParts("growing", (), RequestTrace("", "", number + 1, number + 1))
-        receipt = Receipt("openai", "gpt-5", lines[: 2 * number + 2], (), parts)
-        record.ledger.file_receipt("", FiledReceipt(receipt, "openai_chat", client="growing/1"))
+        receipt = Receipt("openai", "gpt-5", lines[: 2 * number + 2])
+        record.ledger.file_receipt("", FiledReceipt(receipt, "openai_chat", client="growing/1", parts=parts))
 
 
 @pytest.fixture(scope="module")

@@ -184,7 +184,7 @@ def taken(number: int, conversation: str, sha256: str = "", words: str = "") -> 
     """A receipt with a trace: the request of a turn, with one image."""
     line = ReceiptLine(f"/messages/{number}/content/0", "told", "by local", 100, 10, sha256, "a.png", (20, 10))
     parts = TraceParts(conversation, (("/messages/0", words, "told"),), RequestTrace(turn=number, messages=number))
-    return FiledReceipt(Receipt("zai", "glm-5.3", (line,), (), parts), "anthropic", client="agent/1")
+    return FiledReceipt(Receipt("zai", "glm-5.3", (line,)), "anthropic", client="agent/1", parts=parts)
 
 
 @requirement("inspector.data")

@@ -302,8 +302,7 @@ class Engine:
 
     def hash_images(self, prepared: PreparedRequest) -> None:
         """Find the sha256 of images for the receipt, if it lacks any: of short ones now, of long ones in a thread."""
-        if (trace := prepared.receipt.trace) is not None:
-            self._images.hash_missing(prepared.receipt.sights, prepared.scene.sights, trace.digests)
+        self._images.hash_missing(prepared.receipt.sights, prepared.scene.sights, prepared.trace.digests)
 
     def _find_poisoned_images(self, scene: Scene, origin: RequestOrigin) -> frozenset[str]:
         """Return the keys of images that this upstream could not read before; every image is hashed for that."""
@@ -385,8 +384,8 @@ def _lower(
         )
     trace = collect_trace(reading, scene, edits, facts)
     sizing = rules.profile.sizing
-    receipt = records.build_receipt(scene, origin.upstream.name, sizing, facts, notes, converted, trace, find_digest)
-    return PreparedRequest(edits, reading, scene, rules, receipt)
+    receipt = records.build_receipt(scene, origin.upstream.name, sizing, facts, notes, converted, find_digest)
+    return PreparedRequest(edits, reading, scene, rules, receipt, trace)
 
 
 def _leave_as_sent(scene: Scene) -> Scene:

@@ -15,6 +15,7 @@ from sightline.model.facts import ProxyMode, Retention, Routing, Rules
 from sightline.model.media_capability import DEFAULT_TARGET_BYTES
 from sightline.model.profile import ImageLimits, Lesson, Profile
 from sightline.model.records import Receipt
+from sightline.model.request_trace import TraceParts
 from sightline.model.scene import (
     Edit,
     InlineSource,
@@ -245,6 +246,7 @@ class PreparedRequest:
     scene: Scene
     rules: Rules
     receipt: Receipt
+    trace: TraceParts  # what the record keeps besides the receipt
     repair_lesson: RepairLesson | None = None
 
     @property

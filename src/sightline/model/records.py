@@ -94,7 +94,6 @@ class Receipt:
     model: str
     sights: tuple[ReceiptLine, ...] = ()
     notes: tuple[str, ...] = ()  # about the whole request
-    trace: TraceParts | None = field(default=None, compare=False, repr=False)  # only while it isn't filed
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -130,6 +129,7 @@ class FiledReceipt:
     id: int = field(default=0, compare=False)  # its number in the record
     usage: Usage = field(default=Usage(), compare=False)  # of the upstream's answer
     answer: AnswerSlot | None = field(default=None, compare=False, repr=False)  # for the usage, until it is known
+    parts: TraceParts | None = field(default=None, compare=False, repr=False)  # of the trace, until it is built
 
     def as_json(self) -> dict[str, Json]:
         labels: Json = dict(self.labels)
@@ -152,7 +152,6 @@ def build_receipt(
     facts: Facts | None = None,
     notes: tuple[str, ...] = (),
     converted: AbstractSet[JsonPath] = frozenset(),
-    trace: TraceParts | None = None,
     find_digest: Callable[[InlineSource], str] = lambda source: "",
 ) -> Receipt:
     """Build the receipt of a scene; `sizing` and `facts` give the tokens of its images.
@@ -162,7 +161,7 @@ def build_receipt(
     """
     known = facts or Facts()
     lines = tuple(_build_line(sight, sizing, known, find_digest, sight.place in converted) for sight in scene.sights)
-    return Receipt(_shorten(upstream), _shorten(scene.model), lines, notes, trace)
+    return Receipt(_shorten(upstream), _shorten(scene.model), lines, notes)
 
 
 def _build_line(

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
-from sightline.model.request_trace import AnswerSlot, ConversationSummary, RequestTrace, read_trace
+from sightline.model.request_trace import AnswerSlot, ConversationSummary, read_trace
 from sightline.model.seer import Usage
 from sightline.store.sql import Row
 from sightline.store.transactions import Transactions, WriteTransaction
@@ -33,8 +33,8 @@ SUMMARY_QUERY = """
 def insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt, at: float) -> int:
     """Write a receipt, and return its size. `at` is the time of the machine's clock when it was filed."""
     receipt = filed.receipt
-    trace = receipt.trace.build() if receipt.trace else RequestTrace()
-    digests = receipt.trace.digests if receipt.trace else {}
+    trace = filed.parts.build() if filed.parts else filed.trace
+    digests = filed.parts.digests if filed.parts else {}
     lines = [_dump_line(line, digests.get(number, "")) for number, line in enumerate(receipt.sights)]
     labels, sights, notes = _dump(filed.labels), _dump(lines), _dump(receipt.notes)
     details = _dump(trace.as_json()) if trace.messages else "{}"

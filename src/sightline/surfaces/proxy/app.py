@@ -17,6 +17,7 @@ from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, UpstreamDirectory
 from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
+from sightline.model.request_trace import TraceParts
 from sightline.model.scene import Json, Rebuild
 from sightline.server import DIRECT_CONNECTION, App, DirectConnection, Receive, Scope, Send
 from sightline.server.asgi import ClientDisconnected, MemoryBudget, Reservation
@@ -260,9 +261,15 @@ class Proxy:
         new_body = BufferedBody(expanded.data, rewritten=True, original=body)
         return new_body, replace(again, notes=(*again.notes, expanded.note))
 
-    def _report(self, context: RequestContext, receipt: Receipt, exchange: Exchange | None = None) -> None:
+    def _report(
+        self,
+        context: RequestContext,
+        receipt: Receipt,
+        parts: TraceParts | None = None,
+        exchange: Exchange | None = None,
+    ) -> None:
         self._on_receipt(receipt)
-        self._log.file_receipt(context, receipt, exchange)
+        self._log.file_receipt(context, receipt, parts, exchange)
 
 
 def _report_readiness(record: Store) -> tuple[int, bytes, bytes]:

@@ -24,7 +24,7 @@ from sightline.model.fence import to_printable
 from sightline.model.ports import Ledger, Store
 from sightline.model.profile import WireName
 from sightline.model.records import FiledReceipt, Omission, Receipt
-from sightline.model.request_trace import AnswerSlot
+from sightline.model.request_trace import AnswerSlot, TraceParts
 from sightline.model.scene import Json
 from sightline.server import App, Message, Receive, Scope, Send
 from sightline.surfaces.proxy.http_headers import ClientRequest
@@ -240,8 +240,14 @@ class RequestLog:
         if (omission.client, omission.model) not in known:
             self._warn(omission)
 
-    def file_receipt(self, context: RequestContext, receipt: Receipt, exchange: Exchange | None = None) -> None:
-        """File a receipt; the usage of the answer in `exchange` is added to it when that ends."""
+    def file_receipt(
+        self,
+        context: RequestContext,
+        receipt: Receipt,
+        parts: TraceParts | None = None,
+        exchange: Exchange | None = None,
+    ) -> None:
+        """File a receipt with its trace; the usage of the answer in `exchange` is added to it when that ends."""
         context.entry.receipts.append(receipt)
         client = to_printable(context.request.get_header(b"user-agent")[:_MAX_CLIENT_LENGTH])
         slot = None
@@ -249,14 +255,22 @@ class RequestLog:
             observer = _AnswerObserver(context.route.api, self._record.ledger)
             exchange.observe(observer)
             slot = observer.slot
-        filed = FiledReceipt(receipt, context.route.api, _find_labels(context.request), client=client, answer=slot)
+        labels = _find_labels(context.request)
+        filed = FiledReceipt(receipt, context.route.api, labels, client=client, answer=slot, parts=parts)
         self._record.ledger.file_receipt(context.caller.scope, filed)
 
 
 class ReceiptReporter(Protocol):
-    """Takes the receipt of a request, and the response if its usage belongs to the receipt."""
+    """Takes the receipt of a request, with its trace, and the response if its usage belongs to the receipt."""
 
-    def __call__(self, context: RequestContext, receipt: Receipt, exchange: Exchange | None = None, /) -> None: ...
+    def __call__(
+        self,
+        context: RequestContext,
+        receipt: Receipt,
+        parts: TraceParts | None = None,
+        exchange: Exchange | None = None,
+        /,
+    ) -> None: ...
 
 
 class _AnswerObserver:

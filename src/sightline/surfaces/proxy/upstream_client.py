@@ -230,7 +230,7 @@ class UpstreamClient:
             if failure:
                 receipt, answer = replace(receipt, notes=(*receipt.notes, FAILED_UPSTREAM.format(failure))), None
             if receipt.sights or receipt.notes:
-                self.report(context, receipt, answer)
+                self.report(context, receipt, prepared.trace, answer)
 
     def _forward_request(
         self, context: RequestContext, body: BufferedBody, parts: Body, prepared: PreparedRequest

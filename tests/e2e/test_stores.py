@@ -5,14 +5,19 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
+from sightline.model.seer import Usage
 from sightline.store import open_server_record
+from sightline.store.migrations import MIGRATIONS
+from sightline.store.postgres_schema import FIRST_VERSION, list_statements
 from tests.e2e.shared_servers import Servers
+from tests.requirements import requirement
 from tests.store import (
     test_bounds,
     test_leases,
@@ -117,3 +122,29 @@ def timed(open_on_servers: Callable[..., Store], tmp_path: Path, clock: Clock) -
 @pytest.fixture
 def record(open_on_servers: Callable[..., Store], tmp_path: Path) -> Store:
     return open_on_servers(tmp_path)
+
+
+@requirement("record.migrate_server")
+@pytest.mark.parametrize("version", range(FIRST_VERSION, len(MIGRATIONS)))
+def test_a_record_of_an_earlier_version_is_migrated_on_the_server(
+    servers: Servers, open_on_servers: Callable[..., Store], tmp_path: Path, version: int
+) -> None:
+    """Its receipts stay, and those of the new version are beside them."""
+    servers.address(tmp_path)
+    statements = list_statements(0)
+    with servers.postgres.connect(servers.databases[tmp_path]) as connection:
+        for statement in statements[: len(statements) - len(list_statements(version))]:
+            connection.execute(statement.encode())
+        connection.execute("INSERT INTO sightline (one, version, key) VALUES (1, %s, %s)", (version, "ab" * 32))
+        connection.execute(
+            "INSERT INTO receipts (scope, wire, upstream, model, labels, sights, notes, bytes, used, at)"
+            " VALUES ('', 'anthropic', 'zai', 'old', '[]', %s, '[]', 9, %s, 9)",
+            ('[["/messages/0", "told", "by local", 9, 1]]', time.time()),
+        )
+    record = open_on_servers(tmp_path)
+    record.ledger.file_receipt("", replace(test_receipts.taken(1, "new"), usage=Usage(9, 1, 5, 3)))
+    newest, oldest = record.ledger.list_receipts(9)
+    assert (oldest.receipt.model, oldest.receipt.sights[0].seer, oldest.usage) == ("old", "", Usage())
+    assert (newest.usage, newest.trace.turn) == (Usage(9, 1, 5, 3), 1)
+    (listed,) = record.ledger.list_conversations(9)
+    assert listed.model == newest.receipt.model

@@ -36,7 +36,7 @@ from sightline.profiles.rejections import REJECTION_REASONS, parse_rejection
 from sightline.vision.concurrency import ComputeThread, LruCache
 from sightline.vision.service import VisionService
 from sightline.wire import Codec, rerouting
-from sightline.wire.json_document import JsonDocument, LiftedBody, lift_runs
+from sightline.wire.json_document import JsonDocument, LiftedBody, lift_few_runs, lift_runs
 from sightline.wire.json_tree import PlainTexts, get_list, get_value
 from sightline.wire.lowering import find_converted, is_unchanged
 
@@ -47,10 +47,11 @@ _MAX_ROUNDS = 8
 MAX_IMAGES = 5_000  # in a request; no provider takes more than 3,600
 MAX_MESSAGES = 100_000  # in a request, as many as Anthropic takes
 # Above these sizes, work on a body is done in a thread. Sizes without base64 are those of the skeleton.
-_LIFT_INLINE_BYTES = 4 * 1024 * 1024  # lift the base64 out
+_LIFT_INLINE_BYTES = 8 * 1024 * 1024  # lift the base64 out
+_LIFT_INLINE_RUNS = 1024  # each takes a few microseconds
 _PARSE_INLINE_BYTES = 128 * 1024  # without base64: parse
 _PREPARE_INLINE_BYTES = 64 * 1024  # without base64: prepare a body with images
-_HASH_INLINE_BYTES = 8 * 1024 * 1024  # compare and hash the images
+_HASH_INLINE_BYTES = 8 * 1024 * 1024  # copy, or compare and hash the images
 _SHORT_BYTES = 4096  # without base64: below, the parts aren't even counted
 _FEW_PARTS = 500  # messages, or parts of them
 _FEW_IMAGES = 100
@@ -87,7 +88,7 @@ class Engine:
         checker = ImageChecker(workers)
         self._describer = Describer(images, descriptions, vision, options, checker, self._images, workers)
         self._resolver = NeedResolver(
-            descriptions, conversations, checker, self._images, self._describer, options, self.offload
+            descriptions, conversations, checker, self._images, self._describer, options, self.offload_walk
         )
         self._poison: LruCache[str] = LruCache(_POISON_KEPT)
         self._placements_tried: LruCache[str] = LruCache(_SUSPICIONS_KEPT)  # of tool images, after a rejection
@@ -106,8 +107,14 @@ class Engine:
 
     def read(self, body: bytes | bytearray, wire: Codec) -> Reading | None:
         """Read a body; None if it can't be read, and must be forwarded unchanged."""
-        reading = _parse(_lift(body), wire)
+        reading = self._read(body, wire)
         return None if isinstance(reading, Refusal) else reading
+
+    def _read(self, body: bytes | bytearray, wire: Codec, caller: str = "") -> Reading | Refusal | None:
+        reading = _parse(lift_runs(body, _draw_token()), wire, caller)
+        if isinstance(reading, Reading) and len(body) > _HASH_INLINE_BYTES:
+            self._images.find_keys(reading.scene.sights)
+        return reading
 
     async def open(
         self, body: bytes | bytearray, wire: Codec, caller: Callable[[], str] = str
@@ -116,9 +123,9 @@ class Engine:
 
         `caller` returns who sent it: callers with large bodies take turns.
         """
-        if len(body) > _LIFT_INLINE_BYTES:
-            return await self._thread.run(owner := caller(), lambda: _parse(_lift(body), wire, owner))
-        lifted = _lift(body)
+        lifted = lift_few_runs(body, _draw_token(), _LIFT_INLINE_RUNS) if len(body) <= _LIFT_INLINE_BYTES else None
+        if lifted is None:
+            return await self._thread.run(owner := caller(), self._read, body, wire, owner)
         if len(lifted.skeleton) > _PARSE_INLINE_BYTES:
             return await self._thread.run(owner := caller(), _parse, lifted, wire, owner)
         document = lifted.parse()
@@ -136,6 +143,12 @@ class Engine:
     async def offload(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work`, in a thread if the reading is heavy, and return its result."""
         if not reading.heavy:
+            return work(*args, **kwargs)
+        return await self._thread.run(reading.caller, work, *args, **kwargs)
+
+    async def offload_walk(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do the same for work that copies nothing: a reading that is only long is no reason for a thread."""
+        if not reading.many_parts:
             return work(*args, **kwargs)
         return await self._thread.run(reading.caller, work, *args, **kwargs)
 
@@ -176,7 +189,7 @@ class Engine:
         """
         reading = self._route(_clean_model_name(reading), origin)
         poison = (
-            await self.offload(reading, self._find_poisoned_images, reading.scene, origin)
+            await self.offload_walk(reading, self._find_poisoned_images, reading.scene, origin)
             if self._poison
             else frozenset[str]()
         )
@@ -280,8 +293,8 @@ class Engine:
     async def _run_passes(self, reading: Reading, origin: RequestOrigin, rules: Rules) -> PreparedRequest:
         facts: Facts | None = None
         for _ in range(_MAX_ROUNDS):
-            if reading.heavy:
-                outcome = await self.offload(reading, self._decide, reading, origin, rules, facts)
+            if reading.many_parts:
+                outcome = await self.offload_walk(reading, self._decide, reading, origin, rules, facts)
             else:
                 outcome = self._decide(reading, origin, rules, facts)
             if isinstance(outcome, PreparedRequest):
@@ -310,8 +323,8 @@ class Engine:
         return frozenset(key for key in keys if (origin.upstream.name, key) in self._poison)
 
 
-def _lift(body: bytes | bytearray) -> LiftedBody:
-    return lift_runs(body, f"sightline-{secrets.token_hex(8)}-")
+def _draw_token() -> str:
+    return f"sightline-{secrets.token_hex(8)}-"
 
 
 def _parse(lifted: LiftedBody, wire: Codec, caller: str = "") -> Reading | Refusal | None:
@@ -332,9 +345,11 @@ def _read_scene(
     if len(scene.sights) > MAX_IMAGES:
         return _TOO_MANY_IMAGES
     max_bytes = _PREPARE_INLINE_BYTES if scene.sights else _PARSE_INLINE_BYTES
-    long = len(document.skeleton) > max_bytes or len(document.body) > _HASH_INLINE_BYTES
-    heavy = long or len(scene.sights) > _FEW_IMAGES or many
-    return Reading(wire, document.tree, document, scene, heavy=heavy, value_count=values, caller=caller)
+    many = many or len(document.skeleton) > max_bytes or len(scene.sights) > _FEW_IMAGES
+    heavy = many or len(document.body) > _HASH_INLINE_BYTES
+    return Reading(
+        wire, document.tree, document, scene, heavy=heavy, many_parts=many, value_count=values, caller=caller
+    )
 
 
 def _has_many_parts(document: JsonDocument, wire: Codec) -> bool:

@@ -159,6 +159,12 @@ class InlineImages:
             _DIGESTS_KEPT
         )  # by key: images that are resent aren't decoded again
 
+    def find_keys(self, sights: Iterable[Sight]) -> None:
+        """Find the key of each image: a long computation, in the thread of the caller."""
+        for sight in sights:
+            if isinstance(sight.source, InlineSource):
+                self._resent.find_key(sight.source)
+
     async def find_digest(self, inline: InlineSource) -> str | Refusal:
         """Return the sha256 of an image; a long one is decoded in a thread."""
         return await _in_thread_if_long(inline, self.compute_digest)

@@ -90,7 +90,8 @@ class Reading:
     routing: Routing | None = None  # set if turns with new images go to a model of their own
     extra_edits: tuple[Edit, ...] = ()  # beyond those of the images: our own tools
     notes: tuple[str, ...] = ()  # what was done to the body before
-    heavy: bool = False  # work on it takes more than a few milliseconds, and is done in a thread
+    heavy: bool = False  # to walk or copy it takes more than a few milliseconds, and is done in a thread
+    many_parts: bool = False  # even walking it does; else it is only long, and its images have keys
     value_count: int = 0  # of its JSON tree, if that is large: a measure of its memory
     caller: str = ""  # who sent it, if it is heavy: callers take turns
     earlier: tuple[Json, ...] = ()  # messages before those of the body, as far as they are known
@@ -106,6 +107,7 @@ class Reading:
             extra_edits,
             self.notes,
             self.heavy,
+            self.many_parts,
             self.value_count,
             self.caller,
             self.earlier,

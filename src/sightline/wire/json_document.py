@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from itertools import islice
 
 import orjson
 
@@ -165,11 +166,21 @@ class LiftedBody:
 
 def lift_runs(body: bytes | bytearray, token: str) -> LiftedBody:
     """Lift the long base64 runs out of a body, without parsing it."""
+    return _replace_runs(body, token, _find_runs(body))
+
+
+def lift_few_runs(body: bytes | bytearray, token: str, max_runs: int) -> LiftedBody | None:
+    """Do the same, or return None if there are more than `max_runs` of them."""
+    found = list(islice(_find_runs(body), max_runs + 1))
+    return _replace_runs(body, token, found) if len(found) <= max_runs else None
+
+
+def _replace_runs(body: bytes | bytearray, token: str, runs: Iterable[tuple[int, int]]) -> LiftedBody:
     view = memoryview(body)
     pieces: list[Buffer] = []
     spans: list[memoryview] = []
     at = 0
-    for start, end in _find_runs(body):
+    for start, end in runs:
         pieces += [view[at:start], f"{token}{len(spans)};".encode()]
         spans.append(view[start:end])
         at = end

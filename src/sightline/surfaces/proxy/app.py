@@ -184,7 +184,7 @@ class Proxy:
         self, context: RequestContext, body: BufferedBody, reading: Reading, memory: Reservation
     ) -> None:
         context.wants_stream = reading.scene.stream
-        if reading.heavy:
+        if reading.many_parts or (reading.heavy and _may_have_command(reading)):
             inspected = await self._engine.offload(reading, self._inspect, context.route, body, reading)
         else:
             inspected = self._inspect(context.route, body, reading)
@@ -319,10 +319,14 @@ def _remove_commands(reading: Reading, route: Route) -> bytes | None:
     return b"".join(reading.texts.splice([Rebuild((route.wire.messages_key,), kept)]))
 
 
+def _may_have_command(reading: Reading) -> bool:
+    return not isinstance(reading.texts, JsonDocument) or _MARKER in reading.texts.skeleton
+
+
 def _find_messages(reading: Reading, route: Route) -> list[Json]:
     """Return all messages, or none if none can be a command. A bare text is one message of the user."""
     assert route.wire is not None
-    if isinstance(reading.texts, JsonDocument) and _MARKER not in reading.texts.skeleton:
+    if not _may_have_command(reading):
         return []
     if isinstance(text := get_at(reading.tree, route.wire.messages_key), str):
         return [{"role": "user", "content": text}]

@@ -134,7 +134,7 @@ class UpstreamClient:
         """Send a request without sights but with our tools, or texts in the place of PDFs."""
         assert isinstance(reading.texts, JsonDocument)
         changes = RequestChanges(decompressed=True, reads_response=True, is_retry=body.is_retry)
-        written = await self.engine.offload(reading, reading.texts.splice, reading.extra_edits)
+        written = await self.engine.offload_walk(reading, reading.texts.splice, reading.extra_edits)
         exchange = await self._forward(context, written, changes)
         rejection = None if isinstance(exchange, Refusal) else await self._read_rejection(exchange, context)
         is_named = rejection is not None and _names_our_tools(rejection, reading)
@@ -206,7 +206,9 @@ class UpstreamClient:
 
         The receipt is filed when the outcome is known, so that it can say that the request failed upstream.
         """
-        written = await self.engine.offload(prepared.reading, _try_write, prepared) if prepared.edits else [body.data]
+        written: Body | None = [body.data]
+        if prepared.edits:
+            written = await self.engine.offload_walk(prepared.reading, _try_write, prepared)
         if written is None:
             return _Attempt(await self._send_as_is(context, body.own))
         self.engine.hash_images(prepared)

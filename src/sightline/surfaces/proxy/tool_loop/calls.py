@@ -130,7 +130,7 @@ class ToolCalls:
         if not self._conversations.has_answers(caller.scope) or not isinstance(reading.texts, JsonDocument):
             return RestoredCalls()
         loop = LOOPS[route.api]
-        runs = await self._engine.offload(reading, _find_answers, loop, reading.tree)
+        runs = await self._engine.offload_walk(reading, _find_answers, loop, reading.tree)
         stored = await self._read_answers(caller.scope, {_build_key(route.api, sign) for _, sign in runs})
         names = await self._engine.offload(reading, self._engine.name_messages, reading) if stored else ()
         edits: list[Edit] = []

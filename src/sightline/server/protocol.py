@@ -62,6 +62,7 @@ class ServerState:
         self.read_buffer = read_buffer
         self.connections: set[HttpProtocol] = set()
         self.tasks: set[asyncio.Task[None]] = set()
+        self.long_bodies = 0  # that were read into buffers
 
 
 class HttpProtocol(asyncio.BufferedProtocol):
@@ -295,6 +296,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def read_body_into(self, buffer: memoryview) -> None:
         """Read the rest of the current body, which has a content-length, into `buffer`, bypassing the parser."""
+        self._state.long_bodies += 1
         self._body_buffer = buffer
         self.flow.resume_reading()
 

@@ -20,7 +20,12 @@ MAX_PLACE_BYTES = 2048  # of a place before it was edited, and of the same place
 MAX_PLACES = 16  # of one request
 IMAGE_CHIP = "[image]"  # stands for the base64 of an image
 _HASHED_CHARS = 64 * 1024  # of a first message
-_long_run = re.compile(r"(?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/=_-]{64,}+;?|sightline-[0-9a-f]{16}-\d+;")
+_placeholder = re.compile(r"sightline-[0-9a-f]{16}-\d+;")
+_long_run = re.compile(r"(?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/=_-]{64,}+;?")
+_MAX_PREFIX = 128  # characters before a run that may be its media type
+_RUN_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
+_RUN_MASK = bytes(0x61 if character in _RUN_CHARACTERS else 0x20 for character in range(256))
+_LONG_RUN_MASK = b"a" * 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ class TraceParts:
 
 def hash_first_message(message: Json) -> str:
     """Return a hash of the words of a message. Images count only by their number: clients encode them anew."""
-    text = _long_run.sub(IMAGE_CHIP, _write(message)[:_HASHED_CHARS])
+    text = replace_images(_write(message)[:_HASHED_CHARS])
     return blake3(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
@@ -94,11 +99,28 @@ def shorten_place(value: Json) -> str:
     """Return a value as text, with a chip for each image; None is the empty text."""
     if value is None:
         return ""
-    text = replace_surrogates(_long_run.sub(IMAGE_CHIP, value if isinstance(value, str) else _write(value)))
+    text = replace_surrogates(replace_images(value if isinstance(value, str) else _write(value)))
     data = text.encode()
     if len(data) <= MAX_PLACE_BYTES:
         return text
     return data[: MAX_PLACE_BYTES - 3].decode("utf-8", "ignore") + "…"
+
+
+def replace_images(text: str) -> str:
+    """Return a text with a chip for each image.
+
+    Searching 5 KB with `_long_run` takes 320 microseconds. So runs are found in a mask of the text, in which each
+    character of base64 is an `a` and each other one a blank, and `_long_run` gets only these.
+    """
+    text = _placeholder.sub(IMAGE_CHIP, text)
+    mask = text.encode("ascii", "replace").translate(_RUN_MASK)
+    pieces: list[str] = []
+    end = 0
+    while (at := mask.find(_LONG_RUN_MASK, end)) >= 0:
+        start, stop = max(end, at - _MAX_PREFIX), mask.find(b" ", at) + 1 or len(text)
+        pieces += [text[end:start], _long_run.sub(IMAGE_CHIP, text[start:stop])]
+        end = stop
+    return "".join([*pieces, text[end:]]) if pieces else text
 
 
 def _write(value: Json) -> str:

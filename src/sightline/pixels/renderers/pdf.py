@@ -145,7 +145,8 @@ def _draw_page(document: PdfDocument, number: int, options: RenderOptions) -> Re
     if page is None:
         return None
     try:
-        objects, scale = _survey_objects(page), _choose_scale(*page.get_size(), options)
+        width, height = page.get_size()
+        objects, scale = _survey_objects(page), _choose_scale(width, height, options)
         is_grey = not (objects.has_image or objects.has_colour or _shows_colour(page, scale))
         bitmap = page.render(scale=scale, rev_byteorder=True, grayscale=is_grey)
         return RenderedPage(_encode_bitmap(bitmap), number, has_text=objects.has_text or _has_text(page))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, environment, sightline
-from tests.proxy.clients import pasted_chat
+from tests.proxy.clients import image_part, pasted_chat
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
@@ -222,3 +222,30 @@ def test_the_proxy_of_a_run_follows_the_settings_file(bin_folder: Path, tmp_path
         assert ran("--upstream", "deepseek", "--", "somebody", given=given, env=env, folder=tmp_path).code == 0
         assert provider.asked("deepseek-v4-pro")
         assert provider.asked("deepseek-flash") == []
+
+
+# It sends what it is given.
+SENDS = SWITCHES.replace(next(line for line in SWITCHES.splitlines() if "vision-proxy.json" in line), "")
+
+
+@requirement("retain.reach")
+def test_relative_paths_start_where_the_agent_works(bin_folder: Path, tmp_path: Path) -> None:
+    agent(bin_folder, "somebody", SENDS)
+    picture = paint_quadrants(some_colours(1))
+    (tmp_path / "shot.png").write_bytes(picture)
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "shot.png"}'}}
+    messages = [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": [image_part(picture)]},
+        {"role": "assistant", "content": "I see"},
+        {"role": "user", "content": "go on"},
+    ]
+    body = {"model": "gpt-6", "messages": messages, "tools": [{"type": "function", "function": {"name": "read"}}]}
+    with Provider() as provider:
+        named = {"office": {"baseUrl": provider.url}}
+        upstreams = json.dumps({**json.loads(ALONE["SIGHTLINE_UPSTREAMS"]), **named})
+        env = {"SIGHTLINE_UPSTREAMS": upstreams, "SIGHTLINE_RETENTION": "turns:0"}
+        words = ("--upstream", "office", "--", "somebody")
+        assert ran(*words, given=json.dumps(body), env=env, folder=tmp_path).code == 0
+        assert [b"viewed earlier" in each.body for each in provider.asked("gpt-6")] == [True]

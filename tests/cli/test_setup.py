@@ -207,6 +207,7 @@ def test_undo_restores_exactly_what_was_there(before: bytes | None, writes: int,
     }
     assert snapshot(tmp_path) == old
     assert_refused(sightline("setup", "claude", "--undo", env=env), str(file))
+    assert sightline("setup", "claude", "--undo", "--json", env=env).json["reason"] == "not_found"
 
 
 @requirement("setup.undo.exact")

@@ -164,6 +164,8 @@ async def test_nothing_retires_if_the_files_are_missing(tmp_path: Path) -> None:
     assert [Path(path).name for path, _ in lines(await stage.prepare(talk.ask()))] == ["1.png", "3.png"]
     relative = json.loads(json.dumps(talk.body()).replace(f"{tmp_path}/", ""))
     assert (await stage.prepare(relative)).edits == []
+    local = Stage(retention=Retention(kept_turns=0), compares_any_file=True, client_folder=tmp_path)
+    assert json.dumps(sent(await local.prepare(relative))).count("viewed earlier") == 2
 
 
 @requirement("record.before_reference")

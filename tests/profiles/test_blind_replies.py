@@ -10,6 +10,8 @@ from tests.requirements import requirement
 # The patterns were written with these replies at hand.
 KNOWN = (
     "I can't see images.",
+    "The image could not be processed because this model only supports text.",
+    "Sorry, this model only accepts text input.",
     "I cannot see the image you sent. Could you describe what it shows?",
     "I apologize, but I cannot process images.",
     "I can't open or look at pictures — I only work with text.",
@@ -196,6 +198,7 @@ OTHER = (
     'The error message is "This model does not support image input".',
     "No image was uploaded.",
     "vision is not supported",
+    "The image could not be processed because the file is damaged. Please save it again.",
     "I can't open the image file. Please run chmod 644 on it.",
     "There are no images in this conversation export. Please re-export it with media.",
     "I can't access the image because the server returned 403. Please log in first.",

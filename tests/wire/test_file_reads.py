@@ -129,7 +129,9 @@ def test_the_text_of_a_file_stays_exact(path: str) -> None:
 
 
 @requirement("rescue.file_text", "law.4")
-@pytest.mark.parametrize("path", ["/a/shot.png", "shot.JPG", "/a/x.webp", "/a/report.pdf", "/a/film.mp4", "a.svg"])
+@pytest.mark.parametrize(
+    "path", ["/a/shot.png", "shot.JPG", "/a/x.jxl", "/a/x.dng", "/a/report.pdf", "/a/film.mp4", "a.svg"]
+)
 def test_images_in_reads_of_images_and_documents_are_rescued(path: str) -> None:
     assert count_sights({"path": path}, PICTURE) == {1}
 
@@ -313,6 +315,9 @@ def test_commands_that_run_a_script_or_use_an_image_read_no_text_file(command: s
         ("execute", {"command": "cat", "args": ["/p/a.json"]}),
         ("run_javascript", {"script": "return require('fs').readFileSync('n.ipynb', 'utf8')"}),
         ("terminal", {"input": "cat a.json\n"}),
+        ("Grep", {"pattern": "ImageContent", "path": "tests/"}),
+        ("search_files", {"path": "src", "regex": "png"}),
+        ("codebase_grep", {"query": "png"}),
     ],
 )
 def test_an_unknown_tool_that_is_given_a_text_file_reads_it(name: str, arguments: dict[str, Json]) -> None:

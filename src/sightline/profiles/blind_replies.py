@@ -82,6 +82,9 @@ _ADMISSIONS = _alternate(
     r" (?:plain )?text(?: inputs?| messages)?(?: and not images)?(?: (?:for now|here|right now))?",
     rf"{_MODEL} (?:{_NO} (?:support|accept|take|process|handle)|{_NOT} (?:{_VERB}|accept|take)) {_VISION}{_HERE}",
     rf"{_MODEL} (?:has no|{_NO} have) (?:vision|image)(?: (?:capabilit(?:y|ies)|support|input))?",
+    rf"(?:(?:(?:the|your|this|these) )?(?:{_PICTURE}) {_NOT} be (?:seen|viewed|read|processed|analy[sz]ed|interpreted)"
+    rf",? (?:because|as|since) )?{_MODEL} (?:can )?only (?:supports?|accepts?|takes?|handles?|process(?:es)?|reads?)"
+    r" text(?: inputs?)?",
     rf"{_VISION} (?:is|are)(?: not|n't) supported (?:by|on|with|for|in) {_MODEL}",
     rf"i (?:{_NO}|{_NOT}) {_ADVERB}(?:see|find) (?:any |an |the |your )?(?:{_PICTURE})"
     rf" (?:{_GIVEN}(?: {_PLACE})?|{_PLACE})",

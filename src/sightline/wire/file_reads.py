@@ -11,6 +11,8 @@ its arguments, its command or its code is taken to read it, with three exception
   `python shoot.py b.json` nothing is known. A known program such as `cat` reads a script, and so does code that has
   the script's name as a string.
 - A tool that runs or converts files is given a file that can be run or rendered, such as a page or a notebook.
+
+A search in files prints parts of them.
 """
 
 from __future__ import annotations
@@ -33,10 +35,12 @@ _PATH_KEYS = {
 _LIST_KEYS = frozenset("paths files filepaths file".split())
 _COMMAND_KEYS = frozenset("command cmd commandline program".split())
 _ARGUMENT_KEYS = frozenset("args argv arguments".split())  # of a program
+_SEARCH_KEYS = frozenset("pattern regex includepattern filepattern glob".split())  # of a search in files
 _CODE_KEYS = frozenset("code script source input javascript python expression function".split())
 IMAGE_EXTENSIONS = (
     ".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif",
-    ".ico", ".psd", ".svg",
+    ".ico", ".psd", ".svg", ".apng", ".jxl", ".jp2", ".dng", ".cr2", ".nef", ".arw", ".tga", ".xcf", ".icns", ".cur",
+    ".exr", ".ppm", ".pgm", ".pbm", ".pnm",
 )  # fmt: skip
 # Files that aren't text: what a tool returns for them isn't their content.
 _BINARY_EXTENSIONS = (
@@ -163,10 +167,10 @@ def classify_file_read(call: ToolCall | None) -> FileRead:
     commands = [value for key, value in call.arguments.items() if value and _simplify(key) in _COMMAND_KEYS]
     if commands:
         return max(_classify_command(_add_arguments(command, call.arguments)) for command in commands)
-    if makes_image:
-        return FileRead.NO
-    opened = [*_list_opened(call.arguments, may_render=may_render)]
-    return FileRead.LIKELY if opened and all(is_text for _, is_text in opened) else FileRead.NO
+    searches = "grep" in words or any(_simplify(key) in _SEARCH_KEYS for key in call.arguments)
+    opened = [] if makes_image or searches else [*_list_opened(call.arguments, may_render=may_render)]
+    opens_text = bool(opened) and all(is_text for _, is_text in opened)
+    return FileRead.LIKELY if opens_text or (searches and not makes_image) else FileRead.NO
 
 
 def _names_text_file(path: str) -> bool:

@@ -86,8 +86,8 @@ def test_the_adapters_are_short() -> None:
 @requirement("adapter.versions")
 def test_the_tested_versions_are_those_of_the_pages_and_locks() -> None:
     index = (ROOT / "docs" / "frameworks" / "README.md").read_text("utf-8")
-    for distribution, (_, newest) in TESTED_VERSIONS.items():
-        assert f"{distribution} {newest}" in index
+    for distribution, (lowest, newest) in TESTED_VERSIONS.items():
+        assert f"{distribution} {lowest} to {newest} |" in index
         lock = ROOT / "requirements" / f"{distribution.removesuffix('-slim')}.txt"
         assert f"{distribution}=={newest}" in re.sub(r"\[.*?\]", "", lock.read_text("utf-8"))
 

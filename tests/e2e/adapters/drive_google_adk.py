@@ -21,14 +21,21 @@ class AdkConversation:
         self.runner: Any = None
         self.session: Any = None
 
+    def open_model(self, name: str) -> Any:
+        if self.given["wire"] == "gemini":
+            return Gemini(model=name)
+        from google.adk.models.lite_llm import LiteLlm
+
+        return LiteLlm(f"openai/{name}", api_base=f"{self.given['url']}/v1", api_key="k")
+
     def say(self, task: str, model: str, image: bytes | None) -> str:
         return asyncio.run(self.say_async(task, model, image))
 
     async def say_async(self, task: str, model: str, image: bytes | None) -> str:
         if self.runner is None:
-            self.runner = InMemoryRunner(build(Gemini(model=model)), app_name="tests")
+            self.runner = InMemoryRunner(build(self.open_model(model)), app_name="tests")
             self.session = await self.runner.session_service.create_session(app_name="tests", user_id="u")
-        self.runner.agent.model = Gemini(model=model)
+        self.runner.agent.model = self.open_model(model)
         parts = [types.Part(text=task)]
         if image:
             parts.append(types.Part.from_bytes(data=image, mime_type="image/png"))

@@ -79,6 +79,7 @@ LONG = [
     Case("litellm", "openai_chat", "async"),
     Case("litellm", "anthropic", "stream"),
     Case("google_adk", "gemini", "async"),
+    Case("google_adk", "openai_chat", "async"),
     Case("smolagents", "openai_chat", "sync"),
 ]
 SWITCHED = [
@@ -90,6 +91,7 @@ SWITCHED = [
     Case("openai_agents", "openai_responses", "async", "switch"),
     Case("litellm", "openai_chat", "async", "switch"),
     Case("google_adk", "gemini", "stream", "switch"),
+    Case("google_adk", "openai_chat", "stream", "switch"),
     Case("smolagents", "openai_chat", "stream", "switch"),
 ]
 FORGED = Case("smolagents", "openai_chat", kind="forged", options=("forged",))

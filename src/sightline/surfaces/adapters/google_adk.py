@@ -31,7 +31,7 @@ def prepare_request(session: Session | None = None) -> Callable[..., Awaitable[N
 
     async def prepare_contents(callback_context: Any, llm_request: LlmRequest) -> None:
         written = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in llm_request.contents]
-        destination = _find_destination(llm_request.model or "")
+        destination = _find_destination(llm_request.model or "", callback_context)
         done = await run_in_thread(prepare_body, written, "gemini", destination, session)
         if done.changed:
             originals = {id(each): content for each, content in zip(written, llm_request.contents, strict=True)}
@@ -66,7 +66,10 @@ class _FrameworkTool(BaseTool):
         return result
 
 
-def _find_destination(model: str) -> Destination:
-    """Return where a model is: `PROVIDER/MODEL` for models of LiteLLM, otherwise one of Gemini's."""
-    provider, slash, name = model.partition("/")
-    return Destination(name, provider) if slash else Destination(model, "gemini")
+def _find_destination(name: str, context: Any) -> Destination:
+    """Return where a model is, by its own address or its name: `PROVIDER/MODEL` of LiteLLM, otherwise of Gemini."""
+    model = getattr(getattr(getattr(context, "_invocation_context", None), "agent", None), "model", None)
+    arguments = getattr(model, "_additional_args", {})  # of LiteLLM
+    address = arguments.get("api_base") or arguments.get("base_url") or getattr(model, "base_url", None)
+    provider, slash, rest = name.partition("/")
+    return Destination(rest, str(address or provider)) if slash else Destination(name, str(address or "gemini"))

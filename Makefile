@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check format e2e compat bench mutate wheel clean
+.PHONY: help setup run demo test check format e2e compat bench fuzz mutate wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -58,6 +58,9 @@ compat: setup ## the adapters with the lowest and the newest tested version of e
 
 bench: setup ## the figures: proxy, acp, pixels, wires, retention, seers, reading (about an hour; bench/README.md)
 	@$(BIN)/python bench/run.py
+
+fuzz: setup ## tries many changed inputs on every parser, with another seed each time (tests/fuzz; a few minutes)
+	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-10000} $(BIN)/python -m pytest --quiet tests/fuzz
 
 mutate: setup ## breaks wire/ and passes/ in 240 small ways and counts how many the tests notice
 	@$(BIN)/python scripts/mutate

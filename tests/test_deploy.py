@@ -52,4 +52,6 @@ def test_the_container_installs_from_the_lock_and_runs_a_command_that_exists() -
     program, verb, *words = re.findall(r'"([^"]*)"', found[1])
     assert program == "sightline"
     assert build_verb_parser(verb).parse_args(words).host == "0.0.0.0"
-    assert "USER sightline" in CONTAINER
+    uid = re.search(r"--uid (\d+)", CONTAINER)
+    assert uid
+    assert f"USER {uid[1]}\n" in CONTAINER

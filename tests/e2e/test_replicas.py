@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import signal
+import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from tests.cli.forked import Forked
 from tests.cli.test_serve import get, serving
 from tests.e2e.shared_servers import Servers
 from tests.proxy.clients import ask_chat, pasted_chat
+from tests.real_servers import ROOT, find_commands
 from tests.requirements import requirement
 from tests.scripted.eye import Seen, describe_quadrants
 from tests.scripted.faults import Hang
@@ -57,6 +59,14 @@ def ask(url: str, number: int) -> str:
 
 def count_looks(provider: Provider) -> int:
     return len(provider.exchanges) - len(provider.asked(BLIND))
+
+
+@requirement("project.deploy")
+def test_the_container_file_has_no_faults() -> None:
+    """It can't be built here; the replicas below are what it runs."""
+    command = [str(find_commands() / "hadolint"), "--no-color", str(ROOT / "deploy" / "Containerfile")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "")
 
 
 @requirement("record.postgres", "record.shared.replicas")

@@ -257,6 +257,8 @@ def test_servers_that_cannot_be_used_are_refused_and_nothing_is_created(servers:
     (port,) = free_ports(1)
     nowhere = f"postgresql://{USER}:wrong-word@127.0.0.1:{port}/{name}"
     assert_refused(serve(servers, nowhere, address.blobs), "127.0.0.1")
+    assert_refused(serve(servers, f"{address.store}?nonsense=wrong-word", address.blobs), "address")
+    assert_refused(serve(servers, address.store, "file:///proc/nowhere"), "/proc/nowhere")
     for key in ("reader", "stranger"):
         assert_refused(serve(servers, address.store, "s3://records/denied", key), "s3://records/denied")
     assert list_tables(servers, name) == set()
@@ -272,8 +274,26 @@ def test_another_schema_is_refused_and_left_alone(
     address = servers.address(tmp_path)
     with servers.postgres.connect(servers.databases[tmp_path]) as connection:
         connection.execute("UPDATE sightline SET version = %s", (version,))
-        assert_refused(serve(servers, address.store, address.blobs), "version")
+        for blobs in (address.blobs, f"file://{tmp_path}/blobs"):
+            assert_refused(serve(servers, address.store, blobs), "version")
         assert connection.execute("SELECT version FROM sightline").fetchone() == (version,)
+    assert not (tmp_path / "blobs").exists()
+
+
+@requirement("record.shared.refused")
+def test_a_user_who_may_create_no_tables_is_refused_and_nothing_is_created(servers: Servers, tmp_path: Path) -> None:
+    servers.address(tmp_path)
+    name = servers.databases[tmp_path]
+    with servers.postgres.connect(name) as connection:
+        connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'wrong-word'")
+    guest = servers.postgres.address(name, password="wrong-word", user="guest")
+    assert_refused(serve(servers, guest, f"file://{tmp_path}/blobs"), "create tables")
+    assert list_tables(servers, name) == set()
+    assert not (tmp_path / "blobs").exists()
+    with servers.postgres.connect(name) as connection:
+        connection.execute("DROP ROLE guest")
+    servers.recycle_databases()
 
 
 @requirement("record.shared.refused")

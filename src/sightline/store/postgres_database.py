@@ -24,7 +24,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from sightline.store.migrations import MIGRATIONS
 from sightline.store.postgres_dialect import convert_values, translate_statement
-from sightline.store.postgres_schema import migrate_schema, read_scope_key, read_version
+from sightline.store.postgres_schema import check_schema, migrate_schema, read_scope_key, read_version
 from sightline.store.server_errors import ServerError, clean_text
 from sightline.store.sql import DamageReport, Row, SqlConnection, SqlCursor
 
@@ -39,6 +39,7 @@ _LIMIT = "SET LOCAL idle_in_transaction_session_timeout TO '15s'"
 _BEGIN = f"BEGIN; {_LIMIT}; SELECT pg_advisory_xact_lock_shared({_LOCK})"
 _BEGIN_UNSYNCED = f"BEGIN; {_LIMIT}; SET LOCAL synchronous_commit TO off; SELECT pg_advisory_xact_lock_shared({_LOCK})"
 _BEGIN_EXCLUSIVE = f"BEGIN; {_LIMIT}; SELECT pg_advisory_xact_lock({_LOCK})"
+_MAY_CREATE = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), FALSE)"
 _CHECK_SERVER = "check that the server runs and can be reached from here"
 
 RV = TypeVar("RV")
@@ -104,10 +105,11 @@ class PostgresDatabase:
             min_size=1, max_size=_MAX_CONNECTIONS, timeout=_REPLY_SECONDS, open=True,
         )  # fmt: skip
 
-    def read_schema_version(self) -> int:
-        """Return the version of the schema, 0 if there is none."""
+    def check_schema(self) -> None:
+        """Raise if there is a schema that this version of Sightline can't use, or none and no right to create one."""
         with self._begin(_BEGIN) as connection:
-            return read_version(connection)
+            if check_schema(connection) == 0 and not connection.execute(_MAY_CREATE).fetchone()[0]:
+                raise ServerError("PostgreSQL's user may not create tables", "grant it CREATE on a schema")
 
     def prepare_schema(self) -> bytes:
         """Create or migrate the schema if needed, and return the key of the scopes."""

@@ -62,14 +62,19 @@ def read_version(connection: SqlConnection) -> int:
     return 0
 
 
-def migrate_schema(connection: SqlConnection) -> None:
-    """Apply the missing migrations within an exclusive transaction."""
+def check_schema(connection: SqlConnection) -> int:
+    """Return the version of the schema, 0 if there is none; raise if this version of Sightline can't use it."""
     version = read_version(connection)
     if version > len(MIGRATIONS):
         raise OtherVersionError("a newer version of Sightline wrote it")
     if 0 < version < FIRST_VERSION:
         raise OtherVersionError("its version is unknown")
-    if version == len(MIGRATIONS):
+    return version
+
+
+def migrate_schema(connection: SqlConnection) -> None:
+    """Apply the missing migrations within an exclusive transaction."""
+    if (version := check_schema(connection)) == len(MIGRATIONS):
         return
     for statement in list_statements(version):
         connection.execute(statement)

@@ -128,7 +128,7 @@ class SharedStorage:
     def _connect(self, *, create: bool) -> Backend:
         database = PostgresDatabase(self._address.store)
         try:
-            database.read_schema_version()  # before anything is created
+            database.check_schema()  # before anything is created
             blobs = open_blobs(self._address.blobs, self._address.environment, create=create)
             key = database.prepare_schema()
         except BaseException:

@@ -107,9 +107,10 @@ def _strip_extras(result: Mapping[str, Json]) -> dict[str, Json]:
 
 def read_options(page: object, at: object, lines: object, *, sheet: bool = False) -> RenderOptions | Refusal:
     """Return which part of a document was asked for."""
-    whole = page is None or (_is_number_from(1, page) and page == int(cast("float", page)))
-    if not (whole and _is_number_from(0, at)):
-        return Refusal("invalid_input", "page counts from 1 and at is in seconds from 0", "leave them out for an image")
+    if page is not None and not (_is_number_from(1, page) and page == int(cast("float", page))):
+        return Refusal("invalid_input", f"there is no page {page!r:.30}", "give a whole number from 1")
+    if not _is_number_from(0, at):
+        return Refusal("invalid_input", f"at cannot be {at!r:.30}", "give seconds from the beginning, from 0")
     which = _read_lines(lines)
     if isinstance(which, Refusal):
         return which

@@ -175,6 +175,15 @@ def test_a_table_is_divided_by_its_own_delimiter() -> None:
     assert [cell.is_right for cell in table.rows[1]] == [False, True]
 
 
+@requirement("input.table.cells")
+def test_a_long_cell_of_a_table_is_drawn_and_a_note_says_where_one_is_cut() -> None:
+    whole, cut = (draw("a.csv", f"a,b,c\n1,{'word ' * count},{'x ' * count}\n") for count in (200, 1500))
+    assert (whole.note, "cut" in cut.note) == ("", True)
+    short = draw("a.csv", "a,b,c\n1,word,x\n")
+    heights = [Pillow.open(BytesIO(each.pages[0].data)).height for each in (short, whole)]
+    assert heights[1] > 4 * heights[0]
+
+
 @requirement("input.table")
 def test_a_wide_table_is_split_and_repeats_header_and_first_column() -> None:
     rows = [[f"{row}.{column} {'x' * 9}" for column in range(12)] for row in range(90)]

@@ -177,6 +177,16 @@ def test_each_sheet_is_a_table_with_its_letters_numbers_and_formats() -> None:
 
 
 @requirement("input.office.sheets")
+def test_all_text_of_a_long_cell_is_read_and_a_cut_one_is_noted() -> None:
+    words = " ".join(map(str, range(3000)))
+    data = xlsx({"S": f'<row><c t="inlineStr"><is><t>{words}</t></is></c></row>'})
+    text = read_office_text(data)
+    assert isinstance(text, str)
+    assert words in text
+    assert "cut" in draw(data).note
+
+
+@requirement("input.office.sheets")
 @pytest.mark.parametrize(
     ("value", "code", "shown"),
     [

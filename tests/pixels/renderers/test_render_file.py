@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import metadata
 from io import BytesIO
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sightline.pixels.renderers import RENDERERS, choose_renderer
 from sightline.pixels.renderers.contact_sheet import build_contact_sheet
 from sightline.pixels.renderers.libreoffice import LIBREOFFICE_RENDERER
 from sightline.pixels.renderers.office import OFFICE_RENDERER
+from sightline.pixels.renderers.pdf import PDF_RENDERER
 from sightline.pixels.renderers.render_file import PagePicture, RenderRequest, render_file
 from sightline.pixels.renderers.render_worker import render_task
 from sightline.pixels.renderers.renderer import (
@@ -189,6 +191,13 @@ def test_a_program_does_not_get_a_document_that_its_check_refuses(
         assert isinstance(pages, tuple), pages
         assert pages[0].origin.by == OFFICE_RENDERER.name
     assert given == [near]
+
+
+@requirement("render.cached")
+def test_the_version_of_a_converter_has_that_of_the_renderer_of_its_pages() -> None:
+    other = replace(LIBREOFFICE_RENDERER, page_renderer=replace(PDF_RENDERER, revision=99))
+    assert other.version != LIBREOFFICE_RENDERER.version
+    assert metadata.version("pypdfium2") in LIBREOFFICE_RENDERER.version
 
 
 @requirement("render.program.fallback")

@@ -19,7 +19,8 @@ from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
 _SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".psv"})
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 50
-_MAX_ROWS, _MAX_COLUMNS, _MAX_CELL = 5000, 60, 400
+_MAX_ROWS, _MAX_COLUMNS = 5000, 60
+_MAX_CELL = 8000  # characters, of which the layout cuts some
 _NUMBER = re.compile(r"[-+(]?[$€£]?\s?\d[\d,.\u00a0 ]*(?:[eE][-+]?\d+)?\s?%?\)?")
 _SIZE = 14
 
@@ -82,12 +83,12 @@ def _is_numeric(texts: list[str]) -> bool:
 
 
 def _clip(text: str) -> str:
-    return text.strip() if len(text) <= _MAX_CELL else text[:_MAX_CELL] + "…"
+    return text.strip()[:_MAX_CELL]
 
 
 TABLE_RENDERER = Renderer(
     "table",
-    revision=1,
+    revision=2,
     mimes=frozenset({"text/plain"}),
     render=render_table,
     recognize=lambda data, suffix: suffix in _SUFFIXES,

@@ -19,6 +19,7 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.probe import identify_file
 from sightline.pixels.renderers.office import LIBREOFFICE, OFFICE_MIMES, read_office_text
 from sightline.pixels.renderers.office_archive import OfficeArchive, OfficeRefusalError, check_office
+from sightline.pixels.renderers.pdf import PDF_RENDERER
 from sightline.pixels.renderers.renderer import ConvertedFile, Renderer, RenderOptions
 from sightline.pixels.renderers.run_program import FOLDER_URL, run_program
 
@@ -128,6 +129,7 @@ LIBREOFFICE_RENDERER = Renderer(
     mimes=OFFICE_MIMES,
     convert=convert_office,
     check=check_office,
+    page_renderer=PDF_RENDERER,
     read_text=read_office_text,
     options=frozenset({"page", "width"}),
     needs=(LIBREOFFICE,),

@@ -38,7 +38,6 @@ _HEADINGS = {"h1": 28, "h2": 23, "h3": 19, "h4": 17, "h5": 16, "h6": 15}
 _LINK = "#0b4fa8"
 _SPACE = 12
 _MAX_NESTING = 24  # of lists, their items and quotes: there is no room for more on a page
-_MAX_CELL_LINES = 80  # of a cell of a table: a row has to fit on a page
 _STEP = 28  # pixels that a list or a quote is indented
 _TASKS = {"[ ] ": "☐", "[x] ": "☑", "[X] ": "☑"}
 
@@ -128,7 +127,7 @@ class _BlockReader:
             case "table_open":
                 self.rows = []
             case "table_close":
-                self.blocks.append(TableBlock(self.rows, self.indent, max_lines=_MAX_CELL_LINES))
+                self.blocks.append(TableBlock(self.rows, self.indent))
                 self.rows = []
             case "tr_open":
                 self.rows.append([])

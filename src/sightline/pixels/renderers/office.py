@@ -102,7 +102,7 @@ def _read_open_xml(archive: OfficeArchive, content: FlowContent) -> Refusal | No
 
 OFFICE_RENDERER = Renderer(
     "office",
-    revision=1,
+    revision=2,
     mimes=OFFICE_MIMES | {"application/x-ole-storage"},
     render=render_office,
     read_text=read_office_text,

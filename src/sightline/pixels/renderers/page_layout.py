@@ -68,6 +68,7 @@ class Strip:
     keeps_next: bool = False  # the next strip has to be on the same page, as after a heading
     head: Strip | None = None  # repeated at the top of a page
     starts_page: bool = False
+    is_cut: bool = False  # there is more text than it shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +336,8 @@ def draw_document(
     pages = divide_strips(strips, PAGE_HEIGHT - 2 * MARGIN)
     if refusal := check_page(options.page, len(pages)):
         return refusal
+    if any(strip.is_cut for strip in strips):
+        note = ", ".join(filter(None, (note, "long cells of tables are cut, where … is")))
     last = min(options.page + options.count - 1, len(pages))
     numbers = range(options.page, last + 1)
     drawn = [RenderedPage(draw_columns([pages[at - 1]], width, MARGIN, fonts), at) for at in numbers]

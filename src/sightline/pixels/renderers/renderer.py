@@ -142,6 +142,7 @@ class Renderer:
     render_large: Callable[[IO[bytes], RenderOptions], RenderedDocument | Refusal] | None = None  # by an open file
     convert: Callable[[bytes, RenderOptions], ConvertedFile | Refusal] | None = None  # starts a program
     check: Callable[[bytes], Refusal | None] | None = None  # before `convert`; runs in a worker
+    page_renderer: Renderer | None = None  # draws the pages of what `convert` returns; None: a bitmap is returned
     read_text: Callable[[bytes], str | Refusal] | None = None  # for `read_file`; runs in a worker
     recognize: Callable[[bytes, str], bool] | None = None  # by the beginning of a file and its suffix; None: all
     options: frozenset[OptionName] = frozenset()  # that it knows
@@ -152,7 +153,8 @@ class Renderer:
     @property
     def version(self) -> str:
         """A text that changes when the pixels of the same file may change."""
-        return _describe_versions(self.revision, self.needs)
+        own = _describe_versions(self.revision, self.needs)
+        return f"{own} {self.page_renderer.version}" if self.page_renderer else own
 
     def takes(self, kind: FileType, head: bytes, suffix: str) -> bool:
         """Return whether this is a file for this renderer, by its type, its beginning and its suffix."""

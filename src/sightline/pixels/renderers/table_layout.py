@@ -38,7 +38,7 @@ class TableBlock:
     rows: Sequence[Sequence[TableCell]]  # the first one is the header
     indent: int = 0
     space: int = 14
-    max_lines: int = 8  # of a cell; more are cut
+    max_lines: int = 80  # of a cell, since a row has to fit on a page; more are cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class _Row:
     height: int
     is_header: bool
     is_odd: bool = False
+    is_cut: bool = False
 
 
 _EMPTY = TableCell([])
@@ -72,7 +73,7 @@ def lay_table(block: TableBlock, width: int, fonts: FontLibrary) -> list[Strip]:
 def _measure_cell(cell: TableCell, fonts: FontLibrary) -> int:
     if not cell.spans:
         return 0
-    return min(_MAX_WIDTH, sum(fonts.measure(span.text, span.style) for span in cell.spans))
+    return min(_MAX_WIDTH, sum(fonts.measure(span.text[:_MAX_WIDTH], span.style) for span in cell.spans))
 
 
 def _group_columns(natural: Sequence[int], width: int) -> list[list[int]]:
@@ -112,7 +113,8 @@ def _lay_group(
     head: Strip | None = None
     for number, cells in enumerate(rows):
         row = _lay_row(cells, widths, fonts, number, block.max_lines)
-        strip = Strip(row.height, partial(_paint_row, row, block.indent), keeps_next=number == 0, head=head)
+        paint = partial(_paint_row, row, block.indent)
+        strip = Strip(row.height, paint, keeps_next=number == 0, head=head, is_cut=row.is_cut)
         head = head or strip
         strips.append(strip)
     return strips
@@ -124,7 +126,8 @@ def _lay_row(cells: Sequence[TableCell], widths: Sequence[int], fonts: FontLibra
     ]
     size = max((span.style.size for cell in cells for span in cell.spans), default=14)
     height = max(map(len, lines)) * get_line_height(size) + 8
-    return _Row(lines, cells, widths, height, is_header=number == 0, is_odd=number % 2 == 1)
+    is_cut = any(len(each) == most and each[-1] and each[-1][-1].text.endswith("…") for each in lines)
+    return _Row(lines, cells, widths, height, is_header=number == 0, is_odd=number % 2 == 1, is_cut=is_cut)
 
 
 def _paint_row(row: _Row, indent: int, canvas: PageCanvas, x: int, y: int) -> None:

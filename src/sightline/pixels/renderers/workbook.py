@@ -18,7 +18,7 @@ from sightline.pixels.renderers.text_fonts import TextStyle
 
 MAX_SHEET_ROWS, MAX_SHEET_COLUMNS = 2000, 40
 _MAX_SHEET_CELLS = 20_000
-_MAX_SHEETS, _MAX_CELL = 100, 400
+_MAX_SHEETS, _MAX_CELL = 100, 32_767  # characters of a cell, of which Excel takes no more
 _PICTURE_BYTES = 24 * 1024 * 1024
 _SIZE = 14
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")

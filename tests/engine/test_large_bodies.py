@@ -15,7 +15,7 @@ from sightline.engine import Reading
 from sightline.model.image import Image
 from sightline.model.ports import ImageStore
 from sightline.model.profile import Profile
-from sightline.model.scene import Edit, Json, Scene
+from sightline.model.scene import Edit, InlineSource, Json, Scene
 from sightline.store import open_record
 from sightline.wire import ANTHROPIC, Wire
 from sightline.wire.json_tree import Texts
@@ -66,6 +66,20 @@ async def test_a_large_body_is_read_and_written_in_a_thread(body: bytes) -> None
     assert prepared.receipt.sights
     assert watched.threads
     assert threading.get_ident() not in watched.threads
+
+
+@requirement("load.beside")
+async def test_images_of_a_long_body_are_hashed_with_the_one_hand_over() -> None:
+    watched, stage = Watched(), Stage()
+    body = talk(*[user(block(f"{number:04}" * 1_000_000)) for number in range(3)])
+    reading = await stage.engine.open(body, watched.wire)
+    assert isinstance(reading, Reading)
+    assert threading.get_ident() not in watched.threads
+    assert reading.heavy
+    assert not reading.many_parts
+    sources = [sight.source for sight in reading.scene.sights]
+    assert len(sources) == 4
+    assert all(isinstance(source, InlineSource) and source.has_key for source in sources)
 
 
 @requirement("load.beside")

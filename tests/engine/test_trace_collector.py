@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from sightline.engine.trace_collector import shrink_value
-from sightline.model.request_trace import IMAGE_CHIP, shorten_place
+from sightline.model.request_trace import IMAGE_CHIP, replace_images, shorten_place
 from sightline.model.scene import Json
 from tests.requirements import requirement
 
@@ -19,3 +21,19 @@ def test_receipts_that_wait_hold_no_whole_images() -> None:
     assert shorten_place(shrink_value(image)).count(IMAGE_CHIP) == 1
     small: Json = {"a": [1, None, True, "text"]}
     assert shrink_value(small) == small
+
+
+@requirement("inspector.data")
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("no image", "no image"),
+        ("A" * 63, "A" * 63),
+        (f"see {'A' * 64}; and ü{'b/c_' * 30}ü", "see [image] and ü[image]ü"),
+        (f'"data:image/png;base64,{"A" * 64}=="', '"[image]"'),
+        ('"data:image/png;base64,sightline-0123456789abcdef-12;"', '"data:image/png;base64,[image]"'),
+        ("A" * 64 + "data:text/x+y;base64," + "A" * 64, "[image]:text/x+y;base64,[image]"),
+    ],
+)
+def test_a_text_of_a_receipt_has_a_chip_for_each_image(text: str, kept: str) -> None:
+    assert replace_images(text) == kept

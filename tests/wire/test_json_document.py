@@ -12,7 +12,7 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 from sightline.model.scene import Edit, Insert, Json, Remove, Replace
-from sightline.wire.json_document import STRIDE, JsonDocument, lift
+from sightline.wire.json_document import STRIDE, JsonDocument, lift, lift_few_runs, lift_runs
 from sightline.wire.json_edits import graft, patch_text
 from tests.requirements import requirement
 from tests.wire.json_texts import (
@@ -294,3 +294,11 @@ def test_appending_to_a_list_changes_nothing_else(
     made = b"".join(document.splice([Insert(("tools", len(tools)), {"new": number}) for number in (1, 2)]))
     assert json.loads(made)["tools"] == [*tools, {"new": 1}, {"new": 2}]
     assert made.replace(b',{"new":1},{"new":2}', b"") == body
+
+
+@requirement("load.beside")
+def test_a_body_with_more_runs_than_a_limit_is_not_lifted() -> None:
+    body = json.dumps({"images": ["A" * 2 * STRIDE] * 3}).encode()
+    assert lift_few_runs(body, TOKEN, 3) == lift_runs(body, TOKEN)
+    assert lift_few_runs(body, TOKEN, 2) is None
+    assert lift_few_runs(b"{}", TOKEN, 0) == lift_runs(b"{}", TOKEN)

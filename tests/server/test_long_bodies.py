@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import platform
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -117,3 +120,38 @@ async def test_a_long_body_that_ends_byte_by_byte_is_complete() -> None:
         await reader.readuntil(b"\r\n\r\n")
         assert (await reader.readexactly(64)).decode() == sha256(long).hexdigest()
         writer.close()
+
+
+@requirement("load.freed")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have their own rules")
+def test_memory_of_long_bodies_is_kept_for_the_next_and_returned_after_a_pause() -> None:
+    measured = subprocess.run([sys.executable, "-c", _FREE_BODIES], capture_output=True, text=True, check=True).stdout
+    in_use, kept, returned = map(int, measured.split())
+    assert kept > 0.8 * in_use
+    assert returned < 0.5 * in_use
+
+
+_FREE_BODIES = """
+import asyncio, pathlib
+from sightline import server
+
+def read_megabytes():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096 >> 20
+
+async def measure():
+    state = server.ServerState(None, memoryview(b""))
+    server._TRIM_SECONDS = 0.01
+    server._keep_freed_memory(state)
+    bodies = [bytearray(b"a" * 10_000_000) for _ in range(30)]
+    state.long_bodies += len(bodies)
+    in_use = read_megabytes()
+    bodies.clear()
+    kept = returned = read_megabytes()
+    async with asyncio.timeout(30):
+        while returned > 0.5 * in_use:
+            await asyncio.sleep(0)
+            returned = read_megabytes()
+    print(in_use, kept, returned)
+
+asyncio.run(measure())
+"""

@@ -51,7 +51,7 @@ e2e: setup ## real agents through the real proxy (installs Node, the agents and 
 	@scripts/renderers-env
 	@scripts/stores-env >/dev/null
 	@scripts/browser-env >/dev/null
-	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
+	@SIGHTLINE_PICTURES=$(CURDIR)/docs/inspector $(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
 
 compat: setup ## the adapters with the lowest and the newest tested version of each framework
 	@$(BIN)/python scripts/compat

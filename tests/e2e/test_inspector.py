@@ -76,8 +76,8 @@ def fill_forty_turns(record: Store) -> None:
         (8, ("zai", "glm-4.6", "claude-cli/2.1")),
         (22, ("deepseek", "deepseek-reasoner", "qwen-code/0.9")),
     )
-    for turns, names in others:
-        record_conversation(record, turns, first=names[1], names=names)
+    for number, (turns, names) in enumerate(others, 1):
+        record_conversation(record, turns, first=names[1], names=names, seed=100 * number)
     record_conversation(record, 40)
 
 
@@ -96,6 +96,8 @@ def seen(forty: tuple[str, Path], tmp_path_factory: pytest.TempPathFactory) -> d
     (folder / "given.png").write_bytes(paint_window(3).data)
     found = drive("tour,clicks,keyboard,try_image", url, home, folder)
     (folder / "given.png").unlink()
+    for file in folder.glob("check-*.png") if folder == ROOT / "docs" / "inspector" else ():
+        file.unlink()  # to be looked at, but not in the documents
     return found
 
 
@@ -103,11 +105,20 @@ def seen(forty: tuple[str, Path], tmp_path_factory: pytest.TempPathFactory) -> d
 def test_each_view_is_sound_and_accessible(seen: dict[str, Any]) -> None:
     tour = seen["tour"]
     assert tour["errors"] == []
-    assert tour["axe"] == {name: [] for name in tour["axe"]}
-    assert set(tour["axe"]) == {"conversations", "charts", "try", "settings", "conversation", "image", "dark"}
-    assert (tour["turns"], tour["slider"], tour["boxes"]) == (40, 1, 2)
+    found = tour["axe"] | tour["axe_of_image"]
+    views = ("conversations", "charts", "try", "settings", "conversation", "image")
+    assert found == {f"{view}{shade}": [] for view in views for shade in ("", ", dark")}
+    assert (tour["turns"], tour["charts"]) == (40, 3)
     assert set(tour["wide"].values()) == {360}
-    assert tour["large"] == 3840
+    assert set(tour["large"].values()) == {3840}
+
+
+@requirement("inspector.sent")
+def test_what_was_sent_is_beside_the_original_with_boxes_and_crops_on_it(seen: dict[str, Any]) -> None:
+    tour = seen["tour"]
+    assert tour["slider"] == "51"
+    assert "the very bytes" in tour["sent"]
+    assert (tour["boxes"], tour["crops"]) == (2, 1)
 
 
 @requirement("inspector.clicks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
 from io import BytesIO
 
@@ -12,18 +13,20 @@ from PIL import ImageDraw, ImageFont
 
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
-from sightline.model.image import Image
+from sightline.model.image import FitResult, Image, ImageTarget
 from sightline.model.ports import Store
 from sightline.model.records import FateName, FiledReceipt, LedgerEntry, Receipt, ReceiptLine
 from sightline.model.request_trace import RequestTrace, TraceParts
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
+from sightline.pixels.fit_image import fit_image
 
 SCRIPT = "<script>document.title='run'</script>"
 HOSTILE_NAME = "<img src=x onerror=\"document.title='run'\">.png"
 HOSTILE_TEXT = f"{SCRIPT} <svg onload=\"document.title='run'\"> </pre></script><b>bold</b>"
 SEER = "zai/glm-5v"
 SIZE = (960, 600)
+QUESTIONS = ("What does the dialog say?", "Which buttons are there?", "Which bar is the highest?")
 WORDS = (
     "A settings window. Text: Deploy, Cancel. Button Deploy [620, 470, 760, 520]; button Cancel [780, 470, 900, 520]."
 )
@@ -60,23 +63,27 @@ def record_conversation(
     hostile: bool = False,
     first: str = "Fix the page.",
     names: tuple[str, str, str] = ("deepseek", "deepseek-chat", "claude-cli/2.1 (external, cli)"),
+    seed: int = 0,
 ) -> None:
     """File the receipts of a conversation with an image in each turn: the oldest retire, some are refitted.
 
-    `names` are the upstream, the model and the client.
+    `names` are the upstream, the model and the client. Another seed gives other images.
     """
-    images = [paint_window(number + 1000 * hostile) for number in range(turns)]
+    first_image = seed + 1000 * hostile
+    images = [paint_window(first_image + number) for number in range(turns)]
     for number, image in enumerate(images):
         record.images.keep("", image)
         name = HOSTILE_NAME if hostile else f"shot-{number}.png"
         text = HOSTILE_TEXT if hostile else WORDS
         record.descriptions.keep("", Description(image.sha256, image.size, text, SEER), "prompt")
-        about = {"question": HOSTILE_TEXT if hostile else "What does the dialog say?"}
+        about: dict[str, Json] = {"question": HOSTILE_TEXT if hostile else QUESTIONS[number % len(QUESTIONS)]}
+        if number % 3 == 1:
+            about["crop_resolved_pixels"] = ["600,450,320,90"]
         usage = Usage(1200 + number, 150)
         record.ledger.add_entry(
             "", LedgerEntry("vision_proxy.tool_call", (image.sha256,), SEER, usage, 0.0011, latency_ms=900, about=about)
         )
-        lines = tuple(_write_lines(images[: number + 1], name))
+        lines = tuple(_write_lines(images[: number + 1], name, first_image))
         place = f"/messages/{2 * number}/content/1"
         before: Json = {"type": "image", "source": {"data": "A" * 400}}
         after: Json = {"type": "text", "text": text}
@@ -96,10 +103,18 @@ def _count_usage(number: int) -> Usage:
     return Usage(total, 180 + number, cached, total - cached - 40)
 
 
-def _write_lines(images: list[Image], name: str) -> Iterator[ReceiptLine]:
+@cache
+def _refit(number: int) -> Image:
+    """Return what a provider that takes at most 800 pixels gets."""
+    fitted = fit_image(paint_window(number).data, ImageTarget(("image/png",), edge=800, keeps_geometry=True))
+    assert isinstance(fitted, FitResult)
+    return fitted.parts[0].image
+
+
+def _write_lines(images: list[Image], name: str, first: int) -> Iterator[ReceiptLine]:
     for index, image in enumerate(images):
         fate, why, after = _choose_fate(index, len(images))
-        sent = (800, 500) if fate == "refitted" else None
+        sent = _refit(first + index) if fate == "refitted" else None
         yield ReceiptLine(
             f"/messages/{2 * index}/content/1",
             fate,
@@ -109,10 +124,11 @@ def _write_lines(images: list[Image], name: str) -> Iterator[ReceiptLine]:
             image.sha256,
             name,
             SIZE,
-            sent,
+            (sent.size.width, sent.size.height) if sent else None,
             len(image.data),
-            len(image.data) // 2 if sent else None,
+            len(sent.data) if sent else None,
             SEER if fate == "told" else "",
+            sent.sha256 if sent else "",
         )
 
 

@@ -6,18 +6,21 @@ import os
 import time
 from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+import sightline as library
 from sightline.store import open_record
 from sightline.surfaces.inspector.access import SESSION_SECONDS, TICKET_SECONDS, InspectorAccess, hash_token
 from tests.inspector.client import InspectorClient, log_in
 from tests.inspector.recorded import HOSTILE_NAME, paint_window, record_conversation
 from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
+from tests.scripted.pictures import paint_lines
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +184,51 @@ def test_an_image_has_its_bytes_a_thumbnail_and_what_was_said(client: InspectorC
     assert said["questions"][0]["cost_usd"] == pytest.approx(0.0011)
     assert client.get(f"api/image/{'0' * 64}/thumb").status == 404
     assert client.get("api/image/..%2f..%2fsettings.json/file").status == 404
+
+
+@requirement("inspector.sent")
+def test_a_refitted_image_is_shown_in_the_very_bytes_that_were_sent(client: InspectorClient) -> None:
+    """The record doesn't keep them: they are made again, and compared with the receipt's sha256."""
+    listed = client.get("api/conversations").json["conversations"]
+    (chosen,) = [each["id"] for each in listed if each["turns"] == 12]
+    requests = client.get(f"api/conversation?id={chosen}").json["requests"]
+    image = next(image for each in requests for image in each["images"] if image["fate"] == "refitted")
+    query = f"width={image['sent_size'][0]}&height={image['sent_size'][1]}&bytes={image['sent_bytes']}"
+    sent = client.get(f"api/image/{image['sha256']}/sent?{query}&sha256={image['sent_sha256']}")
+    assert (sent.status, sent.headers["x-sightline-exact"]) == (200, "yes")
+    assert sha256(sent.body).hexdigest() == image["sent_sha256"]
+    assert len(sent.body) == image["sent_bytes"]
+    other = client.get(f"api/image/{image['sha256']}/sent?{query}&sha256={'0' * 64}")
+    assert (other.status, other.headers["x-sightline-exact"]) == (200, "no")
+    assert client.get(f"api/image/{'0' * 64}/sent?{query}").status == 404
+
+
+@requirement("inspector.sent")
+def test_a_view_is_shown_with_its_bytes_and_the_parts_of_the_image_in_it(
+    client: InspectorClient, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is too tall to stay legible is folded; the parts are those of the original."""
+    monkeypatch.setenv("SIGHTLINE_HOME", str(home))
+    (tmp_path / "tall.png").write_bytes(paint_lines([f"line {n}: the quick brown fox" for n in range(440)]))
+    whole = library.view(tmp_path / "tall.png")
+    part = library.view(tmp_path / "tall.png", crop={"pixels": {"x": 10, "y": 20, "width": 200, "height": 100}})
+    assert isinstance(whole, library.View)
+    assert isinstance(part, library.View)
+    digest = whole.image.removeprefix("sha256:")
+    views = {each["pixels"]: each for each in client.get(f"api/image/{digest}").json["views"]}
+    folded, cropped = views[whole.pixels.sha256], views[part.pixels.sha256]
+    assert (folded["crop"], cropped["crop"]) == (None, [10, 20, 200, 100])
+    assert client.get(f"api/image/{folded['pixels']}/file").body == whole.pixels.data
+    pieces = client.get(f"api/image/{digest}/pieces?view={folded['pixels']}").json["pieces"]
+    assert len(pieces) > 1
+    assert sum(height for _, _, _, height in pieces) > folded["size"][1]
+    assert client.get(f"api/image/{digest}/pieces?view={'0' * 64}").json == {"pieces": []}
+
+
+@requirement("inspector.images")
+def test_a_question_about_a_part_says_which(client: InspectorClient) -> None:
+    crops = [client.get(f"api/image/{paint_window(n).sha256}").json["questions"][0]["crop"] for n in (0, 1)]
+    assert crops == [None, [600, 450, 320, 90]]
 
 
 @requirement("inspector.hostile")

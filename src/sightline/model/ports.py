@@ -86,6 +86,14 @@ class ImageStore(Protocol):
 
     def read_view(self, scope: str, view_id: str) -> StoredView | None: ...
 
+    def list_views(self, sha256: str, limit: int) -> Sequence[StoredView]:
+        """Return the newest views of an image in every scope, the newest first, without their pixels' bytes."""
+        ...
+
+    def read_pixels(self, sha256: str) -> Image | None:
+        """Return the pixels of a view in any scope, by their own sha256."""
+        ...
+
 
 class DescriptionStore(Protocol):
     """Descriptions of images, the ones pinned to places in conversations, and leases to ask a seer."""

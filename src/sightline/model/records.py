@@ -63,6 +63,7 @@ class ReceiptLine:
     bytes: int | None = None
     sent_bytes: int | None = None
     seer: str = ""
+    sent_sha256: str = ""  # of what the model got; empty: no pixels, or unchanged ones
 
     @property
     def summary(self) -> str:
@@ -206,6 +207,7 @@ def _build_line(
         compute_decoded_size(inline.text) if inline else None,
         len(refit.data) if refit else None,
         _shorten(fate.seer) if isinstance(fate, Told) else "",
+        refit.sha256 if refit else "",
     )
 
 

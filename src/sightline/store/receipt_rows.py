@@ -79,8 +79,8 @@ def _dump(value: Any) -> str:
 
 def _dump_line(line: ReceiptLine, digest: str) -> list[Any]:
     """Return a line as a list, in the order of its fields; `digest` is that of its image, if it was found later."""
-    known = [line.sha256 or digest, line.filename, line.size, line.sent_size, line.bytes, line.sent_bytes, line.seer]
-    return [line.place, line.fate, line.why, line.before, line.after, *known]
+    image = [line.sha256 or digest, line.filename, line.size, line.sent_size, line.bytes, line.sent_bytes]
+    return [line.place, line.fate, line.why, line.before, line.after, *image, line.seer, line.sent_sha256]
 
 
 def _read_receipt(row: Row) -> FiledReceipt:

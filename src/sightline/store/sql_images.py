@@ -164,6 +164,26 @@ class SqlImages:
         _, _, sha256, mime, width, height, result, image, words = row
         return StoredView(result, image, Image(sha256, mime, Size(width, height), data), words)
 
+    @return_on_error(())
+    def list_views(self, sha256: str, limit: int) -> Sequence[StoredView]:
+        rows = self.transactions.fetch_all(
+            "SELECT pixels, mime, width, height, result, words FROM perceptions WHERE image = ?"
+            " ORDER BY used DESC, rowid DESC LIMIT ?",
+            *(sha256, limit),
+        )
+        return tuple(
+            StoredView(result, sha256, Image(pixels, mime, Size(width, height), b""), words)
+            for pixels, mime, width, height, result, words in rows
+        )
+
+    @return_on_error(None)
+    def read_pixels(self, sha256: str) -> Image | None:
+        row = self.transactions.fetch_one(
+            "SELECT mime, width, height FROM perceptions WHERE pixels = ? LIMIT 1", sha256
+        )
+        data = self.transactions.backend.blobs.read(sha256) if row else None
+        return None if row is None or data is None else Image(sha256, row[0], Size(row[1], row[2]), data)
+
 
 def _name_image(scope: str | None, sha256: str) -> tuple[str | None, ...]:
     """Return the key of an image's row in the cache."""

@@ -6,17 +6,19 @@ Prints one JSON object with what each step has seen. Each function below that ta
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 TITLES = {"conversations": "Conversations", "charts": "Charts", "try": "Try it", "settings": "Settings and seers"}
 VIEWS = tuple(TITLES)
 MORE = "count => document.querySelectorAll('a.conversation').length > count"
+NOON = 1_785_585_600  # in the pictures, 1 August 2026
 MOST = 20_000  # milliseconds to wait for something that must appear
 
 Seen = dict[str, Any]
@@ -40,7 +42,9 @@ class Visit:
 
     def __init__(self, browser: Browser, url: str, ticket: str, folder: Path, axe: Path) -> None:
         self.browser, self.url, self.folder, self.axe = browser, url, folder, axe
-        self.context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        self.context = browser.new_context(
+            viewport={"width": 1280, "height": 800}, reduced_motion="reduce", locale="en-US", timezone_id="UTC"
+        )
         self.context.set_default_timeout(MOST)
         self.page = self.context.new_page()
         self.errors: list[str] = []
@@ -63,6 +67,21 @@ class Visit:
         self.page.locator("main h1", has_text=TITLES[view]).wait_for()
         return self.page
 
+    def fix_times(self) -> None:
+        """Replace the times in answers of the API, so that the same record gives the same pictures every day."""
+
+        def answer(route: Route) -> None:
+            response = route.fetch()
+            value = response.json()
+            for number, each in enumerate([*value.get("conversations", []), value.get("summary", {})]):
+                each |= {"started_at": NOON - 7200 * number, "ended_at": NOON + 3000 - 7200 * number}
+            for number, each in enumerate(value.get("requests", [])):
+                each["at"] = NOON + 75 * number
+            route.fulfill(response=response, json=value)
+
+        self.page.clock.set_fixed_time((NOON + 3240) * 1000)
+        self.page.route(re.compile("/api/conversation"), answer)
+
     def shoot(self, name: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=self.folder / f"{name}.png")
@@ -76,6 +95,14 @@ class Visit:
             for each in found["violations"]
             if each["impact"] in ("serious", "critical")
         ]
+
+    def check_both(self, name: str) -> dict[str, list[str]]:
+        """Return the serious faults of the page in light and in dark."""
+        found = {name: self.check_access()}
+        self.page.emulate_media(color_scheme="dark")
+        found[f"{name}, dark"] = self.check_access()
+        self.page.emulate_media(color_scheme="light")
+        return found
 
     def open_conversation(self, client: str = "deepseek-chat") -> None:
         self.open("conversations")
@@ -93,41 +120,70 @@ def wait_until(page: Page, condition: str, *values: object) -> None:
 
 
 def tour(visit: Visit) -> Seen:
-    """Open each view with a recorded conversation, check it, and take its picture."""
+    """Open each view with a recorded conversation, check it in light and dark, and take its picture."""
     page = visit.page
-    seen: Seen = {"axe": {}, "wide": {}}
+    visit.fix_times()
+    page.reload()
+    seen: Seen = {"axe": {}, "wide": {}, "large": {}}
     page.wait_for_selector("a.conversation")
     for view in VIEWS:
         visit.open(view)
         page.wait_for_selector("figure.chart" if view == "charts" else "h1")
-        seen["axe"][view] = visit.check_access()
+        seen["axe"] |= visit.check_both(view)
         visit.shoot(view)
     visit.open_conversation()
-    seen["turns"] = page.locator(".turn").count()
+    seen["turns"], seen["charts"] = page.locator(".turn").count(), page.locator("figure.chart").count()
     wait_until(page, LOADED, ".turn:first-child .thumb img")
-    seen["axe"]["conversation"] = visit.check_access()
+    page.locator(".edits summary").first.click()
+    seen["axe"] |= visit.check_both("conversation")
+    page.locator(".edits summary").first.click()
     page.evaluate("scrollTo(0, 0)")
     visit.shoot("conversation")
-    page.locator(".thumb.refitted").first.click()
-    page.wait_for_selector("dialog blockquote")
-    wait_until(page, LOADED, "dialog img")
-    seen["slider"] = page.locator("dialog input[type=range]").count()
-    seen["boxes"] = page.locator("dialog .boxes rect").count()
-    seen["axe"]["image"] = visit.check_access()
-    visit.shoot("image")
-    page.keyboard.press("Escape")
+    page.mouse.move(0, 0)
+    page.locator("main h2").evaluate("heading => scrollTo(0, heading.getBoundingClientRect().top + scrollY - 70)")
+    wait_until(page, LOADED, ".turn:first-child .thumb img")
+    visit.shoot("timeline")
+    seen |= _look_at_images(visit)
     page.emulate_media(color_scheme="dark")
-    seen["axe"]["dark"] = visit.check_access()
     visit.shoot("dark")
+    page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 360, "height": 760})
     for view in (*VIEWS, "conversation"):
         visit.open_conversation() if view == "conversation" else visit.open(view)
         seen["wide"][view] = page.evaluate("document.documentElement.scrollWidth")
-    page.emulate_media(color_scheme="light")
-    visit.open("conversations")
-    visit.shoot("small")
+        visit.shoot("small" if view == "conversations" else f"check-small-{view}")
     page.set_viewport_size({"width": 3840, "height": 2160})
-    seen["large"] = page.evaluate("document.documentElement.scrollWidth")
+    for view in ("conversations", "conversation"):
+        visit.open_conversation() if view == "conversation" else visit.open(view)
+        seen["large"][view] = page.evaluate("document.documentElement.scrollWidth")
+    visit.shoot("check-large")
+    return seen
+
+
+def _look_at_images(visit: Visit) -> Seen:
+    """Open an image that was refitted, move the slider by keyboard, and see what is drawn on the original."""
+    page = visit.page
+    page.locator(".thumb.refitted").first.click()
+    page.wait_for_selector("dialog blockquote")
+    page.wait_for_selector("dialog img.sent")
+    wait_until(page, LOADED, "dialog img")
+    slider = page.locator("dialog input[type=range]")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    axe = visit.check_both("image")
+    seen: Seen = {
+        "axe_of_image": axe,
+        "slider": slider.input_value(),
+        "sent": page.locator("dialog .stage p").inner_text(),
+    }
+    visit.shoot("image")
+    page.keyboard.press("Escape")
+    page.locator(".thumb.told", has_text="shot-1.png").first.click()
+    page.wait_for_selector("dialog .boxes.found")
+    seen |= {"boxes": page.locator(".boxes.found rect").count(), "crops": page.locator(".boxes.crops rect").count()}
+    wait_until(page, LOADED, "dialog img")
+    visit.shoot("drawn")
+    page.keyboard.press("Escape")
     return seen
 
 

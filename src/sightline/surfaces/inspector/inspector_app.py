@@ -25,7 +25,7 @@ from sightline.server import DIRECT_CONNECTION, Receive, Scope, Send
 from sightline.server.asgi import ClientDisconnected, MemoryBudget, PartialBody, read_body
 from sightline.surfaces.inspector.access import COOKIE, SESSION_SECONDS, InspectorAccess, compute_form_token
 from sightline.surfaces.inspector.changes import Changes
-from sightline.surfaces.inspector.pictures import THUMBNAIL_EDGE, PictureMaker
+from sightline.surfaces.inspector.pictures import MAX_SENT_EDGE, THUMBNAIL_EDGE, PictureMaker, SentImage
 from sightline.surfaces.inspector.queries import Queries
 
 log = logging.getLogger("sightline")
@@ -58,7 +58,7 @@ _KEEP = (b"cache-control", b"private, max-age=86400, immutable")
 _MAX_BODY = 96 * 1024 * 1024  # two images in base64
 _POLL_SECONDS = 1.0
 _STATUSES = {"not_found": 404, "not_permitted": 403, "too_large": 413, "unavailable": 503}
-_match_image = re.compile(r"image/([0-9a-f]{64})(?:/(file|thumb|scaled))?").fullmatch
+_match_image = re.compile(r"image/([0-9a-f]{64})(?:/(file|thumb|sent|pieces))?").fullmatch
 _NO_SESSION = Refusal("not_permitted", "this page needs a session", "run: sightline inspect")
 _OTHER_ORIGIN = Refusal("not_permitted", "only pages of this address may do that", "run: sightline inspect")
 _NOT_FOUND = Refusal("not_found", "there is no such page", f"open {PATH}")
@@ -156,12 +156,23 @@ class Inspector:
     async def _get_image(self, request: InspectorRequest, sha256: str, form: str | None) -> Reply:
         if form is None:
             return _write_json(await asyncio.to_thread(self._queries.read_image, sha256))
-        if form == "file":
-            made = await self._pictures.read(sha256)
-        else:
-            edge = THUMBNAIL_EDGE if form == "thumb" else min(max(request.get_number("edge"), 16), 2400)
-            made = await self._pictures.scale(sha256, edge)
+        if form == "pieces":
+            return _write_json({"pieces": await self._pictures.find_pieces(sha256, request.query.get("view", ""))})
+        if form == "sent":
+            return await self._get_sent(request, sha256)
+        thumb = form == "thumb"
+        made = await (self._pictures.scale(sha256, THUMBNAIL_EDGE) if thumb else self._pictures.read(sha256))
         return _write_refusal(made) if isinstance(made, Refusal) else (200, made[0].encode(), made[1], [_KEEP])
+
+    async def _get_sent(self, request: InspectorRequest, sha256: str) -> Reply:
+        """Answer with an image as it was sent; a header says whether these are the very bytes."""
+        size = tuple(min(max(request.get_number(name), 1), MAX_SENT_EDGE) for name in ("width", "height"))
+        sent = SentImage(request.query.get("sha256", ""), (size[0], size[1]), request.get_number("bytes"))
+        made = await self._pictures.make_sent(sha256, sent)
+        if isinstance(made, Refusal):
+            return _write_refusal(made)
+        (mime, data), is_exact = made
+        return 200, mime.encode(), data, [_KEEP, (b"x-sightline-exact", b"yes" if is_exact else b"no")]
 
     async def _post(self, scope: Scope, receive: Receive, request: InspectorRequest) -> Reply:
         given = await self._read_object(scope, receive, request)

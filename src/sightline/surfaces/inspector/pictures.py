@@ -1,26 +1,46 @@
-"""Pictures for the pages: the stored bytes, thumbnails, and an image as it was sent. Workers make them, once each."""
+"""Pictures for the pages: the stored bytes, thumbnails, and an image as it was sent. Workers make them, once each.
+
+The record keeps an image and the views that a tool has shown of it, but not what the proxy made of it for a model. That
+is made again by the same function, from the same bytes, to the same size. If it has the sha256 that the receipt names,
+these are the very bytes that were sent; else the page says that they were made again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from typing import NamedTuple
 
-from sightline.model.image import Image, ImageTarget
+from sightline.api.session import ANY_PROVIDER, SAFE_EDGE
+from sightline.model.base64_text import compute_base64_length
+from sightline.model.image import FitPart, Image, ImageTarget
 from sightline.model.ports import ImageStore
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.workers import WorkerPool
 from sightline.vision.concurrency import LruCache, SingleFlight
 
 THUMBNAIL_EDGE = 320
 MAX_EDGE = 2400
+MAX_SENT_EDGE = 8000
 SAFE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 """Types that every browser shows and that contain no scripts."""
 _CACHED_BYTES = 64 * 1024 * 1024
 _MAX_CONCURRENT = 4
+_FORMATS = ("image/webp", "image/png", "image/jpeg")
 _NOT_STORED = Refusal("not_found", "the record does not have this image", "it may have expired or been forgotten")
 
 Picture = tuple[str, bytes]
 """A media type and the bytes."""
+
+
+class SentImage(NamedTuple):
+    """What a receipt says about an image as it was sent."""
+
+    sha256: str
+    size: tuple[int, int]
+    bytes: int
 
 
 class PictureMaker:
@@ -33,7 +53,7 @@ class PictureMaker:
 
     async def read(self, sha256: str) -> Picture | Refusal:
         """Return an image as it is stored; in another format if browsers might not show it or run what is in it."""
-        image = await asyncio.to_thread(self._images.read, None, sha256)
+        image = await asyncio.to_thread(self._read_stored, sha256)
         if image is None:
             return _NOT_STORED
         return (image.mime, image.data) if image.mime in SAFE_TYPES else await self.scale(sha256, MAX_EDGE)
@@ -45,14 +65,44 @@ class PictureMaker:
 
     async def _make(self, sha256: str, edge: int) -> Picture | Refusal:
         async with self._semaphore:
-            image = await asyncio.to_thread(self._images.read, None, sha256)
-            made = _NOT_STORED if image is None else await self._fit(image, edge)
-        return made if isinstance(made, Refusal) else self._made.put((sha256, edge), made, len(made[1]))
+            image = await asyncio.to_thread(self._read_stored, sha256)
+            target = ImageTarget(_FORMATS, edge=edge, still=True, keeps_geometry=True)
+            made = _NOT_STORED if image is None else await self._fit(image, target)
+        if isinstance(made, Refusal):
+            return made
+        return self._made.put((sha256, edge), (made.image.mime, made.image.data), len(made.image.data))
 
-    async def _fit(self, image: Image, edge: int) -> Picture | Refusal:
-        target = ImageTarget(("image/webp", "image/png", "image/jpeg"), edge=edge, still=True, keeps_geometry=True)
+    async def make_sent(self, sha256: str, sent: SentImage) -> tuple[Picture, bool] | Refusal:
+        """Return an image as it was sent, and whether these are the very bytes."""
+        image = await asyncio.to_thread(self._read_stored, sha256)
+        if image is None:
+            return _NOT_STORED
+        edge, encoded = max(sent.size), compute_base64_length(sent.bytes)
+        again: Picture | None = None
+        for mime in _FORMATS:
+            target = ImageTarget((mime,), encoded, edge, still=True, keeps_geometry=True)
+            async with self._semaphore:
+                made = await self._fit(image, target)
+            if isinstance(made, FitPart) and made.image.sha256 == sent.sha256:
+                return (mime, made.image.data), True
+            if isinstance(made, FitPart) and again is None:
+                again = mime, made.image.data
+        return _NOT_STORED if again is None else (again, False)
+
+    async def find_pieces(self, sha256: str, pixels: str) -> list[Json]:
+        """Return the rectangles of an image that a view shows, in the order in which it shows them; empty: unknown."""
+        image = await asyncio.to_thread(self._read_stored, sha256)
+        for target in (replace(ANY_PROVIDER, edge=SAFE_EDGE), ANY_PROVIDER) if image else ():
+            async with self._semaphore:
+                made = await self._fit(image, target) if image else _NOT_STORED
+            if isinstance(made, FitPart) and made.image.sha256 == pixels:
+                sources = [piece.source for piece in made.map.pieces]
+                return [[round(each.x), round(each.y), round(each.width), round(each.height)] for each in sources]
+        return []
+
+    def _read_stored(self, sha256: str) -> Image | None:
+        return self._images.read(None, sha256) or self._images.read_pixels(sha256)
+
+    async def _fit(self, image: Image, target: ImageTarget) -> FitPart | Refusal:
         fitted = await self._workers.run("fit", image.data, pack_target(target))
-        if isinstance(fitted, Refusal):
-            return fitted
-        part = unpack_fit_result(fitted.facts, fitted.data).parts[0].image
-        return part.mime, part.data
+        return fitted if isinstance(fitted, Refusal) else unpack_fit_result(fitted.facts, fitted.data).parts[0]

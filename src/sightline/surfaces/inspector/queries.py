@@ -5,12 +5,13 @@ These functions block: the application calls them in threads.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 
 from sightline.model.ports import Store
 from sightline.model.profile import UpstreamDirectory
-from sightline.model.records import FateName, FiledReceipt, LedgerEntry, Receipt, ReceiptLine
+from sightline.model.records import FateName, FiledReceipt, LedgerEntry, Receipt, ReceiptLine, StoredView
 from sightline.model.refusal import Refusal
 from sightline.model.request_trace import ConversationSummary
 from sightline.model.scene import Json
@@ -21,12 +22,14 @@ from sightline.vision.providers import calculate_cost
 
 PAGE_SIZE = 50  # conversations, or requests of one
 MAX_NEW_IMAGES = 24  # of a request, in the timeline
+MAX_QUESTIONS = 100  # about an image, the newest
+MAX_VIEWS = 12  # of an image, the newest
 MAX_IMAGES = 100  # of a request, when all are listed
 _MAX_LATENCIES = 400
 _FATES = {
     "shown": "The model got these pixels as the client sent them.",
     "refitted": "The model got the same image in another size or format.",
-    "told": "The model got a description instead of pixels.",
+    "told": "The model got words instead of pixels, because it takes no images or the mode is “always”.",
     "retired": "The model saw it earlier; a line now says how to see it again.",
     "refused": "The model got one sentence that says why there are no pixels.",
     "repeated": "The same image is in the same result, so this copy became a marker.",
@@ -81,8 +84,9 @@ class Queries:
         texts = self._record.descriptions.list_texts(sha256)
         entries = self._record.ledger.list_entries_about(sha256)
         descriptions: list[Json] = [{"seer": seer, "text": text} for seer, text in texts]
-        questions: list[Json] = [_write_entry(each) for each in entries]
-        return {"sha256": sha256, "descriptions": descriptions, "questions": questions}
+        questions: list[Json] = [_write_entry(each, sha256) for each in entries[-MAX_QUESTIONS:]]
+        views: list[Json] = [_write_view(each) for each in self._record.images.list_views(sha256, MAX_VIEWS)]
+        return {"sha256": sha256, "descriptions": descriptions, "questions": questions, "views": views}
 
     def sum_usage(self) -> dict[str, Json]:
         """Return what seers cost by day, and how long their answers took."""
@@ -195,17 +199,34 @@ def _write_line(line: ReceiptLine) -> dict[str, Json]:
         "sent_size": list(line.sent_size) if line.sent_size else None,
         "bytes": line.bytes,
         "sent_bytes": line.sent_bytes,
+        "sent_sha256": line.sent_sha256,
         "seer": line.seer,
     }
 
 
-def _write_entry(entry: LedgerEntry) -> dict[str, Json]:
+def _write_view(view: StoredView) -> dict[str, Json]:
+    """Return what a tool has shown of an image, in the very bytes that are kept."""
+    crop = json.loads(view.result).get("crop")
+    size = view.pixels.size
+    return {"pixels": view.pixels.sha256, "size": [size.width, size.height], "crop": crop, "note": view.text}
+
+
+def _find_crop(entry: LedgerEntry, sha256: str) -> Json:
+    """Return the part of an image that a question was about, as [x, y, width, height]; None: all of it."""
+    crops = entry.about.get("crop_resolved_pixels")
+    index = entry.images.index(sha256) if sha256 in entry.images else 0
+    text = crops[index] if isinstance(crops, list) and index < len(crops) else None
+    numbers = [int(each) for each in text.split(",") if each.isdigit()] if isinstance(text, str) else []
+    return [*numbers] if len(numbers) == 4 else None
+
+
+def _write_entry(entry: LedgerEntry, sha256: str) -> dict[str, Json]:
     question = entry.about.get("question")
     return {
         "kind": entry.kind.removeprefix("vision_proxy."),
         "seer": entry.seer,
         "question": question if isinstance(question, str) else "",
-        "crop": entry.about.get("crop"),
+        "crop": _find_crop(entry, sha256),
         "cost_usd": entry.cost_usd,
         "input": entry.usage.input,
         "output": entry.usage.output,

@@ -1,54 +1,65 @@
 "use strict";
 // One conversation: its figures, and a timeline of turns with the images of each request in their places.
 
+const CACHE_KINDS = [["read", "read from the cache"], ["written", "written to it"], ["uncached", "neither"]];
+
 async function showConversation(main, id) {
   const page = await get(`conversation?id=${encodeURIComponent(id)}`);
-  const requests = [...page.requests];
+  const requests = [];
   const timeline = h("div", { class: "timeline" });
-  const chart = h("div", { class: "columns" });
-  const more = h("button", { type: "button", class: "more" }, "Show later requests");
-  let next = page.next;
+  const charts = h("div", { class: "columns" });
+  const more = h("button", { type: "button", class: "more", onclick: () => load() }, "Show later requests");
+  let next = 0;
 
-  const update = (added) => {
-    drawTurns(timeline, added, id);
+  const add = (found) => {
+    requests.push(...found.requests);
+    next = found.next;
     more.hidden = next === null;
-    const name = (each) => `Request ${requests.indexOf(each) + 1}, turn ${each.turn}`;
-    const counted = requests.filter((each) => each.answer);
-    chart.replaceChildren(
-      drawPairs("Tokens of images by request", requests.map((each) => ({ label: name(each), before: each.tokens_before, after: each.tokens_after }))),
-      counted.length ? drawStacks("Cache reads and writes by request", CACHE_KINDS, counted.map((each) => ({ label: name(each), ...splitInput(each.answer) }))) : "");
+    drawTurns(timeline, found.requests, id);
+    charts.replaceChildren(...drawCharts(requests));
   };
-  more.addEventListener("click", async () => {
-    const later = await get(`conversation?id=${encodeURIComponent(id)}&after=${next}`);
-    next = later.next;
-    requests.push(...later.requests);
-    update(later.requests);
-  });
   const load = async () => {
-    const last = requests.at(-1)?.id ?? 0;
-    if (next !== null) return;
+    const last = next ?? requests.at(-1)?.id ?? 0;
     const later = await get(`conversation?id=${encodeURIComponent(id)}&after=${last}`);
-    requests.push(...later.requests);
-    next = later.next;
-    if (later.requests.length) update(later.requests);
+    if (later.requests.length) add(later);
   };
   const { summary } = page;
   main.replaceChildren(
     exported ? "" : h("a", { href: "#/conversations", class: "back" }, "‹ Conversations"),
-    h("h1", {}, summary.models > 1 ? `${summary.models} models` : summary.model, h("small", {}, ` at ${summary.upstream}`)),
-    h("p", { class: "muted" }, `${formatClient(summary.client)}, ${formatTime(summary.started_at)} to ${formatTime(summary.ended_at)}`),
-    drawSummary(summary), chart, h("h2", {}, "Timeline"), timeline, more);
-  update(page.requests);
-  return load;
+    h("h1", {}, summary.models > 1 ? `${summary.models} models` : summary.model || "unknown model", h("small", {}, ` at ${summary.upstream}`)),
+    h("p", { class: "lead" }, `${formatClient(summary.client)}, ${formatSpan(summary.started_at, summary.ended_at)}`),
+    drawSummary(summary), charts, h("h2", {}, "Timeline"), drawLegend(), timeline, more);
+  add(page);
+  return () => (next === null ? load() : null);
 }
 
 function drawSummary(summary) {
-  const tile = (value, name, note = "") => h("div", { class: "tile" }, h("span", { class: "value" }, value), h("span", { class: "name" }, name), h("span", { class: "note" }, note));
-  return h("div", { class: "tiles" },
-    tile(formatCount(summary.turns), summary.turns === 1 ? "turn" : "turns", formatPlural(summary.requests, "request")),
-    tile(formatCount(summary.images), "images", "in the largest request"),
-    tile(formatShort(summary.tokens_after), "image tokens", `${formatShort(summary.tokens_before)} without: ${formatSaving(summary.tokens_before, summary.tokens_after)}`),
-    tile(summary.cost_usd === null ? "–" : formatDollars(summary.cost_usd), "for images", summary.cost_usd === null ? "the price is not known" : `${formatDollars(summary.cost_without_usd)} without`));
+  return drawTiles([
+    [formatCount(summary.turns), summary.turns === 1 ? "turn" : "turns", formatPlural(summary.requests, "request")],
+    [formatCount(summary.images), summary.images === 1 ? "image" : "images", "in the largest request"],
+    [formatShort(summary.tokens_after), "image tokens", `${formatShort(summary.tokens_before)} without Sightline: ${formatSaving(summary.tokens_before, summary.tokens_after)}`],
+    [summary.cost_usd === null ? "–" : formatDollars(summary.cost_usd), "for images", summary.cost_usd === null ? "the price is not known" : `${formatDollars(summary.cost_without_usd)} without Sightline`],
+  ]);
+}
+
+function drawCharts(requests) {
+  const name = (each) => `Request ${requests.indexOf(each) + 1}, turn ${each.turn}`;
+  const fates = Object.keys(FATES).filter((fate) => requests.some((each) => each.fates[fate]));
+  const counted = requests.filter((each) => each.answer);
+  const choose = (shown) => (index) => document.getElementById(`request-${shown[index].id}`)?.scrollIntoView({ block: "center" });
+  return [
+    drawColumns("What became of the images, by request", fates.map((fate) => [fate, FATES[fate]]),
+      requests.map((each) => ({ label: name(each), ...Object.fromEntries(fates.map((fate) => [fate, each.fates[fate] || 0])) })), { choose: choose(requests), format: (value) => (Number.isInteger(value) ? formatShort(value) : "") }),
+    drawColumns("Tokens of images, by request", WITH_AND_WITHOUT,
+      requests.map((each) => ({ label: name(each), without: each.tokens_before, with: each.tokens_after })), { beside: true, choose: choose(requests) }),
+    counted.length ? drawColumns("Cache reads and writes, by request", CACHE_KINDS,
+      counted.map((each) => ({ label: name(each), ...splitInput(each.answer) })), { choose: choose(counted) }) : "",
+  ].filter(Boolean);
+}
+
+function drawLegend() {
+  const words = { shown: "pixels as sent", refitted: "pixels in another size or format", told: "words instead of pixels", retired: "seen before, now a line", refused: "a sentence that says why not" };
+  return h("p", { class: "legend" }, Object.entries(words).map(([fate, text]) => h("span", {}, h("span", { class: `key ${fate}` }), h("strong", {}, FATES[fate]), ` ${text}`)));
 }
 
 /** Add requests to the timeline. */
@@ -56,31 +67,35 @@ function drawTurns(timeline, requests, conversation) {
   for (const request of requests) {
     let turn = timeline.lastElementChild;
     if (!turn || Number(turn.dataset.turn) !== request.turn) {
-      turn = h("section", { class: "turn", "aria-label": `Turn ${request.turn}` }, h("h3", {}, `Turn ${request.turn}`));
+      turn = h("section", { class: "turn", "aria-label": `Turn ${request.turn}` },
+        h("h3", {}, h("span", { class: "hidden" }, "Turn "), h("span", { class: "number" }, String(request.turn))),
+        h("div", { class: "requests" }));
       turn.dataset.turn = request.turn;
       timeline.append(turn);
     }
-    turn.append(drawRequest(request, conversation));
+    turn.lastElementChild.append(drawRequest(request, conversation));
   }
 }
 
 function drawRequest(request, conversation) {
   const all = Object.values(request.fates).reduce((sum, count) => sum + count, 0);
-  return h("article", { class: "request" },
-    h("header", {}, h("time", {}, formatTime(request.at)),
-      h("span", {}, `${formatShort(request.tokens_after)} image tokens, ${formatShort(request.tokens_before)} without`),
-      request.cost_usd === null ? "" : h("span", {}, `${formatDollars(request.cost_usd)} for images`),
-      request.answer ? h("span", {}, `${formatShort(request.answer.input)} tokens in, ${formatShort(request.answer.output)} out${request.answer.cost_usd === null ? "" : `: ${formatDollars(request.answer.cost_usd)}`}`) : ""),
-    drawCache(request),
+  const { answer } = request;
+  return h("article", { class: "request card", id: `request-${request.id}` },
+    h("header", {}, h("time", {}, formatClock(request.at)),
+      h("span", {}, h("strong", {}, formatShort(request.tokens_after)), ` image tokens, ${formatShort(request.tokens_before)} without`),
+      answer ? h("span", {}, h("strong", {}, formatShort(answer.input)), ` tokens in all, ${formatShort(answer.output)} answered`) : "",
+      answer && answer.cost_usd !== null ? h("strong", {}, formatDollars(answer.cost_usd)) : ""),
     request.notes.length ? h("ul", { class: "notes" }, request.notes.map((each) => h("li", {}, each))) : "",
-    request.images.length ? h("div", { class: "thumbs" }, request.images.map((each) => drawThumbnail(each, request))) : "",
-    all > request.images.length ? drawAllImages(request, conversation, all) : "",
-    request.edits.length ? drawEdits(request.edits) : "");
+    h("div", { class: request.images.length === 1 ? "body few" : "body" },
+      request.images.length ? h("div", { class: "thumbs" }, request.images.map((each) => drawThumbnail(each, request))) : "",
+      h("div", { class: "side" }, drawCache(request),
+        all > request.images.length ? drawAllImages(request, conversation, all) : "",
+        request.edits.length ? drawEdits(request.edits) : "")));
 }
 
 /** Draw how many images the whole request has, by fate; they are loaded by pages when this is opened. */
 function drawAllImages(request, conversation, all) {
-  const words = `${all === request.new_images ? formatPlural(all, "image") : `${formatPlural(all, "image")} in all`}: ${Object.entries(request.fates).map(([fate, count]) => `${count} ${FATES[fate]}`).join(", ")}`;
+  const words = `${formatPlural(all, "image")} in this request: ${Object.entries(request.fates).map(([fate, count]) => `${count} ${FATES[fate]}`).join(", ")}`;
   if (exported) return h("p", { class: "muted" }, words);
   const list = h("div", { class: "thumbs" });
   const more = h("button", { type: "button", class: "more", onclick: () => load() }, "Show more images");
@@ -93,8 +108,6 @@ function drawAllImages(request, conversation, all) {
   }
   return h("details", { class: "all", ontoggle: (event) => { if (event.target.open && !list.children.length) load(); } }, h("summary", {}, words), list, more);
 }
-
-const CACHE_KINDS = [["read", "read from the cache"], ["written", "written to it"], ["uncached", "neither"]];
 
 /** Split the input of an answer into what was read from the cache, written to it, and neither. */
 function splitInput({ input, cached, written }) {
@@ -114,10 +127,10 @@ function drawCache(request) {
     bar.style.inlineSize = `${(parts[name] / total) * 100}%`;
     return bar;
   });
-  const repeated = `${request.cached_messages} of ${formatPlural(request.messages, "message")} were in the request before`;
+  const percent = `${Math.round((parts.read / total) * 100)} %`;
   const words = known
-    ? [`${formatShort(parts.read)} of ${formatShort(total)} input tokens came from the cache`, parts.written ? `, ${formatShort(parts.written)} were written to it` : "", request.cached_messages ? `; ${repeated}` : ""]
-    : request.cached_messages ? `Probably cached: the first ${request.cached_messages} of ${formatPlural(request.messages, "message")}` : `Nothing of ${formatPlural(request.messages, "message")} was cached`;
+    ? `The cached prefix ended after ${formatShort(parts.read)} of ${formatShort(total)} tokens (${percent})${parts.written ? `; ${formatShort(parts.written)} were written to the cache` : ""}`
+    : request.cached_messages ? `The cached prefix probably ended after message ${request.cached_messages} of ${request.messages}` : `Nothing of ${formatPlural(request.messages, "message")} was cached`;
   return h("div", { class: "prefix" }, h("span", { class: "track parts", "aria-hidden": "true" }, bars), h("span", { class: "muted" }, words));
 }
 

@@ -100,6 +100,18 @@ function formatTime(seconds) {
   return new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
+function formatClock(seconds) {
+  return new Date(seconds * 1000).toLocaleTimeString(undefined, { timeStyle: "medium" });
+}
+
+/** Return a span of time; the date is left out where it is the same. */
+function formatSpan(start, end) {
+  const same = new Date(start * 1000).toDateString() === new Date(end * 1000).toDateString();
+  const last = same ? new Date(end * 1000).toLocaleTimeString(undefined, { timeStyle: "short" }) : formatTime(end);
+  const first = formatTime(start);
+  return first.endsWith(last) ? first : `${first} to ${last}`;
+}
+
 function formatAge(seconds) {
   const past = seconds - Date.now() / 1000;
   for (const [unit, length] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
@@ -117,6 +129,12 @@ function formatSaving(before, after) {
   if (!before || before === after) return "same";
   const share = Math.round((1 - after / before) * 100);
   return share >= 0 ? `${share} % less` : `${-share} % more`;
+}
+
+/** Draw figures side by side, each as [value, name, note]. */
+function drawTiles(tiles) {
+  return h("div", { class: "tiles card" }, tiles.map(([value, name, note]) => h("div", { class: "tile" },
+    h("span", { class: "value" }, value), h("span", { class: "name" }, name), h("span", { class: "note" }, note))));
 }
 
 /** Ask a question in a dialog, and return whether the user confirmed it. */

@@ -7,7 +7,7 @@ const live = document.getElementById("live");
 let current = { refresh: null, leave: null };
 
 async function showConversations(target) {
-  const list = h("div", { class: "conversations", role: "list" });
+  const list = h("div", { class: "conversations card", role: "list" });
   const more = h("button", { type: "button", class: "more", onclick: () => load(next) }, "Show older conversations");
   const totals = h("div", {});
   let next = 0;
@@ -18,8 +18,9 @@ async function showConversations(target) {
     rows = offset ? [...rows, ...page.conversations] : page.conversations;
     next = page.next;
     more.hidden = next === null;
+    list.hidden = !rows.length;
     list.replaceChildren(...rows.map(drawConversation));
-    totals.replaceChildren(rows.length ? drawTotals(rows) : drawEmpty());
+    totals.replaceChildren(rows.length ? drawTotals(rows, next !== null) : drawEmpty());
   }
   await load(0);
   target.replaceChildren(h("h1", {}, "Conversations"), totals, list, more);
@@ -27,34 +28,34 @@ async function showConversations(target) {
 }
 
 function drawEmpty() {
-  return h("div", { class: "empty card" }, h("h2", {}, "No conversation with images yet"),
-    h("p", {}, "Start an agent through Sightline, and give it an image:"),
+  return h("div", { class: "empty card" }, h("span", { class: "eye", "aria-hidden": "true" }),
+    h("h2", {}, "No conversation with images yet"),
+    h("p", {}, "Start an agent through Sightline, and give it an image. What becomes of it appears here at once."),
     h("pre", { tabIndex: 0 }, "sightline run -- claude"),
-    h("p", {}, "Or see what Sightline makes of an image of yours: ", h("a", { href: "#/try" }, "Try it"), "."));
+    h("p", { class: "muted" }, "Other agents: ", h("code", {}, "sightline setup --help"), ". Or see what Sightline makes of an image of yours: ", h("a", { href: "#/try" }, "Try it"), "."));
 }
 
-function drawTotals(rows) {
+function drawTotals(rows, hasMore) {
   const sum = (name) => rows.reduce((total, each) => total + (each[name] || 0), 0);
-  const tile = (value, name, note) => h("div", { class: "tile" }, h("span", { class: "value" }, value), h("span", { class: "name" }, name), h("span", { class: "note" }, note));
-  const before = sum("tokens_before");
-  const after = sum("tokens_after");
-  return h("div", { class: "tiles" },
-    tile(formatCount(rows.length), "conversations", formatPlural(sum("requests"), "request")),
-    tile(formatShort(after), "image tokens", `${formatShort(before)} without`),
-    tile(formatSaving(before, after), "with Sightline", "tokens of images"),
-    tile(formatDollars(sum("cost_usd")), "for images", `${formatDollars(sum("cost_without_usd"))} without, where the price is known`));
+  const [before, after] = [sum("tokens_before"), sum("tokens_after")];
+  return drawTiles([
+    [`${formatCount(rows.length)}${hasMore ? "+" : ""}`, rows.length === 1 ? "conversation" : "conversations", formatPlural(sum("requests"), "request")],
+    [formatShort(after), "image tokens", `${formatShort(before)} without Sightline`],
+    [formatSaving(before, after), "tokens of images", "with Sightline"],
+    [formatDollars(sum("cost_usd")), "for images", `${formatDollars(sum("cost_without_usd"))} without, where the price is known`],
+  ]);
 }
 
 function drawConversation(each) {
-  const bar = h("span", { class: "cached" });
+  const bar = h("span", { class: "bar" });
   bar.style.inlineSize = `${Math.min(100, (each.tokens_after / Math.max(1, each.tokens_before)) * 100)}%`;
-  return h("div", { role: "listitem" }, h("a", { class: "conversation card", href: `#/c/${each.id}` },
+  return h("div", { role: "listitem" }, h("a", { class: "conversation", href: `#/c/${each.id}` },
     h("span", { class: "model" }, each.models > 1 ? `${each.models} models` : each.model || "unknown model", h("small", {}, `at ${each.upstream}`)),
     h("span", { class: "client" }, formatClient(each.client), h("small", {}, formatAge(each.ended_at))),
-    h("span", { class: "counts" }, `${formatPlural(each.turns, "turn")}, ${formatPlural(each.images, "image")}`),
+    h("span", { class: "counts" }, formatPlural(each.turns, "turn"), h("small", {}, formatPlural(each.images, "image"))),
     h("span", { class: "tokens" }, h("span", { class: "track", "aria-hidden": "true" }, bar),
-      h("small", {}, `${formatShort(each.tokens_after)} tokens, ${formatShort(each.tokens_before)} without`)),
-    h("span", { class: "dollars" }, formatDollars(each.cost_usd), h("small", {}, each.cost_usd === null ? "" : `${formatDollars(each.cost_without_usd)} without`))));
+      h("small", {}, `${formatShort(each.tokens_after)} image tokens, ${formatShort(each.tokens_before)} without`)),
+    h("span", { class: "dollars" }, each.cost_usd === null ? "–" : formatDollars(each.cost_usd), h("small", {}, each.cost_usd === null ? "price unknown" : `${formatDollars(each.cost_without_usd)} without`))));
 }
 
 async function open() {

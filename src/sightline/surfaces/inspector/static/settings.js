@@ -18,10 +18,10 @@ async function showSettings(main) {
     h("h1", {}, "Settings and seers"), status,
     h("h2", {}, "Consent"),
     h("p", { class: "muted" }, "A provider that your agent does not address itself gets images, crops, pages and frames only with your consent."),
-    h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Consent" }, h("table", { class: "list" }, h("tbody", {}, providers))),
+    h("div", { class: "scroll card", tabIndex: 0, role: "group", "aria-label": "Consent" }, h("table", { class: "list" }, h("tbody", {}, providers))),
     h("h2", {}, "Settings"),
     h("p", { class: "muted" }, `In ${found.file}. Keys are not shown, and can't be set here.`),
-    h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Settings" }, h("table", { class: "list" },
+    h("div", { class: "scroll card", tabIndex: 0, role: "group", "aria-label": "Settings" }, h("table", { class: "list" },
       h("thead", {}, h("tr", {}, ["Name", "Value", "Decided by", ""].map((each) => each ? h("th", { scope: "col" }, each) : h("td", {})))), h("tbody", {}, rows))));
 }
 

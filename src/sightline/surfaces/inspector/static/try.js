@@ -98,7 +98,7 @@ function showTry(main) {
   document.addEventListener("paste", paste);
   main.replaceChildren(
     h("h1", {}, "Try it"),
-    h("p", { class: "muted" }, "See what a text-only model would get. Without any key, the local reader answers and nothing leaves this machine."),
+    h("p", { class: "lead" }, "See what a text-only model would get. Without any key, the local reader answers and nothing leaves this machine."),
     h("div", { class: "split try" },
       h("div", {}, picker, drop, note, stage),
       h("div", {}, h("label", { for: "question" }, "Question"), question, h("div", { class: "actions" }, clear, button), answer)));

@@ -52,6 +52,7 @@ from sightline.wire.tool_loop import OwnResult, OwnTool
 
 NO_FILES = PathPolicy(roots=())
 MCP_PATH = "/mcp"
+_MIN_KEY_LENGTH = 8  # characters: a shorter value is a placeholder such as `none`
 _CALLERS = 1024  # credentials that have a quota for calls over MCP
 
 
@@ -144,7 +145,15 @@ def export_conversation(settings: Settings, record: Store, conversation: str, *,
         return chosen
     make = partial(make_small, get_shared_workers()) if with_images else _leave_out
     queries = Queries(record, lambda: settings, lambda: directory)
-    return write_page(queries, chosen, find_pictures(record, chosen, make))
+    return write_page(queries, chosen, find_pictures(record, chosen, make), _list_keys(settings, directory))
+
+
+def _list_keys(settings: Settings, directory: UpstreamDirectory) -> set[str]:
+    """Return the keys of all upstreams, in settings and environment."""
+    upstreams = directory.by_name.values()
+    variables = {name for each in upstreams for name in each.key_variables}
+    values = {each.api_key for each in upstreams} | {settings.find_variable([name]) for name in variables}
+    return {value for value in values if len(value) >= _MIN_KEY_LENGTH}
 
 
 def _leave_out(image: Image) -> None:

@@ -1,13 +1,15 @@
 """Write one conversation as a single HTML file: the pages, their style and scripts, and what the API would answer.
 
-The file loads nothing, and contains no key. Its policy allows exactly the scripts and the style in it.
+The file loads nothing, and its policy allows exactly the scripts and the style in it. It contains no key, also where a
+description or an edited place has one: the keys of the settings and everything that looks like a key are replaced.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 
 from sightline.model.image import Image, ImageTarget
@@ -21,14 +23,21 @@ from sightline.surfaces.inspector.queries import Queries
 
 _EDGE = 800
 _MAX_IMAGES = 400
+_MASK = "[key]"
+_key_like = re.compile(
+    r"\b(?:sk|pk|rk|xai|gsk|hf|ghp|gho|ghs|glpat|github_pat|AKIA|ASIA|AIza|ya29|xox[abprs])[-_.A-Za-z0-9]{16,}"
+    r"|\b(?i:bearer)\s+[-_.~+/A-Za-z0-9]{20,}=*"
+)
 _LIVE_ONLY = ("try.js", "settings.js")
 _NO_CONVERSATION = Refusal(
     "not_found", "the record has no such conversation", "run `sightline inspect` to see which there are"
 )
 
 
-def write_page(queries: Queries, conversation: str, pictures: Mapping[str, str]) -> bytes | Refusal:
-    """Return a conversation as an HTML file; `pictures` are data URLs by sha256."""
+def write_page(
+    queries: Queries, conversation: str, pictures: Mapping[str, str], keys: Collection[str] = ()
+) -> bytes | Refusal:
+    """Return a conversation as an HTML file; `pictures` are data URLs by sha256, `keys` must not be in it."""
     answers: dict[str, Json] = {}
     requests: list[Json] = []
     after: Json = 0
@@ -43,7 +52,14 @@ def write_page(queries: Queries, conversation: str, pictures: Mapping[str, str])
         after = page["next"]
     for digest in pictures:
         answers[f"image/{digest}"] = queries.read_image(digest)
-    return _fill_page({"conversation": conversation, "answers": answers, "pictures": dict(pictures)})
+    masked: Json = json.loads(_mask_keys(json.dumps(answers), keys))
+    return _fill_page({"conversation": conversation, "answers": masked, "pictures": dict(pictures)})
+
+
+def _mask_keys(text: str, keys: Collection[str]) -> str:
+    for key in keys:
+        text = text.replace(json.dumps(key)[1:-1], _MASK)
+    return _key_like.sub(_MASK, text)
 
 
 def find_pictures(record: Store, conversation: str, make: Callable[[Image], str | None]) -> dict[str, str]:
@@ -80,7 +96,10 @@ def choose_conversation(record: Store, conversation: str) -> str | Refusal:
 def _fill_page(data: Mapping[str, Json]) -> bytes:
     style = read_static("inspector.css")
     scripts = read_static(*(name for name in SCRIPTS if name not in _LIVE_ONLY))
-    policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(scripts)}'"
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(scripts)}';"
+        " base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    )
     html = read_static("inspector.html").decode()
     head = f'<meta http-equiv="content-security-policy" content="{policy}">'
     html = html.replace('<link rel="icon" href="icon.svg">\n', "")

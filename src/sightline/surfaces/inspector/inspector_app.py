@@ -56,6 +56,7 @@ _SECURITY_HEADERS = [
 _NO_STORE = (b"cache-control", b"no-store")
 _KEEP = (b"cache-control", b"private, max-age=86400, immutable")
 _MAX_BODY = 96 * 1024 * 1024  # two images in base64
+_MAX_TICKET = 4096
 _POLL_SECONDS = 1.0
 _STATUSES = {"not_found": 404, "not_permitted": 403, "too_large": 413, "unavailable": 503}
 _match_image = re.compile(r"image/([0-9a-f]{64})(?:/(file|thumb|sent|pieces))?").fullmatch
@@ -124,7 +125,9 @@ class Inspector:
     def _refuse(self, request: InspectorRequest) -> Refusal | None:
         """Return why a request to the API is not answered."""
         is_post = request.method == "POST"
-        if not _is_local_host(request.headers) or (is_post and not _has_same_origin(request.headers)):
+        if not _is_local_host(request.headers) or _is_from_elsewhere(request.headers):
+            return _OTHER_ORIGIN
+        if is_post and not _has_same_origin(request.headers):
             return _OTHER_ORIGIN
         if is_post and request.path == "session":
             return None
@@ -202,7 +205,8 @@ class Inspector:
         size = int(length) if length.isdigit() else None
         direct = scope.get("extensions", {}).get(DIRECT_CONNECTION)
         with self._memory.start_reservation() as memory:
-            data = await read_body(receive, size, _MAX_BODY, memory, direct)
+            max_bytes = _MAX_TICKET if request.path == "session" else _MAX_BODY  # a ticket is sent without a session
+            data = await read_body(receive, size, max_bytes, memory, direct)
             if isinstance(data, PartialBody):
                 return _TOO_LARGE
             if isinstance(data, Refusal):
@@ -257,7 +261,12 @@ def _is_local_host(headers: Mapping[bytes, bytes]) -> bool:
 
 def _has_same_origin(headers: Mapping[bytes, bytes]) -> bool:
     host = headers.get(b"host", b"")
-    return bool(host) and headers.get(b"origin", b"").partition(b"://")[2] == host
+    return bool(host) and headers.get(b"origin", b"") in (b"http://" + host, b"https://" + host)
+
+
+def _is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether the browser says that a page of another origin sent a request, such as one of another port."""
+    return headers.get(b"sec-fetch-site", b"") in (b"cross-site", b"same-site")
 
 
 def _answer_static(method: str, path: str) -> Reply:

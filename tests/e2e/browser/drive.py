@@ -182,7 +182,7 @@ def _look_at_images(visit: Visit) -> Seen:
     page.wait_for_selector("dialog .boxes.found")
     seen |= {"boxes": page.locator(".boxes.found rect").count(), "crops": page.locator(".boxes.crops rect").count()}
     wait_until(page, LOADED, "dialog img")
-    visit.shoot("drawn")
+    visit.shoot("check-drawn")
     page.keyboard.press("Escape")
     return seen
 

@@ -79,7 +79,7 @@ class Visit:
                 each["at"] = NOON + 75 * number
             route.fulfill(response=response, json=value)
 
-        self.page.clock.set_fixed_time((NOON + 3240) * 1000)
+        self.page.clock.set_fixed_time(NOON + 3240)
         self.page.route(re.compile("/api/conversation"), answer)
 
     def shoot(self, name: str) -> None:

@@ -36,6 +36,21 @@ def test_a_view_is_read_back_with_its_pixels_by_its_id(record: Store) -> None:
     assert json.loads(found.result)["image"] == f"sha256:{IMAGE.sha256}"
 
 
+@requirement("inspector.sent")
+def test_views_of_an_image_are_listed_and_their_pixels_read(record: Store) -> None:
+    other = perception_of("dog", 2)
+    for scope, view in (("one", VIEW), ("two", VIEW), ("one", other)):
+        record.images.keep_view(scope, view)
+    listed = record.images.list_views(VIEW.image, 9)
+    assert [(each.result, each.text, each.pixels.sha256) for each in listed] == [
+        (VIEW.result, VIEW.text, VIEW.pixels.sha256)
+    ] * 2
+    assert {each.pixels.data for each in listed} == {b""}, "they are read when they are looked at"
+    assert len(record.images.list_views(VIEW.image, 1)) == 1
+    assert record.images.read_pixels(other.pixels.sha256) == other.pixels
+    assert record.images.read_pixels("0" * 64) is None
+
+
 @requirement("record.scope.rows")
 def test_a_view_is_private_to_its_scope(record: Store) -> None:
     record.images.keep_view("mine", VIEW)

@@ -19,7 +19,14 @@ from sightline.cli.main import main
 from sightline.model.ports import Store
 from sightline.store import open_record
 from sightline.surfaces.inspector.access import InspectorAccess
-from tests.inspector.recorded import HOSTILE_NAME, HOSTILE_TEXT, paint_window, record_conversation, record_many
+from tests.inspector.recorded import (
+    HOSTILE_NAME,
+    HOSTILE_TEXT,
+    paint_window,
+    record_conversation,
+    record_many,
+    record_view,
+)
 from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 
@@ -79,6 +86,7 @@ def fill_forty_turns(record: Store) -> None:
     for number, (turns, names) in enumerate(others, 1):
         record_conversation(record, turns, first=names[1], names=names, seed=100 * number)
     record_conversation(record, 40)
+    record_view(record, 1, (600, 450, 320, 90))
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +126,7 @@ def test_what_was_sent_is_beside_the_original_with_boxes_and_crops_on_it(seen: d
     tour = seen["tour"]
     assert tour["slider"] == "51"
     assert "the very bytes" in tour["sent"]
-    assert (tour["boxes"], tour["crops"]) == (2, 1)
+    assert (tour["boxes"], tour["crops"], tour["views"]) == (2, 1, 2)
 
 
 @requirement("inspector.clicks")

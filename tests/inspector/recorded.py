@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -15,7 +16,7 @@ from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import FitResult, Image, ImageTarget
 from sightline.model.ports import Store
-from sightline.model.records import FateName, FiledReceipt, LedgerEntry, Receipt, ReceiptLine
+from sightline.model.records import FateName, FiledReceipt, LedgerEntry, Receipt, ReceiptLine, StoredView
 from sightline.model.request_trace import RequestTrace, TraceParts
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
@@ -138,6 +139,16 @@ def _choose_fate(index: int, count: int) -> tuple[FateName, str, int]:
     if index % 5 == 3:
         return "refitted", "to 800x500 image/png (the provider takes at most 800 pixels)", 534
     return "told", f"by {SEER}", 88
+
+
+def record_view(record: Store, number: int, crop: tuple[int, int, int, int]) -> None:
+    """Keep what a tool has shown of an image: a part of it."""
+    x, y, width, height = crop
+    out = BytesIO()
+    Picture.open(BytesIO(paint_window(number).data)).crop((x, y, x + width, y + height)).save(out, "PNG")
+    data = out.getvalue()
+    pixels = Image(sha256(data).hexdigest(), "image/png", Size(width, height), data)
+    record.images.keep_view("", StoredView(json.dumps({"crop": crop}), paint_window(number).sha256, pixels))
 
 
 def record_many(record: Store, conversations: int, images: int, client: str = "codex/1") -> None:

@@ -183,6 +183,11 @@ def _look_at_images(visit: Visit) -> Seen:
     seen |= {"boxes": page.locator(".boxes.found rect").count(), "crops": page.locator(".boxes.crops rect").count()}
     wait_until(page, LOADED, "dialog img")
     visit.shoot("check-drawn")
+    page.get_by_role("button", name="Part 1").click()
+    page.wait_for_selector("dialog .pair .boxes.crops.on rect")
+    wait_until(page, LOADED, "dialog img")
+    seen["views"] = page.locator("dialog .pair img").count()
+    visit.shoot("check-view")
     page.keyboard.press("Escape")
     return seen
 

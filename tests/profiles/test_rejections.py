@@ -155,6 +155,13 @@ REJECTIONS: list[tuple[int, str, RejectionKind, ImageLimits]] = [
     (400, "Image is larger than the maximum allowed size", "bytes", ImageLimits()),
     (400, "The size of the image exceeds the allowed limit", "bytes", ImageLimits()),
     (400, "image_url: image too big", "bytes", ImageLimits()),
+    (
+        400,
+        "Invalid type for 'messages[0].content': expected a string, but got an array instead.",
+        "tool_images",
+        ImageLimits(),
+    ),
+    (400, "messages.2.content must be a string", "tool_images", ImageLimits()),
     (400, "Image too large", "bytes", ImageLimits()),
     (400, "Image too large: 900000 bytes > 500000 bytes", "bytes", ImageLimits(encoded_bytes=500_000)),
     (400, "Image too large (max 500,000 bytes)", "bytes", ImageLimits(encoded_bytes=500_000)),
@@ -199,6 +206,9 @@ REJECTIONS: list[tuple[int, str, RejectionKind, ImageLimits]] = [
 ]
 
 BLIND = [
+    (400, "Image input modality is not available for models/x"),
+    (400, "image content is not allowed for this model"),
+    (400, "unknown content part type: image_url"),
     (404, "No endpoints found that support image input"),
     (
         400,

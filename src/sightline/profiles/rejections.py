@@ -198,6 +198,7 @@ WORDINGS = (
         r"multimodal function responses are not supported",
         # Gateways that accept only text in a tool result, also for models with vision.
         r"(?:^|\bcontent(?:\.str)?: )input should be a valid string",
+        r"\bcontent['\"`]?:? (?:must be|should be|expected)(?: to be)? (?:a |an )?(?:valid )?string\b",
         r"\btool_result\b.{0,80}input tag 'image' found",
         r"role:tool\b.{0,80}\.content' : value must be a string",  # Groq
     ),
@@ -219,7 +220,8 @@ WORDINGS = (
         r"input should be '(?:input_)?text'(?=\s*(?:$|[.;]))",
         rf"invalid value: '{_IMAGE_TYPE}'\. supported values are:? (?!.*'{_IMAGE_TYPE}').*'(?:input_)?text'",
         r"(?:unsupported|not support(?:ed)?)(?: the)?(?: input)? modalit(?:y|ies):? ['\"`]?image",
-        rf"unsupported (?:input|content)(?: part)? type:? ['\"`]?{_IMAGE_TYPE}\b(?!/)",
+        r"(?:unsupported|unknown|unrecogni[sz]ed) (?:input|content)(?: part| block)? type:?"
+        rf" ['\"`]?{_IMAGE_TYPE}\b(?!/)",
         r"(?:(?:do|does) not|don't|doesn't|cannot|can't) (?:support|accept|process|handle|take) (?:the )?"
         rf"{_IMAGES}{_ENDS}",
         r"(?:(?:do|does) not|don't|doesn't) (?:support|have) (?:vision|multi-?modal)",
@@ -230,7 +232,9 @@ WORDINGS = (
         r"(?! (?:in|inside|within|for) (?:a |an |the )?(?:tool|function|system|assistant))",
         r"image_url is only supported by certain models",
         r"not supported for vision",
-        r"image input modality is not enabled",  # Google
+        r"image input modality is not (?:enabled|available)",  # Google
+        r"\bimage (?:inputs?|contents?) (?:is |are )?not (?:available|allowed|accepted) (?:for|by|with|on)"
+        r" (?:this|the) (?:\w+ )?(?:model|endpoint|deployment)",
         r"is not a VLM\b",  # SiliconFlow
         r"content(?:\[\d{1,6}\])?\.type ?参数非法(?!.*image)",  # GLM
         r"missing data required for image input",  # Ollama

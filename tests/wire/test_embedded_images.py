@@ -125,6 +125,15 @@ def test_base64_behind_words_is_cut_out(words: str, written: str, payload: str) 
 
 @requirement("rescue.words", "law.4")
 @EVERY_SIZE
+def test_a_data_url_at_the_end_of_any_line_is_cut_out(payload: str) -> None:
+    written = f"1. data:image/png;base64,{payload}\n2. data:image/png;base64,{payload}\r\nDone."
+    held, moved = after(written, Shown("image/png"), Shown("image/png"))
+    assert payload not in json.dumps(held)
+    assert part(payload) in moved["content"]
+
+
+@requirement("rescue.words", "law.4")
+@EVERY_SIZE
 @pytest.mark.parametrize("url", ["", "data:image/png;base64,"])
 @pytest.mark.parametrize(
     ("written", "kept"),

@@ -5,7 +5,8 @@
   (crewai-tools, dspy), or with `data_uri='data:image/png;,iVBORw0…'` (semantic-kernel)
 - a Python dictionary or JSON with words around it: `Screenshot taken\\n[{"type": "image", "data": "iVBORw0…"}]`
 - dspy: `<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url", …}]<<CUSTOM-TYPE-END-IDENTIFIER>>`
-- behind words, at the end: base64, a data URL, or JSON that has one of them as a value
+- behind words, at the end: base64, a data URL, or JSON that has one of them as a value; also a data URL at the end of
+  any line
 - Markdown: `![a page](data:image/png;base64,iVBORw0…)` on a line of its own
 - XML: `<screenshot>iVBORw0…</screenshot>`
 - bytes, in the forms of `printed_bytes`
@@ -152,7 +153,8 @@ def _find_form(
         start = begin - len(before) + before.rindex(_DSPY_START)
         return start, end + after.index(_DSPY_END) + len(_DSPY_END)
     if before[-1:] not in _QUOTES:
-        return None if in_message else _find_bare_form(before, after, begin, end, len(leaf))
+        is_end = (is_url and after[:1] in ("\r", "\n")) or (not after.strip() and len(leaf) <= end + _NEARBY)
+        return None if in_message else _find_bare_form(before, after, begin, end, is_end=is_end)
     field = _find_field(before, max(0, len(before) - _MAX_FIELD))
     quote = field or _find_quote(before, max(0, len(before) - _MAX_FIELD))
     if quote is None or not after.startswith(quote["quote"]):
@@ -162,9 +164,12 @@ def _find_form(
     return None
 
 
-def _find_bare_form(before: str, after: str, begin: int, end: int, length: int) -> tuple[int, int] | None:
-    """Return the characters that an image without quotes takes up, if the text ends with it or it has a line."""
-    if not after.strip() and length <= end + _NEARBY and _find_words(before):
+def _find_bare_form(before: str, after: str, begin: int, end: int, *, is_end: bool) -> tuple[int, int] | None:
+    """Return the characters that an image without quotes takes up, in one of the forms that have none.
+
+    `is_end`: the text, or the line of a data URL, ends with it.
+    """
+    if is_end and _find_words(before):
         return begin, end
     if after.startswith(")") and (markdown := _find_markdown(before)):
         return (begin - len(markdown[0]), end + 1) if after[1:2] in ("", "\n", "\r") else None

@@ -164,9 +164,8 @@ def classify_file_read(call: ToolCall | None) -> FileRead:
         return FileRead.CERTAIN
     if any(not _can_be_rendered(path) for path in paths):
         return FileRead.LIKELY
-    commands = [value for key, value in call.arguments.items() if value and _simplify(key) in _COMMAND_KEYS]
-    if commands:
-        return max(_classify_command(_add_arguments(command, call.arguments)) for command in commands)
+    if commands := [*_list_commands(call.arguments)]:
+        return max(map(_classify_command, commands))
     searches = "grep" in words or any(_simplify(key) in _SEARCH_KEYS for key in call.arguments)
     opened = [] if makes_image or searches else [*_list_opened(call.arguments, may_render=may_render)]
     opens_text = bool(opened) and all(is_text for _, is_text in opened)
@@ -338,10 +337,14 @@ def _list_files(words: list[str]) -> Iterator[str]:
             yield word.strip("'\"\\")
 
 
-def _add_arguments(command: Json, arguments: Mapping[str, Json]) -> Json:
-    """Return a command with the arguments that a call gives apart from it."""
+def _list_commands(arguments: Mapping[str, Json]) -> Iterator[Json]:
+    """Yield the commands that a call runs, each with the arguments that are given apart from it."""
     lists = [value for key, value in arguments.items() if _simplify(key) in _ARGUMENT_KEYS and isinstance(value, list)]
-    return [command, *lists[0]] if lists and isinstance(command, str) else command
+    for key, value in arguments.items():
+        if value and _simplify(key) in _COMMAND_KEYS:
+            yield [value, *lists[0]] if lists and isinstance(value, str) else value
+        elif key == "commands" and isinstance(value, list):
+            yield "\n".join(each for each in value if isinstance(each, str))
 
 
 def _quote_here_document(found: re.Match[str]) -> str:

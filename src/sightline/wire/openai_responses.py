@@ -99,12 +99,20 @@ def _is_from_assistant(item: Json) -> bool:
     return _is_call(item) or _get_type(item) in (*_ASSISTANT_TYPES, _REMOTE_CALL) or get_at(item, "role") == "assistant"
 
 
+def _read_arguments(item: Json, texts: Texts) -> Json:
+    """Return the arguments of a call: of a function, the action of a built-in tool, or the text of a custom tool."""
+    if isinstance(action := get_value(item, "action"), dict):
+        return action
+    given = get_text(item, "arguments")
+    return parse_arguments(given, texts) if given else {"input": get_name(item, "input", texts)}
+
+
 def _read_item(reader: SceneReader, place: JsonPath, kind: str, item: Json, calls: list[ToolCall]) -> list[ToolCall]:
     """Read an item after the outputs of `calls`; return those whose images may still follow."""
     if kind.endswith("_call") and _is_call(item):
         reader.begin_message("assistant")
-        arguments = parse_arguments(get_text(item, "arguments"), reader.texts)
-        reader.add_call(get_name(item, "call_id", reader.texts), get_name(item, "name", reader.texts), arguments)
+        call_id, name = get_name(item, "call_id", reader.texts), get_name(item, "name", reader.texts)
+        reader.add_call(call_id, name, _read_arguments(item, reader.texts))
     elif kind == _REMOTE_CALL:
         reader.begin_message("assistant")
         own, arguments = get_name(item, "id", reader.texts), parse_arguments(get_text(item, "arguments"), reader.texts)

@@ -363,12 +363,12 @@ def test_content_of_a_library_is_rescued_where_the_program_is_unknown(content: s
 @pytest.mark.parametrize("kind", ["local_shell_call", "shell_call", "custom_tool_call"])
 def test_shells_and_custom_tools_of_responses_read_files_too(kind: str) -> None:
     for text_run, count in (("cat a.json", 0), (PRINTING[0], 0), ("python shoot.py", 1)):
-        given: dict[str, Json] = {
+        shapes: dict[str, dict[str, Json]] = {
             "local_shell_call": {"action": {"type": "exec", "command": ["bash", "-lc", text_run]}},
             "shell_call": {"action": {"commands": ["cd /a", text_run]}},
             "custom_tool_call": {"name": "run", "input": text_run},
-        }[kind]
+        }
         output: Json = [{"stdout": PICTURE, "stderr": ""}] if kind == "shell_call" else PICTURE
         answer: Json = {"type": f"{kind}_output", "call_id": "c1", "output": output}
-        tree: Json = {"input": [{"type": kind, "call_id": "c1", **given}, answer]}
+        tree: Json = {"input": [{"type": kind, "call_id": "c1", **shapes[kind]}, answer]}
         assert len(read(OPENAI_RESPONSES, tree).scene.sights) == count

@@ -41,7 +41,18 @@ def test_a_worker_reaches_no_network_no_other_file_and_no_other_process(server: 
     secret = tmp_path / "secret.txt"
     secret.write_bytes(b"secret")
     free = attempt(server, secret, isolated=False)
-    for name in ("connect", "read", "write", "run", "limit", "prioritize", "pin", "share memory", "set the mode"):
+    for name in (
+        "connect",
+        "read",
+        "write",
+        "run",
+        "fork",
+        "limit",
+        "prioritize",
+        "pin",
+        "share memory",
+        "set the mode",
+    ):
         assert free[name] is True, name
     tried = attempt(server, secret, isolated=True)
     assert tried.pop("in force") == ["landlock", "seccomp"]
@@ -81,6 +92,9 @@ import ctypes, os, resource, socket
 def share_memory():
     if ctypes.CDLL(None).shmget(0, 4096, 0o1600) < 0:
         raise PermissionError
+def unshare():
+    if ctypes.CDLL(None).unshare(0x10000000) < 0:
+        raise PermissionError
 def attempt(work):
     try:
         work()
@@ -98,6 +112,8 @@ print(attempt(lambda: resource.prlimit({os.getpid()}, resource.RLIMIT_CORE)))
 print(attempt(lambda: os.setpriority(os.PRIO_PROCESS, {os.getpid()}, 0)))
 print(attempt(lambda: os.sched_setaffinity({os.getpid()}, {{0}})))
 print(attempt(share_memory))
+print(attempt(unshare))
+print(attempt(lambda: open("/dev/shm/sightline-test", "w")))
 print(attempt(lambda: socket.socket(socket.AF_UNIX).bind("pipe")))
 print(attempt(lambda: socket.socketpair()))
 print(attempt(lambda: open("new.txt", "w")))
@@ -105,7 +121,7 @@ print(attempt(lambda: os.chmod("new.txt", 0o600)))
 """
     written = run(code)
     assert isinstance(written, bytes)
-    assert written.decode().split() == [*["PermissionError"] * 11, *["done"] * 4]
+    assert written.decode().split() == [*["PermissionError"] * 13, *["done"] * 4]
 
 
 @requirement("render.program", "render.isolated")

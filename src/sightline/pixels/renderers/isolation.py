@@ -61,8 +61,7 @@ def isolate_program(folder: str, readable: Sequence[str], socket_folders: Sequen
     """
     proc = [f"/proc/{name}" for name in (os.getpid(), *_PROC_FILES)]
     allowed = [*_SYSTEM_FOLDERS, *_PROGRAM_FOLDERS, *proc, *readable]
-    writable = [folder, "/dev/shm"]  # noqa: S108, of the system
-    return isolate_process(allowed, writable, make_program_rules(), socket_folders)
+    return isolate_process(allowed, [folder], make_program_rules(), socket_folders)
 
 
 def isolate_process(

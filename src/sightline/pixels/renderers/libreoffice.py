@@ -24,7 +24,7 @@ from sightline.pixels.renderers.renderer import ConvertedFile, Renderer, RenderO
 from sightline.pixels.renderers.run_program import FOLDER_URL, run_program
 
 _SECONDS, _MORE_SECONDS, _MAX_SECONDS = 6.0, 12.0, 30.0  # of CPU time: for any file, more for each MiB of XML, at most
-_BUSY = 2.0  # times the CPU time may pass on a busy machine
+_BUSY_SECONDS = 14.0  # more may pass on a busy machine
 _MEMORY = 2 * 1024 * 1024 * 1024
 _FOLDERS = ("/etc/libreoffice", "/var/lib/libreoffice", "/var/spool/libreoffice")  # of Debian's packages
 # LibreOffice makes a socket here to talk to itself, whatever TMPDIR says, and waits forever if it can't.
@@ -60,7 +60,7 @@ def convert_office(data: bytes, options: RenderOptions) -> ConvertedFile | Refus
         files | {f"{_PROFILE}/extensions/buildid": _read_build_id(program)},
         "source.pdf",
         title="LibreOffice",
-        seconds=seconds * _BUSY,
+        seconds=seconds + _BUSY_SECONDS,
         cpu_seconds=seconds,
         memory=_MEMORY,
         readable=_FOLDERS,

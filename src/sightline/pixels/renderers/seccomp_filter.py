@@ -1,7 +1,8 @@
 """Which system calls an isolated process may make, as a program for the kernel (BPF) that looks at each of them.
 
-A call is denied (it fails with EPERM), ignored (it does nothing, and reports success), or allowed if its arguments have
-certain values. All others are allowed: what they can do is limited by Landlock and by what the process has open.
+A call is denied (it fails with EPERM), ignored (it does nothing, and reports success), hidden (the kernel seems not to
+have it, so that the C library uses another one), or allowed if its arguments have certain values. All others are
+allowed: what they can do is limited by Landlock and by what the process has open.
 
 The rules are about the rest of the machine: no network, no other processes, no shared memory, and no change to the
 mode, owner, times or attributes of files, which Landlock leaves to the rights of the user. If that is root, only this
@@ -25,6 +26,10 @@ _NUMBERS: Mapping[str, tuple[int | None, int | None]] = {
     "io_uring_setup": (425, 425),
     "execve": (59, 221),
     "execveat": (322, 281),
+    "fork": (57, None),
+    "vfork": (58, None),
+    "clone": (56, 220),
+    "clone3": (435, 435),
     # other processes
     "kill": (62, 129),
     "tkill": (200, 130),
@@ -144,6 +149,7 @@ class CallRules:
 
     denied: Sequence[str]
     ignored: Sequence[str] = ()
+    hidden: Sequence[str] = ()
     allowed_if: Mapping[str, Sequence[ArgumentRule]] = field(default_factory=dict)
 
 
@@ -163,10 +169,11 @@ _NEVER = (
     *("open_by_handle_at", "fanotify_init", "bpf", "userfaultfd", "init_module", "finit_module", "delete_module"),
     *("kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "settimeofday", "clock_settime"),
     *("clock_adjtime", "adjtimex", "sethostname", "setdomainname", "acct", "quotactl", "syslog"),
+    *("chroot", "unshare", "setns"),
 )
 _NOT_IN_WORKERS = (
     *("socket", "socketpair", "execve", "execveat", "kill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"),
-    *("pidfd_open", "pidfd_send_signal", "chroot", "unshare", "setns", "inotify_init", "inotify_init1"),
+    *("fork", "vfork", "pidfd_open", "pidfd_send_signal", "inotify_init", "inotify_init1"),
 )
 _OWN_LIMITS = {"prlimit64": (ArgumentRule(0, 0),), "sched_setaffinity": (ArgumentRule(0, 0),)}  # 0: of this process
 _AF_UNIX, _STREAM, _PACKETS = 1, 1, 5  # domain and types of sockets
@@ -174,10 +181,17 @@ _AF_UNIX, _STREAM, _PACKETS = 1, 1, 5  # domain and types of sockets
 _LOCAL_SOCKETS = (ArgumentRule(0, _AF_UNIX), ArgumentRule(1, _STREAM, 0xF ^ _STREAM ^ _PACKETS))
 
 
+_THREAD = 0x10000  # of the flags of clone(2)
+
+
 def make_worker_rules(process: int) -> CallRules:
-    """Return the rules for a worker: no sockets, no programs, no signals but to itself, whose number is given."""
-    conditions = {**_OWN_LIMITS, "tgkill": (ArgumentRule(0, process),)}
-    return CallRules((*_NEVER, *_NOT_IN_WORKERS, *_ATTRIBUTES), allowed_if=conditions)
+    """Return the rules for a worker: no sockets, no processes, no signals but to itself, whose number is given.
+
+    It may start threads, by `clone`, whose flags are in an argument; those of `clone3` are not.
+    """
+    threads = (ArgumentRule(0, _THREAD, _THREAD),)
+    conditions = {**_OWN_LIMITS, "tgkill": (ArgumentRule(0, process),), "clone": threads}
+    return CallRules((*_NEVER, *_NOT_IN_WORKERS, *_ATTRIBUTES), hidden=("clone3",), allowed_if=conditions)
 
 
 def make_program_rules() -> CallRules:
@@ -192,7 +206,7 @@ def make_program_rules() -> CallRules:
 # Instructions of BPF: load a word of `struct seccomp_data`, mask it, compare it, return.
 _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8  # offsets in it; the low word comes first
-_ALLOW, _IGNORE, _DENY = 0x7FFF0000, 0x00050000, 0x00050001  # the last two return an error: 0 (none) and EPERM
+_ALLOW, _IGNORE, _DENY, _HIDE = 0x7FFF0000, 0x00050000, 0x00050001, 0x00050026  # errors: 0 (none), EPERM, ENOSYS
 
 _Instruction = tuple[int, int, int, int]  # its code, how many to skip if its comparison holds, and if not, and a value
 
@@ -206,10 +220,10 @@ def find_seccomp_number() -> int | None:
 def build_filter(rules: CallRules) -> bytes:
     """Return the program for this architecture."""
     architecture, column = _ARCHITECTURES[platform.machine()]
-    deny, ignore, allow = ((_RETURN, 0, 0, action) for action in (_DENY, _IGNORE, _ALLOW))
+    deny, ignore, hide, allow = ((_RETURN, 0, 0, action) for action in (_DENY, _IGNORE, _HIDE, _ALLOW))
     program: list[_Instruction] = [(_LOAD, 0, 0, _ARCHITECTURE), (_IF_EQUAL, 1, 0, architecture), deny]
     program += [(_LOAD, 0, 0, _CALL_NUMBER), (_IF_AT_LEAST, 0, 1, _FIRST_X32_CALL), deny]
-    for names, action in ((rules.denied, deny), (rules.ignored, ignore)):
+    for names, action in ((rules.denied, deny), (rules.ignored, ignore), (rules.hidden, hide)):
         numbers = [number for name in names if (number := _NUMBERS[name][column]) is not None]
         for number in numbers:
             program += [(_IF_EQUAL, 0, 1, number), action]

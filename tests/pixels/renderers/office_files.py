@@ -83,12 +83,17 @@ def shape(text: str, kind: str = "body") -> str:
     return f"<p:sp>{place}<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
 
 
-def xlsx(sheets: Mapping[str, str], strings: list[str] | None = None, styles: str = "") -> bytes:
+def xlsx(
+    sheets: Mapping[str, str],
+    strings: list[str] | None = None,
+    styles: str = "",
+    parts: Mapping[str, str | bytes] | None = None,
+) -> bytes:
     """Return a workbook; each sheet is what its data has."""
     names = list(sheets)
     listed = "".join(f'<sheet name="{name}" sheetId="{at}" r:id="rId{at}"/>' for at, name in enumerate(names, 1))
     shared = "".join(f"<si><t>{text}</t></si>" for text in strings or [])
-    parts: dict[str, str | bytes] = {
+    own: dict[str, str | bytes] = {
         "xl/_rels/workbook.xml.rels": relate(
             **{f"rId{at}": f"worksheets/sheet{at}.xml" for at in range(1, len(names) + 1)}
         ),
@@ -96,8 +101,10 @@ def xlsx(sheets: Mapping[str, str], strings: list[str] | None = None, styles: st
         "xl/styles.xml": f"<styleSheet {S}>{styles}</styleSheet>",
     }
     for at, name in enumerate(names, 1):
-        parts[f"xl/worksheets/sheet{at}.xml"] = f"<worksheet {S}><sheetData>{sheets[name]}</sheetData></worksheet>"
-    return open_xml("xl/workbook.xml", f"<workbook {S} {R}><sheets>{listed}</sheets></workbook>", parts)
+        own[f"xl/worksheets/sheet{at}.xml"] = f"<worksheet {S}><sheetData>{sheets[name]}</sheetData></worksheet>"
+    return open_xml(
+        "xl/workbook.xml", f"<workbook {S} {R}><sheets>{listed}</sheets></workbook>", {**own, **(parts or {})}
+    )
 
 
 def open_document(kind: str, body: str, styles: str = "", parts: Mapping[str, str | bytes] | None = None) -> bytes:

@@ -339,12 +339,15 @@ def test_a_hostile_document_is_refused(data: bytes, code: str) -> None:
 TYPED = '<?xml version="1.0"?><!DOCTYPE m PUBLIC "-//OpenOffice.org//DTD Manifest 1.0//EN" "Manifest.dtd"><m/>'
 CELL = '<row r="{1}"><c r="{0}{1}"><v>1</v></c></row>'
 REPEATED = '<table:table-row table:number-rows-repeated="9999"><table:table-cell table:number-columns-repeated="99">'
+FORMULAS = "<calcChain>" + '<c r="A1" i="1"/>' * 2000 + "</calcChain>"
 NOISE = "".join(f"{at * 7919 % 100_003:x}" for at in range(1_000_000))
 FOR_PROGRAM = {
     "a letter": (LETTER, True),
     "a part with a document type": (open_document("text", "", parts={"META-INF/manifest.xml": TYPED}), True),
     "a long text": (docx(paragraph(NOISE)), True),
     "a sheet": (xlsx({"S": CELL.format("AB", 90_000)}), True),
+    "a list of two thousand formulas": (xlsx({"S": ""}, parts={"xl/calcChain.xml": FORMULAS}), True),
+    "a drawing of an old format that is not XML": (docx("", {"word/vmlDrawing1.vml": "<xml><br></xml>"}), True),
     "a row without cells at the end": (xlsx({"S": '<row r="1048576" ht="12"/>'}), True),
     "a sheet that ends far below": (xlsx({"S": CELL.format("A", 1_048_576)}), False),
     "a sheet that ends far to the right": (xlsx({"S": CELL.format("XFD", 1)}), False),

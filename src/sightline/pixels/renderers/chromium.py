@@ -16,7 +16,7 @@ from sightline.pixels.renderers.web_page import CHROMIUM, HTML_MIMES, is_web_pag
 
 _WIDTH, _MAX_WIDTH, _MAX_HEIGHT = 1024, 4096, 12_000  # pixels
 _MAX_BYTES = 16 * 1024 * 1024
-_SECONDS, _CPU_SECONDS, _MEMORY = 20.0, 8.0, 3 * 1024 * 1024 * 1024
+_SECONDS, _CPU_SECONDS, _MEMORY = 20.0, 6.0, 3 * 1024 * 1024 * 1024
 _FOLDERS = ("/etc/chromium", "/etc/chromium.d", "/etc/debian_version")
 _OPTIONS = (
     "--headless",

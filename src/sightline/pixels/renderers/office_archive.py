@@ -36,7 +36,7 @@ _MAX_PROGRAM_RATIO, _PROGRAM_RATIO_BYTES = (
 _MAX_SHEET_ROWS, _MAX_SHEET_COLUMNS = 100_000, 1_000  # in which an office suite looks for cells to print
 _CHUNK = 256 * 1024
 _ENCRYPTED_BIT = 1
-_XML_SUFFIXES = (".xml", ".rels", ".rdf", ".vml")
+_XML_SUFFIXES = (".xml", ".rels", ".rdf")
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 
 DAMAGED_OFFICE = Refusal("corrupt", "the office document is damaged", "give an undamaged copy")
@@ -274,7 +274,7 @@ class _ContentCount:
             case "row":
                 self._column = 0
             case "c":
-                self._column += 1
+                self._column += "r" not in attributes  # which is also in lists of formulas
                 self._cells += 1
                 if self._column > _MAX_SHEET_COLUMNS or not _is_near(attributes.get("r", "")):
                     raise OfficeRefusalError(_TOO_MUCH)

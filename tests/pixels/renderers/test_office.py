@@ -284,13 +284,14 @@ def test_the_text_of_a_document_has_lists_and_tables() -> None:
         (LETTER[:-30], "corrupt", "undamaged"),
         (pack({"[Content_Types].xml": "<Types/>", "a.bin": b""}), "unsupported_type", "PDF"),
         (open_xml("word/document.xml", "<w:document"), "corrupt", "undamaged"),
+        (open_xml("word/document.xml", '<?xml version="1.0" encoding="GBK"?><a/>'), "corrupt", "undamaged"),
         (
             open_document("text", "", parts={"META-INF/manifest.xml": "<m><encryption-data/></m>"}),
             "unsupported_type",
             "password",
         ),
     ],
-    ids=["doc", "encrypted docx", "cut off", "no main part", "broken XML", "encrypted odt"],
+    ids=["doc", "encrypted docx", "cut off", "no main part", "broken XML", "other encoding", "encrypted odt"],
 )
 def test_a_document_that_cannot_be_read_is_refused_with_what_to_do(data: bytes, code: str, named: str) -> None:
     for refusal in (render_office(data, RenderOptions()), read_office_text(data)):
@@ -348,6 +349,8 @@ FOR_PROGRAM = {
     "a sheet": (xlsx({"S": CELL.format("AB", 90_000)}), True),
     "a list of two thousand formulas": (xlsx({"S": ""}, parts={"xl/calcChain.xml": FORMULAS}), True),
     "a drawing of an old format that is not XML": (docx("", {"word/vmlDrawing1.vml": "<xml><br></xml>"}), True),
+    "what macOS adds to an archive": (docx("", {"__MACOSX/word/._document.xml": b"\0\5\x16\7Mac OS X"}), True),
+    "an encoding that we can't read": (docx("", {"a.xml": b'<?xml version="1.0" encoding="GBK"?><a/>'}), False),
     "a row without cells at the end": (xlsx({"S": '<row r="1048576" ht="12"/>'}), True),
     "a sheet that ends far below": (xlsx({"S": CELL.format("A", 1_048_576)}), False),
     "a sheet that ends far to the right": (xlsx({"S": CELL.format("XFD", 1)}), False),

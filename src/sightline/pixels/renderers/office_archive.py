@@ -36,7 +36,8 @@ _MAX_PROGRAM_RATIO, _PROGRAM_RATIO_BYTES = (
 _MAX_SHEET_ROWS, _MAX_SHEET_COLUMNS = 100_000, 1_000  # in which an office suite looks for cells to print
 _CHUNK = 256 * 1024
 _ENCRYPTED_BIT = 1
-_XML_SUFFIXES = (".xml", ".rels", ".rdf")
+_XML_SUFFIXES = (".xml", ".rels", ".rdf", ".vml")
+_UNKNOWN_ENCODING = (LookupError, ValueError)  # from pyexpat
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 
 DAMAGED_OFFICE = Refusal("corrupt", "the office document is damaged", "give an undamaged copy")
@@ -128,7 +129,7 @@ class OfficeArchive:
         for part in self._archive.infolist():
             parser = count.make_parser() if _is_xml(part.filename) else None
             for chunk in self._read_chunks(part.filename, _MAX_TOTAL_BYTES):
-                count.add(parser, chunk)
+                parser = parser and count.add(parser, chunk)
 
     def read_relations(self, name: str) -> dict[str, str]:
         """Return the parts that a part refers to, by the ids that it uses; addresses outside the file are left out."""
@@ -160,7 +161,7 @@ class OfficeArchive:
                     break
             else:
                 builder.finish(is_whole=not self.is_cut)
-        except expat.ExpatError as error:
+        except (expat.ExpatError, *_UNKNOWN_ENCODING) as error:
             raise OfficeRefusalError(DAMAGED_OFFICE) from error
         self._elements += builder.count
         self.is_cut = self.is_cut or builder.is_full
@@ -239,17 +240,18 @@ class _ContentCount:
         parser.StartDoctypeDeclHandler = refuse_entities
         return parser
 
-    def add(self, parser: expat.XMLParserType | None, chunk: bytes) -> None:
-        """Read a piece of a part; None: it isn't XML."""
-        if parser is None:
-            return
+    def add(self, parser: expat.XMLParserType, chunk: bytes) -> expat.XMLParserType | None:
+        """Read a piece of a part, and return the parser; None: the part isn't XML from there on, for any program."""
         self._room -= len(chunk)
         if self._room < 0:
             raise OfficeRefusalError(_TOO_MUCH)
         try:
             parser.Parse(chunk)
-        except expat.ExpatError as error:
+        except expat.ExpatError:
+            return None
+        except _UNKNOWN_ENCODING as error:  # which another program may know
             raise OfficeRefusalError(DAMAGED_OFFICE) from error
+        return parser
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._elements += 1

@@ -23,6 +23,7 @@ from tests.e2e.adapters.litellm_proxy import LiteLlmProxy, run_litellm_proxy
 from tests.e2e.adapters.rehearsals import (
     BLIND,
     CASES,
+    EXAMPLES,
     FORGED,
     HOOKS,
     LONG,
@@ -118,6 +119,13 @@ def test_a_text_only_model_gets_descriptions(case: Case, rehearsals: Rehearsals)
     first, told, again = outcome.answers
     assert told.count("I was told") >= 3
     assert again.count("quadrants") >= first.count("quadrants") == 3
+
+
+@requirement("adapter.pages")
+@pytest.mark.parametrize("case", EXAMPLES, ids=lambda case: case.framework)
+def test_each_example_runs_as_its_page_says(case: Case, rehearsals: Rehearsals) -> None:
+    (printed,) = rehearsals.find(case).answers
+    assert "image 3 of 3: quadrants" in printed
 
 
 @requirement("adapter.smolagents.forged")

@@ -52,7 +52,8 @@ class Case:
     framework: str
     wire: str
     mode: str = "sync"  # or async, or stream
-    kind: str = "long"  # 30 turns with ten images; switch: to a text-only model and back; forged: a tool lies
+    kind: str = "long"  # 30 turns with ten images
+    # or switch: to a text-only model and back; forged: a tool lies; example: a program, run as its page says
     options: tuple[str, ...] = ()  # of its driver
 
     def __str__(self) -> str:
@@ -60,7 +61,7 @@ class Case:
 
     def list_tasks(self, folder: Path) -> list[dict[str, Any]]:
         seeing = SEEING[self.wire]
-        models = {"long": [seeing] * TURNS, "switch": [seeing, BLIND, seeing], "forged": [seeing]}[self.kind]
+        models = {"long": [seeing] * TURNS, "switch": [seeing, BLIND, seeing]}.get(self.kind, [seeing])
         tasks = [{"text": f"What do you see? ({number})", "model": each} for number, each in enumerate(models)]
         for number in range(3, PICTURES) if self.kind == "long" else ():
             tasks[number - 2]["image"] = str(folder / f"shot{number}.png")
@@ -95,7 +96,8 @@ SWITCHED = [
     Case("smolagents", "openai_chat", "stream", "switch"),
 ]
 FORGED = Case("smolagents", "openai_chat", kind="forged", options=("forged",))
-CASES = [*LONG, *SWITCHED, FORGED]
+EXAMPLES = [Case(framework, "openai_chat", kind="example") for framework in {case.framework: 0 for case in LONG}]
+CASES = [*EXAMPLES, *LONG, *SWITCHED, FORGED]
 
 
 def find_framework(name: str) -> Path:
@@ -122,6 +124,13 @@ def declare(provider: Provider) -> dict[str, str]:
     return {"SIGHTLINE_UPSTREAMS": json.dumps({"deepseek": {"baseUrl": bases}})}
 
 
+def point(provider: Provider) -> dict[str, str]:
+    """Return the variables by which a user points the SDKs at a provider."""
+    addresses = dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), f"{provider.url}/v1")
+    keys = dict.fromkeys(("OPENAI_API_KEY", "GOOGLE_API_KEY"), "k")
+    return {**addresses, **keys, "GOOGLE_GEMINI_BASE_URL": provider.url}
+
+
 def play(script: Script) -> Any:
     """A mind that plays its script by the number of the request: smolagents keeps tool calls as text."""
     requests = iter(script)
@@ -141,7 +150,7 @@ def view(number: int) -> Call:
 
 
 VIEWS = [[view(0)], [view(1), view(2)]]
-SCRIPTS = {"long": VIEWS, "switch": VIEWS, "forged": [[Call("read_page", {})]]}
+SCRIPTS = {"long": VIEWS, "switch": VIEWS, "forged": [[Call("read_page", {})]], "example": VIEWS}
 
 
 @dataclass
@@ -208,11 +217,13 @@ class Rehearsals:
         return {
             "wire": case.wire,
             "url": outcome.provider.url,
+            "kind": case.kind,
+            "example": f"agent_{case.framework}.py",
             "tasks": case.list_tasks(folder),
             "asynchronous": case.mode == "async",
             "stream": case.mode == "stream",
             "options": case.options,
-            "env": declare(outcome.provider),
+            "env": {**declare(outcome.provider), **(point(outcome.provider) if case.kind == "example" else {})},
         }
 
     def _run(self, framework: str, folder: Path, given: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import socketserver
 import threading
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from sightline.surfaces.adapters.message_preparation import Destination, prepare_body
+from sightline.surfaces.adapters.tool_calls import list_perception_tools
 from tests.engine.parts import picture
 from tests.requirements import requirement
 
@@ -35,3 +37,13 @@ def test_the_key_of_a_gateway_does_not_go_to_the_provider(variable: str, monkeyp
         server.shutdown()
     assert lines == []
     assert done.receipt.upstream == "127.0.0.1:9"
+
+
+@requirement("adapter.arguments")
+async def test_whatever_arguments_a_model_writes_the_tool_answers() -> None:
+    tool = next(each for each in list_perception_tools(None) if each.name == "view_image")
+    texts = ["not JSON", "[1]", "null", "", "{}", '{"path": 7}', '{"self": 1, "tool": 2}', "[" * 100_000]
+    results = [await tool.run_json(text) for text in texts]
+    results += [tool.run(self=1), await tool.run_async(self=1)]
+    assert {json.loads(result[0]["text"])["reason"] for result in results} == {"invalid_input"}
+    assert all(len(result) == 1 for result in results)

@@ -174,7 +174,7 @@ def test_the_plugin_of_llm_shows_an_image(tmp_path: Path, package: Path) -> None
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
     assert done.returncode == 0, done.stderr
     assert "image 1 of 1: quadrants" in done.stdout

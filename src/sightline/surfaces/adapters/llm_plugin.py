@@ -33,7 +33,7 @@ def register_tools(register: Callable[[Tool], None]) -> None:
         )
 
 
-def _run(tool: PerceptionTool, **arguments: Any) -> ToolOutput:
+def _run(tool: PerceptionTool, /, **arguments: Any) -> ToolOutput:
     texts, attachments = [], []
     for part in tool.run(**arguments):
         if (image := read_image_part(part)) is not None:

@@ -8,7 +8,6 @@ keeps of a run is not changed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -60,7 +59,7 @@ def sightline_tools(session: Session | None = None) -> list[FunctionTool]:
 
 def _make_call(tool: PerceptionTool) -> Callable[[Any, str], Awaitable[Any]]:
     async def invoke(_context: Any, arguments: str) -> Any:
-        parts = await tool.run_async(**json.loads(arguments or "{}"))
+        parts = await tool.run_json(arguments)
         return [
             ToolOutputText(text=part["text"])
             if read_image_part(part) is None

@@ -69,7 +69,7 @@ def sightline_tools(session: Session | None = None) -> list[Tool[Any]]:
     ]
 
 
-async def _run(tool: PerceptionTool, **arguments: Any) -> list[Any]:
+async def _run(tool: PerceptionTool, /, **arguments: Any) -> list[Any]:
     return [_read_part(part) for part in await tool.run_async(**arguments)]
 
 

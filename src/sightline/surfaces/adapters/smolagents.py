@@ -50,6 +50,8 @@ class SightlineModel(Model):
     """
 
     def __init__(self, model: Model, session: Session | None = None) -> None:
+        if not isinstance(model, Model):
+            raise TypeError("model must be a model of smolagents, for example OpenAIModel(…)")
         super().__init__(model_id=model.model_id)
         self._model = model
         self._session = session
@@ -114,7 +116,7 @@ class _FrameworkTool(Tool):
         super().__init__()
         self._tool = tool
 
-    def forward(self, **arguments: Any) -> str:
+    def forward(self, /, **arguments: Any) -> str:
         given = {name: value for name, value in arguments.items() if value is not None}
         texts = (part["text"] for part in self._tool.run(**given) if part["type"] == "text")
         return "\n".join(_stamp(text, self._tool.session) for text in texts)

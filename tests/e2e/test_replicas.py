@@ -86,6 +86,17 @@ def test_replicas_describe_each_image_once_and_send_the_same_bytes(
     assert len(set(bodies)) == len(images), "every replica sends the same bytes for the same request"
 
 
+@requirement("record.shared.replicas", "serve.workers")
+def test_several_workers_share_a_record_on_servers(servers: Servers, provider: Provider, tmp_path: Path) -> None:
+    address = servers.address(tmp_path)
+    flags = ("--upstream", f"deepseek={provider.url}", "--store", address.store, "--blobs", address.blobs)
+    with serving("--workers", "2", *flags, **servers.s3.environment()) as (_, url):
+        for _ in range(4):
+            assert describe_quadrants(some_colours(1)) in ask(url, 1)
+        assert count_looks(provider) == 1
+    servers.recycle_databases()
+
+
 @requirement("record.shared.hot_path")
 def test_a_request_whose_images_are_known_waits_for_no_server(
     servers: Servers, replicas: list[tuple[Forked, str]], provider: Provider

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -31,6 +32,7 @@ from sightline.cli.proxy_server import (
 from sightline.cli.terminal import VerbOutcome, print_refusal, print_status, print_warnings
 from sightline.cli.verbs import silence_warnings
 from sightline.model.refusal import Refusal
+from sightline.model.shared_address import SharedAddress
 from sightline.settings import Settings, load_settings
 
 EXAMPLE = """  sightline serve
@@ -150,15 +152,33 @@ def _check_upstreams(settings: Settings, flags: Sequence[str]) -> Refusal | None
 
 
 def _check_shared_record(settings: Settings) -> Refusal | None:
-    """Return why a record on servers can't be used. It is closed again: a worker can't use its parent's connections."""
+    """Return why the shared record can't be used, before any worker is started.
+
+    It is opened in a process that ends: the client of object storage has threads, without which it would hang in every
+    process that is forked after it was used.
+    """
+    if settings.shared_address is None or not hasattr(os, "fork"):
+        return None
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        with os.fdopen(writer, "w") as answer:
+            json.dump(_find_record_refusal(settings.shared_address), answer)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        found = answer.read()
+    os.waitpid(child, 0)
+    return Refusal(*json.loads(found)) if found and found != "null" else None
+
+
+def _find_record_refusal(address: SharedAddress) -> list[str] | None:
     from sightline.store import open_server_record
 
-    if settings.shared_address is None:
-        return None
-    record = open_server_record(settings.shared_address)
-    if isinstance(record, Refusal):
-        return record
-    record.close()
+    opened = open_server_record(address)
+    if isinstance(opened, Refusal):
+        return [opened.code, opened.what, opened.remedy]
+    opened.close()
     return None
 
 

@@ -115,16 +115,10 @@ class Reading:
 
     def name_messages(self, *, text_only: bool = False) -> HashChain | None:
         """Return the names of the messages, optionally by their text alone; None: nested too deep to be named."""
-        head = () if text_only else self.wire.head_keys
+        head, key = () if text_only else self.wire.head_keys, self.wire.messages_key
+        sights = self.scene.sights
         try:
-            return build_hash_chain(
-                self._find_conversation(),
-                head,
-                self.wire.messages_key,
-                self.texts,
-                self.scene.sights,
-                spoken_only=text_only,
-            )
+            return build_hash_chain(self._find_conversation(), head, key, self.texts, sights, spoken_only=text_only)
         except RecursionError:
             return None
 
@@ -321,27 +315,25 @@ def find_repairs(before: PreparedRequest, rejection: Rejection) -> Iterator[tupl
 def _reduce_images(
     before: PreparedRequest, profile: Profile, rejection: Rejection
 ) -> Iterator[tuple[Rules, RepairLesson]]:
-    """Yield rules for images that are too large for an unknown limit: fewer bytes, fewer pixels, only descriptions.
+    """Yield rules for images that are too large for an unknown limit: fewer bytes, fewer pixels, only descriptions."""
 
-    The first size is the target, the second a fraction of it. A repair that changes nothing is skipped, so a request
-    that was repaired with the first is repaired with the second.
-    """
+    def apply(lesson: Lesson) -> Rules:
+        return replace(before.rules, profile=profile.apply_lesson(lesson))
+
     target, reason = profile.limits.refit_bytes or _REFIT_BYTES, rejection.lesson.why
     largest = max((_measure_encoded(sight) for sight in before.scene.sights), default=0)
     for size in (target, target // _LAST_DIVISOR):
         lighter = Lesson(limits=ImageLimits(encoded_bytes=size), why=reason)
-        rules = replace(before.rules, profile=profile.apply_lesson(lighter))
         if rejection.kind == "request":  # images may be only a part of what is too large
-            yield rules, RepairLesson(suspected=lighter)
+            yield apply(lighter), RepairLesson(suspected=lighter)
             continue
         # Only the size of the largest image is known to be too large.
         limits = ImageLimits(encoded_bytes=largest - 1, refit_bytes=size)
-        yield rules, RepairLesson(Lesson(limits=limits, why=reason))
+        yield apply(lighter), RepairLesson(Lesson(limits=limits, why=reason))
         smaller = Lesson(limits=ImageLimits(edge=_REFIT_EDGE), why=reason)
-        yield replace(rules, profile=profile.apply_lesson(smaller)), RepairLesson(suspected=smaller)
+        yield apply(smaller), RepairLesson(suspected=smaller)
     if rejection.kind == "bytes":
-        blind = Lesson(blind=True, why=reason)
-        yield replace(before.rules, profile=profile.apply_lesson(blind)), RepairLesson()
+        yield apply(Lesson(blind=True, why=reason)), RepairLesson()
 
 
 def _measure_encoded(sight: Sight) -> int:

@@ -72,3 +72,51 @@ def test_a_bar_at_the_top_of_a_page_is_no_title_bar() -> None:
     sketch.write(40, 100, "Dashboard", 22)
     sketch.write(40, 160, "Everything is fine")
     assert find_titles(examine_image(sketch.pixels, sketch.lines)).bar is None
+
+
+@requirement("reader.rules")
+def test_tables_below_each_other_with_a_blank_between_are_two_tables() -> None:
+    sketch = Sketch((700, 500))
+    for start in (20, 260):
+        for at, row in enumerate(ROWS):
+            top = start + 44 * at
+            if at < len(ROWS) - 1:
+                sketch.box((160, top + 43, 660, top + 44), "#dee2e6")
+            for x, text in zip((176, 340, 500), row, strict=True):
+                sketch.write(x, top + 22, text)
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert list_tables(reading) == [[list(row) for row in ROWS]] * 2
+
+
+@requirement("reader.rules")
+def test_a_row_whose_other_cells_have_icons_stays_in_its_table() -> None:
+    sketch = Sketch((700, 360))
+    rows = (("Plan", "Free", "Team"), ("Users", "3", "50"), ("Backups",), ("Support",), ("Price", "$0", "$49"))
+    for at, row in enumerate(rows):
+        sketch.box((160, 83 + 44 * at, 660, 84 + 44 * at), "#dee2e6")
+        for x, text in zip((176, 340, 500), row, strict=False):
+            sketch.write(x, 62 + 44 * at, text)
+    (table,) = list_tables(examine_image(sketch.pixels, sketch.lines))
+    assert [[cell for cell in row if cell] for row in table] == [list(row) for row in rows]
+
+
+@requirement("reader.rules")
+def test_a_list_with_counts_is_no_table() -> None:
+    sketch = Sketch((500, 320))
+    for at, (name, count) in enumerate((("Inbox", "12"), ("Drafts", "3"), ("Sent", "128"), ("Spam", "7"))):
+        sketch.box((40, 83 + 44 * at, 440, 84 + 44 * at), "#dee2e6")
+        sketch.write(56, 62 + 44 * at, name)
+        sketch.write(420, 62 + 44 * at, count, anchor="rm")
+    assert examine_image(sketch.pixels, sketch.lines).tables == ()
+
+
+@requirement("reader.window")
+def test_a_bar_below_another_bar_is_no_title_bar() -> None:
+    sketch = Sketch((700, 500), "#e8e8e8")
+    sketch.box((40, 40, 540, 80), "#3883fa")
+    sketch.write(60, 60, "Tree", ink="#ffffff")
+    sketch.box((40, 80, 540, 108), "#d0d0d0")
+    sketch.write(52, 94, "Select a node")
+    sketch.box((40, 108, 540, 460), "#ffffff")
+    sketch.write(60, 140, "object")
+    assert find_titles(examine_image(sketch.pixels, sketch.lines)).bar is None

@@ -42,3 +42,22 @@ def test_a_toggle_with_a_paler_text_is_perhaps_disabled() -> None:
     assert [(state.kind, state.box.y) for state in reading.states] == [("disabled", 110)]
     first, _, last = (each.sentence for each in find_controls(reading))
     assert len(last) > len(first)
+
+
+@requirement("reader.states")
+def test_a_tab_with_a_line_below_it_is_perhaps_selected() -> None:
+    sketch = Sketch((500, 200))
+    for at, name in enumerate(("Music", "Playlists", "Radio")):
+        sketch.write(40 + 120 * at, 60, name)
+    sketch.box((150, 78, 226, 81), "#3070d0")
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert [(state.kind, state.box) for state in reading.states] == [("selected", sketch.lines[1].box)]
+
+
+@requirement("reader.states")
+def test_a_button_in_another_colour_is_not_selected() -> None:
+    sketch = Sketch((500, 200))
+    for at, (name, colour) in enumerate((("Cancel", "#dddddd"), ("Apply", "#dddddd"), ("Save all", "#3070d0"))):
+        sketch.box((40 + 120 * at, 40, 140 + 120 * at, 76), colour, radius=5)
+        sketch.write(90 + 120 * at, 58, name, 14, anchor="mm")
+    assert examine_image(sketch.pixels, sketch.lines).states == ()

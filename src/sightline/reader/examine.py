@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sightline.model.geometry import Box, Size
+from sightline.reader.aligned_tables import find_aligned_tables
 from sightline.reader.charts import find_charts
 from sightline.reader.charts.axes import restore_minus_signs
 from sightline.reader.code_areas import find_code_areas
@@ -34,6 +35,7 @@ _CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
 _EDGE = 4  # pixels: the border of a field
 _LONG_TEXT, _FEW_TEXTS = 20, 5  # characters, and texts of that length in a chart, at most
 _MANY_MARKS = 60  # a chart has fewer values
+_PRESSED = 0.6  # share of the cells of a table that are buttons, at most
 _MARKS = 3  # dots of a password, at least
 _CONTAINERS = ("panel", "bar", "field")  # parts whose text is read as one
 
@@ -68,9 +70,11 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     )
     chart_boxes = [chart.box for chart in charts]
     coloured = list(restore_minus_signs(pixels, coloured, chart_boxes))
-    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, segments), chart_boxes)
     code = find_code_areas(coloured)
     ruled = [table for table in ruled if not any(_overlap(table.box, box) for box in (*chart_boxes, *code))]
+    if not photograph:
+        coloured, ruled = _add_aligned_tables(pixels, coloured, ruled, [*chart_boxes, *code])
+    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, segments), chart_boxes)
     parts = select_parts_outside(parts, code)
     grids = find_cell_grids(parts)
     cells = {at for grid in grids for at in grid.cells}
@@ -87,8 +91,9 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     plotted = frozenset(place for place, line in enumerate(ordered) if any(is_inside(line.box, plot) for plot in plots))
     drawn_tables = [table for grid in grids if (table := fill_cell_grid(grid, ordered))]
     drawn_tables += [renumber_table(table, new_places) for table in ruled]
-    tables = sorted((*find_tables(ordered, containers, plotted), *drawn_tables), key=_sort_key)
     numbered = tuple(renumber_lines(part, new_places) for part in parts)
+    loose = find_tables(ordered, containers, plotted)
+    tables = sorted((table for table in (*loose, *drawn_tables) if not _has_buttons(table, numbered)), key=_sort_key)
     return ImageReading(
         size,
         ordered,
@@ -100,11 +105,22 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
         find_dominant_colours(pixels),
         photograph,
         icons=icons,
-        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots)),
+        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots, segments.regions)),
         marked=tuple(
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),
     )
+
+
+def _add_aligned_tables(
+    pixels: Pixels, lines: Sequence[TextLine], tables: Sequence[Table], plots: Sequence[Box]
+) -> tuple[list[TextLine], list[Table]]:
+    """Return the lines, split at the columns of tables without lines, and all tables."""
+    taken = [*plots, *(table.box for table in tables)]
+    split, aligned = find_aligned_tables(pixels, lines, taken)
+    places = {line.box: at for at, line in enumerate(split)}
+    moved = {at: places[line.box] for at, line in enumerate(lines) if line.box in places}
+    return split, [*(renumber_table(table, moved) for table in tables), *aligned]
 
 
 def _is_plot(chart: Chart, lines: Sequence[TextLine], tables: Sequence[Table]) -> bool:
@@ -135,6 +151,13 @@ def _is_row(part: InterfacePart, table: Table) -> bool:
         and (part.kind != "button" or sum(bool(own & cell) for cell in cells) > 1)
         and len(own) == len(part.lines)
     )
+
+
+def _has_buttons(table: Table, parts: Sequence[InterfacePart]) -> bool:
+    """Return whether most cells are buttons: those are no table."""
+    pressed = {at for part in parts if part.kind == "button" for at in part.lines}
+    cells = [cell for row in table.rows for cell in row if cell]
+    return sum(pressed.issuperset(cell) for cell in cells) > _PRESSED * len(cells)
 
 
 def _sort_key(table: Table) -> tuple[int, int]:

@@ -24,6 +24,7 @@ MONO = 0.04  # how much the width of characters may vary in monospaced text
 
 _TITLE_LINES = 2  # in a title bar: its text, and perhaps a button that was read as a letter
 _INDENT = 1.5  # heights of a title bar: a text that begins further from its left is in the middle
+_OFF_MIDDLE = 0.1  # share of a title bar's width: how far from its middle a centred text may be
 _TOUCH = 3  # pixels between a title bar and its window
 _LARGER = 1.1  # a heading is this many times as large as most text
 
@@ -298,7 +299,7 @@ def _measure_monospace_width(lines: Sequence[TextLine], block: Sequence[list[int
     width = _measure_character_width(lines, block)
     if width is None or len(block) < 3:
         return None
-    widths = [_divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
+    widths = [divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
     similar = sum(abs(each / width - 1) <= MONO for each in widths)
     numbered = is_gutter([lines[row[0]].text for row in block])
     return width if numbered or similar >= 0.75 * len(widths) else None
@@ -306,11 +307,12 @@ def _measure_monospace_width(lines: Sequence[TextLine], block: Sequence[list[int
 
 def _measure_character_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
     """Return the median width of a character in longer lines; None where there are too few of them."""
-    widths = [_divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
+    widths = [divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
     return median(widths) if len(widths) >= 3 else None
 
 
-def _divide_width(line: TextLine) -> float:
+def divide_width(line: TextLine) -> float:
+    """Return the width of a character."""
     return line.box.width / (len(line.text) - 0.15)  # the blank after the last character is not ink
 
 
@@ -355,19 +357,25 @@ def _is_title_bar(bar: InterfacePart, reading: ImageReading) -> bool:
     if not 0 < len(bar.lines) <= _TITLE_LINES or bar.box.x <= 0 or bar.box.right >= reading.size.width:
         return False
     title, usual = reading.lines[bar.lines[0]], median(measure_letter_size(line) for line in reading.lines)
-    centred = title.box.x - bar.box.x > _INDENT * bar.box.height
-    if centred and measure_letter_size(title) > _LARGER * usual:  # the head of a card
-        return False
+    left, right = title.box.x - bar.box.x, bar.box.right - title.box.right
+    centred = left > _INDENT * bar.box.height
+    if centred and (measure_letter_size(title) > _LARGER * usual or abs(left - right) > _OFF_MIDDLE * bar.box.width):
+        return False  # the head of a card, or a menu
+    stacked = [part for part in select_parts(reading, "panel", "bar") if _has_same_sides(part.box, bar.box)]
     below = [
-        part.box for part in select_parts(reading, "panel")
+        part.box for part in stacked
         if abs(part.box.y - bar.box.bottom) <= _TOUCH and part.box.height >= 2 * bar.box.height
-        and abs(part.box.x - bar.box.x) <= _TOUCH and abs(part.box.right - bar.box.right) <= _TOUCH
+        and part.colour != bar.colour
     ]  # fmt: skip
-    if not below:
+    if not below or any(abs(part.box.bottom - bar.box.y) <= _TOUCH for part in stacked):
         return False
     window = Box(bar.box.x, bar.box.y, bar.box.width, below[0].bottom - bar.box.y)
     level = [line.box for line in reading.lines if window.y <= line.box.y < window.bottom]
     return all(contains_line(window, box) for box in level)
+
+
+def _has_same_sides(one: Box, other: Box) -> bool:
+    return abs(one.x - other.x) <= _TOUCH and abs(one.right - other.right) <= _TOUCH
 
 
 def find_heading(reading: ImageReading) -> TextLine | None:

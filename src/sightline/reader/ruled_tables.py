@@ -28,9 +28,12 @@ SAME = 6  # pixels by which the ends of separators may differ
 BAND = (1.2, 12.0)  # the height of a row, in heights of a line
 GAP, NARROW = 0.6, 0.45  # blank between two columns, in heights of a line; less where many rows have it
 MANY = 6  # rows
+APART = 0.45  # blank between two cells that were read as one line, in heights of that line, at least
 SPACE = 0.3  # blank between two words, in heights of their line
 ODD = 0.15  # share of the rows that may have text between two columns
-ROWS, LINES = 3, 6  # rows of a table, at least, and lines of text in a row, at most
+ROWS, LINES = 3, 10  # rows of a table, at least, and lines of text in a row, at most
+UNEVEN = 0.8  # heights of a line: a row that has this much more blank on one side is at the end of its table
+FULL = 0.6  # share of the rows with texts side by side, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,13 @@ def find_ruled_tables(
     words = {line.box: find_word_spans(pixels, line.box) for line in lines} if stacks else {}
     whole = list(lines)
     for edges in stacks:
-        for bands in _split_bands(_fill_bands(edges, whole, em), whole, em):
+        for bands in _split_bands(edges, _fill_bands(edges, whole, em), whole, em):
             spans = [[span for at in band for span in words[whole[at].box]] for band in bands]
             columns = _find_columns(spans, em)
             whole = _split_lines(whole, {at for band in bands for at in band}, columns, words)
     found: list[Table] = []
     for edges in stacks:
-        for bands in _split_bands(_fill_bands(edges, whole, em), whole, em):
+        for bands in _split_bands(edges, _fill_bands(edges, whole, em), whole, em):
             table = _make_table(edges, bands, whole, em)
             if table and not any(_is_covered(table.box, other.box) for other in found):
                 found.append(table)
@@ -71,7 +74,9 @@ def _split_lines(
     words: dict[Box, list[tuple[int, int]]],
 ) -> list[TextLine]:
     """Return all lines, those at some places split at the columns."""
-    pieces = (split_line(line, columns, words) if at in places and columns else [line] for at, line in enumerate(lines))
+    pieces = (
+        split_line(line, columns, words, APART) if at in places and columns else [line] for at, line in enumerate(lines)
+    )
     return [piece for several in pieces for piece in several]
 
 
@@ -88,12 +93,18 @@ def find_word_spans(pixels: Pixels, box: Box) -> list[tuple[int, int]]:
 
 
 def split_line(
-    line: TextLine, columns: Sequence[tuple[int, int]], words: dict[Box, list[tuple[int, int]]]
+    line: TextLine, columns: Sequence[tuple[int, int]], words: dict[Box, list[tuple[int, int]]], least: float = 0.0
 ) -> list[TextLine]:
-    """Split a line where it goes from one column to another; its text is split at the nearest space."""
+    """Split a line where it goes from one column to another; its text is split at the nearest space.
+
+    `least` is the blank that must be there, in heights of the line: words of one cell are nearer to each other.
+    """
     spans = words[line.box]
     homes = [max(range(len(columns)), key=lambda at: _measure_shared(span, columns[at])) for span in spans]
-    cuts = [at for at in range(1, len(homes)) if homes[at] != homes[at - 1]]
+    cuts = [
+        at for at in range(1, len(homes))
+        if homes[at] != homes[at - 1] and spans[at][0] - spans[at - 1][1] >= least * line.box.height
+    ]  # fmt: skip
     for cut in reversed(cuts):
         blank = (spans[cut - 1][1] + spans[cut][0]) / 2
         place = _find_split(line.text, (blank - line.box.x) / line.box.width)
@@ -106,7 +117,7 @@ def split_line(
         shift = len(line.text) - len(rest)
         tail = replace(line, text=rest, box=right, doubtful=tuple(at - shift for at in line.doubtful if at >= shift))
         head = replace(line, text=first, box=left, doubtful=tuple(at for at in line.doubtful if at < len(first)))
-        return [*split_line(head, columns, words), tail]
+        return [*split_line(head, columns, words, least), tail]
     return [line]
 
 
@@ -117,8 +128,12 @@ def _measure_shared(one: tuple[int, int], other: tuple[int, int]) -> int:
 def _find_split(text: str, share: float) -> int:
     """Return the index at a share of the text's width, or that of a space nearby."""
     place = round(share * len(text))
+    near = range(max(1, place - 3), min(len(text), place + 4))
     spaces = [at for at, letter in enumerate(text) if letter == " " and abs(at - place) <= max(2, 0.15 * len(text))]
-    return min(spaces, key=lambda at: abs(at - place), default=place)
+    turns = [
+        at for at in near if text[at - 1].isdigit() != text[at].isdigit() or text[at - 1].islower() < text[at].isupper()
+    ]
+    return min(spaces or turns, key=lambda at: abs(at - place), default=place)
 
 
 def _is_covered(one: Box, other: Box) -> bool:
@@ -182,15 +197,19 @@ def _make_table(
     columns = _find_columns([[(lines[at].box.x, lines[at].box.right) for at in band] for band in bands], em)
     if len(bands) < ROWS or len(columns) < 2:
         return None
-    rows = [_fill_cells(band, columns, lines) for band in bands]
-    if sum(sum(map(bool, row)) >= 2 for row in rows) < max(ROWS, 0.7 * len(rows)):
+    rows = [fill_cells(band, columns, lines) for band in bands]
+    if sum(sum(map(bool, row)) >= 2 for row in rows) < max(ROWS, FULL * len(rows)):
         return None
     if is_gutter([lines[cell[0]].text for row in rows for cell in row[:1] if cell]):
         return None
-    if len(columns) == 2 and sum(bool(row[0]) and bool(row[1]) for row in rows) < 0.9 * len(rows):
+    if len(columns) == 2 and sum(bool(row[0]) and bool(row[1]) for row in rows) < 0.8 * len(rows):
+        return None
+    if len(columns) == 2 and all(lines[at].text.isdigit() for row in rows for at in row[1]):  # a list with counts
         return None
     text = enclose_boxes(lines[at].box for band in bands for at in band)
-    box = Box(edges[0].left, text.y, edges[0].right - edges[0].left, text.height)
+    below = min((edge.y - text.bottom for edge in edges if edge.y >= text.bottom), default=0)
+    margin = min(below, text.y, round(em)) if below else 0
+    box = Box(edges[0].left, text.y - margin, edges[0].right - edges[0].left, text.height + 2 * margin)
     return Table(enclose_boxes([text, box]), tuple(tuple(tuple(cell) for cell in row) for row in rows))
 
 
@@ -207,15 +226,52 @@ def _fill_bands(edges: Sequence[_Separator], lines: Sequence[TextLine], em: floa
     return [above if _is_one_row(above, lines) else [], *bands[1:-1], below if _is_one_row(below, lines) else []]
 
 
-def _split_bands(bands: Sequence[list[int]], lines: Sequence[TextLine], em: float) -> list[list[list[int]]]:
-    """Return runs of bands that look like rows: another band ends a table."""
+def _split_bands(
+    edges: Sequence[_Separator], bands: Sequence[list[int]], lines: Sequence[TextLine], em: float
+) -> list[list[list[int]]]:
+    """Return runs of bands that look like rows: blank space, text or another head ends a table."""
+    tops = [None, *(edge.y for edge in edges), None]
     runs: list[list[list[int]]] = [[]]
-    for band in bands:
-        if _is_row_of_cells(band, lines, em):
+    for band, (top, bottom) in zip(bands, pairwise(tops), strict=True):
+        blank = _measure_blank(band, lines, top, bottom)
+        if blank > UNEVEN * em or (runs[-1] and _join_texts(band, lines) == _join_texts(runs[-1][0], lines)):
+            runs.append([])
+        if _is_row_of_cells(band, lines, em) or (runs[-1] and _is_row_of_one(band, runs[-1], lines)):
             runs[-1].append(band)
         elif runs[-1]:
             runs.append([])
-    return [run for run in runs if len(run) >= ROWS]
+        if blank < -UNEVEN * em:
+            runs.append([])
+    return [rows for run in runs if len(rows := _remove_last_texts(run, lines, em)) >= ROWS]
+
+
+def _measure_blank(places: Sequence[int], lines: Sequence[TextLine], top: int | None, bottom: int | None) -> int:
+    """Return how much more blank a band has above its text than below it; 0 where its ends are unknown."""
+    if not places or top is None or bottom is None:
+        return 0
+    text = enclose_boxes(lines[at].box for at in places)
+    return (text.y - top) - (bottom - text.bottom)
+
+
+def _join_texts(band: Sequence[int], lines: Sequence[TextLine]) -> str:
+    return " ".join(lines[at].text for at in sorted(band, key=lambda at: lines[at].box.x))
+
+
+def _is_row_of_one(band: Sequence[int], run: Sequence[Sequence[int]], lines: Sequence[TextLine]) -> bool:
+    """Return whether a band has one text that begins as one in the row above: its other cells may have icons."""
+    if not band or len(group_rows(LayoutItem(lines[at].box, (at,), 0) for at in band)) > ROWS:
+        return False
+    high = 1.5 * max(lines[at].box.height for at in run[-1])
+    left = min(lines[at].box.x for at in band)
+    return any(abs(lines[at].box.x - left) <= SAME for at in run[-1]) and all(
+        lines[at].box.height <= high for at in band
+    )
+
+
+def _remove_last_texts(run: Sequence[list[int]], lines: Sequence[TextLine], em: float) -> list[list[int]]:
+    """Return a run without bands of one text at its end."""
+    last = max((at for at, band in enumerate(run) if _is_row_of_cells(band, lines, em)), default=-1)
+    return list(run[: last + 1])
 
 
 def _is_row_of_cells(band: Sequence[int], lines: Sequence[TextLine], em: float) -> bool:
@@ -249,7 +305,8 @@ def _find_columns(bands: Sequence[Sequence[tuple[int, int]]], em: float) -> list
     return [(left + int(a), left + int(b) + 1) for a, b in zip(starts, ends, strict=True)]
 
 
-def _fill_cells(band: Iterable[int], columns: Sequence[tuple[int, int]], lines: Sequence[TextLine]) -> list[list[int]]:
+def fill_cells(band: Iterable[int], columns: Sequence[tuple[int, int]], lines: Sequence[TextLine]) -> list[list[int]]:
+    """Return the lines of a row in the cells that they share the most with."""
     cells: list[list[int]] = [[] for _ in columns]
     ordered = [
         at

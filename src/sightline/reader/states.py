@@ -8,6 +8,7 @@ from itertools import pairwise
 from sightline.model.geometry import Box
 from sightline.reader.colours import compare_colours
 from sightline.reader.reading import TOGGLES, Colour, InterfacePart, ItemState, TextLine
+from sightline.reader.regions import ColourRegion
 
 SIBLINGS = 3  # items of a menu or a row of tabs, at least
 SHORT = 28  # characters of an item, at most
@@ -15,19 +16,29 @@ NEAR = 8.0  # heights of a line between two items
 SAME, OTHER = 12, 28  # differences of backgrounds: of siblings, and of the one that is selected
 ALIKE = 30  # the same of the colours of siblings' texts
 PALE = 0.65  # of the contrast of other labels
+LINE, DRAWN = (2, 8), 60  # pixels: the thickness of a line below a selected tab; how much it differs in colour
+BELOW = (0.35, 2.6)  # heights of a line: how far it is below the text
 
 
-def find_states(lines: Sequence[TextLine], parts: Sequence[InterfacePart], taken: Iterable[Box]) -> Iterator[ItemState]:
+def find_states(
+    lines: Sequence[TextLine],
+    parts: Sequence[InterfacePart],
+    taken: Iterable[Box],
+    regions: Iterable[ColourRegion] = (),
+) -> Iterator[ItemState]:
     """Yield the items that differ from their siblings; lines in `taken` (tables, charts, programs) are none."""
-    areas = [*taken, *(lines[at].box for part in parts if part.kind in TOGGLES for at in part.lines)]
+    own = (*TOGGLES, "button")  # a button has its own colour
+    areas = [*taken, *(lines[at].box for part in parts if part.kind in own for at in part.lines)]
     items = [
         line for line in lines
         if line.ground and line.ink and 1 < len(line.text) <= SHORT
         and not any(_has_centre(area, line.box) for area in areas)
     ]  # fmt: skip
     seen: set[Box] = set()
-    for group in (*_find_columns(items), *_find_rows(items)):
-        odd = _find_odd(group)
+    drawn = [each for each in regions if LINE[0] <= each.box.height <= LINE[1] and each.box.width >= 3 * LINE[1]]
+    rows = list(_find_rows(items))
+    for group in (*_find_columns(items), *rows):
+        odd = _find_odd(group) or (_find_underlined(group, drawn) if group in rows else None)
         if odd and odd.box not in seen:
             seen.add(odd.box)
             yield ItemState("selected", odd.box)
@@ -85,6 +96,20 @@ def _find_odd(group: Sequence[TextLine]) -> TextLine | None:
         if _are_alike(others) and min(_compare(other.ground, line.ground) for other in others) >= OTHER:
             return line
     return None
+
+
+def _find_underlined(group: Sequence[TextLine], drawn: Sequence[ColourRegion]) -> TextLine | None:
+    """Return the one tab with a line of its own below it."""
+    marked = [line for line in group if any(_underlines(each, line) for each in drawn)]
+    return marked[0] if len(marked) == 1 else None
+
+
+def _underlines(region: ColourRegion, line: TextLine) -> bool:
+    box, gap = region.box, region.box.y - line.box.bottom
+    over = box.x <= line.box.x + 2 and box.right >= line.box.right - 2
+    near = BELOW[0] * line.box.height <= gap <= BELOW[1] * line.box.height
+    apart = line.ground is not None and compare_colours(region.colour, line.ground) >= DRAWN
+    return over and near and apart and box.width <= line.box.width + 8 * line.box.height
 
 
 def _are_alike(lines: Sequence[TextLine]) -> bool:

@@ -153,7 +153,12 @@ def _is_aligned(cells: Iterable[list[int]], lines: Sequence[TextLine], em: float
 
 
 def _has_values(lines: Sequence[TextLine], rows: Sequence[list[list[int]]]) -> bool:
-    """Return whether a column has numbers or dates below its head: texts that are only level are no table."""
+    """Return whether a column has numbers or dates below its head: texts that are only level are no table.
+
+    Two columns of which the second has only whole numbers are a list with counts.
+    """
+    if len(rows[0]) == 2 and all(lines[at].text.isdigit() for row in rows for at in row[1]):
+        return False
     for column in range(len(rows[0])):
         texts = [lines[row[column][0]].text for row in rows[1:] if row[column]]
         if len(texts) >= 2 and sum(begins_like_value(text) for text in texts) >= 0.7 * len(texts):

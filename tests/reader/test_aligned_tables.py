@@ -1,0 +1,55 @@
+"""Tables without lines, whose rows begin their cells at the same places."""
+
+from __future__ import annotations
+
+from sightline.model.geometry import Box
+from sightline.reader.examine import examine_image
+from sightline.reader.reading import TextLine
+from sightline.reader.rectangles import enclose_boxes
+from tests.reader.sketch import Sketch
+from tests.reader.test_ruled_tables import list_tables
+from tests.requirements import requirement
+
+ROWS = (
+    ("Haley Kennedy", "Senior Designer", "London", "43"),
+    ("Michael Silva", "Marketing", "San Francisco", "66"),
+    ("Paul Byrd", "Finance", "New York", "64"),
+    ("Gloria Little", "Administrator", "Edinburgh", "59"),
+    ("Bradley Greer", "Engineer", "San Francisco", "41"),
+    ("Dai Rios", "Personnel Lead", "Tokyo", "35"),
+)
+PLACES = (40, 150, 270, 362)
+
+
+def draw_rows(places: tuple[int, ...] = PLACES) -> Sketch:
+    sketch = Sketch((640, 320))
+    for at, row in enumerate(ROWS):
+        for x, text in zip(places, row, strict=True):
+            sketch.write(x, 60 + 26 * at, text)
+    return sketch
+
+
+@requirement("reader.aligned")
+def test_cells_that_begin_at_the_same_places_are_a_table() -> None:
+    sketch = draw_rows()
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert list_tables(reading) == [[list(row) for row in ROWS]]
+
+
+@requirement("reader.aligned")
+def test_a_row_that_was_read_as_one_line_is_split_at_its_cells() -> None:
+    sketch = draw_rows()
+    at = 4 * len(PLACES)
+    box: Box = enclose_boxes(line.box for line in sketch.lines[at : at + 4])
+    sketch.lines[at : at + 4] = [TextLine("Bradley Greer Engineer San Francisco 41", box)]
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert list_tables(reading) == [[list(row) for row in ROWS]]
+
+
+@requirement("reader.aligned")
+def test_columns_of_links_with_wide_blanks_are_no_table() -> None:
+    sketch = Sketch((900, 320))
+    for at, row in enumerate(ROWS):
+        for x, text in zip((40, 340, 640), row, strict=False):
+            sketch.write(x, 60 + 26 * at, text)
+    assert examine_image(sketch.pixels, sketch.lines).tables == ()

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from sightline.model.geometry import Box
+from sightline.reader.colours import add_colours
 from sightline.reader.interface_parts import find_parts
 from sightline.reader.reading import InterfacePart, Pixels
 from sightline.reader.regions import find_regions
 from tests.reader.sketch import Sketch
+from tests.requirements import requirement
 
 LIGHT = {"ground": "#f3f3f3", "card": "#ffffff", "line": "#bbbbbb", "ink": "#202020"}
 DARK = {"ground": "#1e1e1e", "card": "#2b2b2b", "line": "#6a6a6a", "ink": "#dddddd"}
@@ -134,3 +136,48 @@ def test_a_border_separates_regions_and_a_gradient_does_not() -> None:
 
 def test_a_pixel_has_no_parts() -> None:
     assert find_parts(np.zeros((1, 1, 3), dtype=np.uint8), ()) == ()
+
+
+def list_kinds(sketch: Sketch) -> list[str]:
+    return [part.kind for part in find_parts(sketch.pixels, sketch.lines) if part.kind in ("button", "field")]
+
+
+@requirement("reader.controls")
+def test_a_badge_a_letter_in_a_tile_and_a_sentence_are_no_buttons() -> None:
+    sketch = Sketch()
+    sketch.box((60, 40, 110, 60), "#d63939", radius=6)
+    sketch.write(85, 50, "New", 12, "#ffffff", "mm")
+    sketch.box((60, 100, 94, 134), "#3883fa", radius=6)
+    sketch.write(77, 117, "A", 16, "#ffffff", "mm")
+    sketch.box((60, 180, 420, 216), "#e4e7ec", radius=6)
+    sketch.write(240, 198, "All changes were saved automatically", 14, anchor="mm")
+    assert list_kinds(sketch) == []
+
+
+@requirement("reader.controls")
+def test_a_button_may_have_an_icon_before_its_text() -> None:
+    sketch = Sketch()
+    sketch.box((60, 40, 260, 76), "#ffffff", "#bbbbbb", 5)
+    sketch.pen.ellipse((80, 50, 96, 66), "#202020")
+    sketch.write(112, 58, "Sign in with a key", 14)
+    assert list_kinds(sketch) == ["button"]
+
+
+@requirement("reader.controls")
+def test_pale_text_in_a_box_is_that_of_an_empty_field() -> None:
+    sketch = Sketch()
+    sketch.box((60, 40, 172, 76), "#ffffff", "#bbbbbb", 3)
+    sketch.write(72, 58, "Search docs", 14, "#bcc3ce")
+    sketch.lines = list(add_colours(sketch.pixels, sketch.lines))
+    assert list_kinds(sketch) == ["field"]
+
+
+@requirement("reader.controls")
+def test_cells_in_a_row_and_filled_strips_are_no_fields() -> None:
+    sketch = Sketch()
+    for at, name in enumerate(("Top", "Middle", "Bottom")):
+        sketch.box((60 + 159 * at, 40, 220 + 159 * at, 80), "#ffffff", "#bbbbbb")
+        sketch.write(72 + 159 * at, 60, name)
+    sketch.box((60, 140, 460, 180), "#61a0ff", "#3070d0")
+    sketch.write(72, 160, "Create account", ink="#ffffff")
+    assert list_kinds(sketch) == []

@@ -130,3 +130,12 @@ def test_a_glyph_in_a_box_or_ring_is_an_icon_and_no_toggle(glyph: str) -> None:
         sketch.pen.text((30, y + 10), glyph, "#202020", anchor="mm", font_size=14)
         sketch.write(50, y + 10, "Details")
     assert look_for_toggles(sketch, sketch.lines) == []
+
+
+@requirement("reader.toggles")
+def test_the_mark_of_a_list_is_no_radio_button() -> None:
+    sketch = Sketch((400, 300))
+    for y in (40, 90, 140):
+        paste_shape(sketch, (20, y), (13, 13), "ring")
+        sketch.write(50, y + 6, "List item", 28)
+    assert look_for_toggles(sketch, sketch.lines) == []

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
-from sightline.reader.colours import compare_colours, crop_pixels, find_common_colour
+from sightline.reader.colours import compare_colours, crop_pixels, find_common_colour, measure_distances
+from sightline.reader.page_text import measure_letter_size
 from sightline.reader.phrases import split_pairs
 from sightline.reader.reading import Colour, InterfacePart, PartKind, Pixels, TextLine
 from sightline.reader.rectangles import are_level, enclose_boxes, find_indexes_inside, is_inside
@@ -18,8 +20,15 @@ from sightline.reader.regions import EVEN, ColourRegion, Segments, segment_image
 from sightline.reader.toggles import find_toggles
 
 DISTINCT = 5  # two colours that differ by less in every channel look the same
-MAX_ROW = 3.8  # a control is at most this many times as high as its text
-LOW_HEIGHT, MAX_HEIGHT = 52, 72  # pixels: a control may always have the first height, and never more than the second
+MAX_ROW = 3.6  # a control is at most this many times as high as the letter size of its text
+LOW_HEIGHT, MAX_HEIGHT = 52, 104  # pixels: a control may always have the first height, and never more than the second
+MAX_FIELD, FIELD_HEIGHT = 3.2, 46  # the same for fields: what is higher is the head of a card
+BADGE = 2.05  # a button is this many times as high as the letter size, unless its border is strong; a badge is not
+STRONG = 60  # difference of colours between a border or a text and its background
+PALE, STRIP = 120, 160  # the same, at most, of the text in an empty field, and in one that has no border
+TINTED = 70  # difference between the channels of a colour that is no shade of grey
+ICON = 3.5  # heights of a line: how far an icon in a button may reach beyond its text
+LONG = 34  # characters: what is longer is no button
 BEYOND = (3, 4)  # pixels outside a shape: beyond its border, and at one of them before a neighbour's
 EMPTY_HEIGHTS = (16, 64)  # pixels: the height of an empty field, from and to
 PAGE_SHARE = 0.85  # share of the image: a larger panel is the background
@@ -38,6 +47,7 @@ class _Shape:
     colour: Colour
     ground: Colour
     border: bool
+    edge: int  # how much its border differs from it
     filled: float
     lines: tuple[int, ...]
 
@@ -54,7 +64,7 @@ def find_parts(
     shapes = [shape for region in known.regions if (shape := _make_shape(pixels, region, lines)) is not None]
     shapes = _remove_rings(shapes)
     whole = Box(0, 0, pixels.shape[1], pixels.shape[0])
-    kinds = ((shape, _classify(shape, shapes, lines, whole)) for shape in shapes)
+    kinds = ((shape, _classify(pixels, shape, shapes, lines)) for shape in shapes)
     named = [InterfacePart(kind, shape.box, shape.colour, shape.lines) for shape, kind in kinds if kind is not None]
     named += [*find_toggles(pixels, lines, known.shapes), *find_pictures(pixels, lines)]
     page = PAGE_SHARE * whole.width * whole.height
@@ -83,12 +93,14 @@ def _make_shape(pixels: Pixels, region: ColourRegion, lines: Sequence[TextLine])
         if edge
     ]
     border = len(edged) >= 3 and sum(edged) >= len(edged) - 1
+    contrast = int(median(compare_colours(edge, region.colour) for edge in near if edge)) if border else 0
     if border:
         x, y = max(0, box.x - 1), max(0, box.y - 1)
         box = Box(x, y, min(width, box.right + 1) - x, min(height, box.bottom + 1) - y)
     return _Shape(
-        box, region.colour, ground, border, region.fill_share, find_indexes_inside(box, [line.box for line in lines])
-    )
+        box, region.colour, ground, border, contrast, region.fill_share,
+        find_indexes_inside(box, [line.box for line in lines]),
+    )  # fmt: skip
 
 
 def _is_continued_outside(edge: Colour, further: Iterable[Colour | None]) -> bool:
@@ -125,43 +137,96 @@ def _remove_rings(shapes: list[_Shape]) -> list[_Shape]:
     ]
 
 
-def _classify(shape: _Shape, shapes: Sequence[_Shape], lines: Sequence[TextLine], whole: Box) -> PartKind | None:
-    box = shape.box
+def _classify(pixels: Pixels, shape: _Shape, shapes: Sequence[_Shape], lines: Sequence[TextLine]) -> PartKind | None:
+    box, whole = shape.box, Box(0, 0, pixels.shape[1], pixels.shape[0])
     if not shape.is_distinct:
         return None
     if not shape.lines:
-        empty = (
-            EMPTY_HEIGHTS[0] <= box.height <= EMPTY_HEIGHTS[1]
-            and box.width >= 2.5 * box.height
-            and shape.filled >= 0.85
-        )
-        alike = any(other.lines and _is_alike(other.box, box) for other in shapes)
-        field = empty and shape.border and _is_free(shape, shapes, whole) and (alike or _has_label(box, lines))
-        return "field" if field else _classify_panel(box)
-    line_boxes = [lines[place].box for place in shape.lines]
-    tall = max(each.height for each in line_boxes)
-    text = enclose_boxes(line_boxes)
+        empty = _is_empty_field(pixels, shape, shapes, lines) and _is_free(shape, shapes, whole)
+        return "field" if empty else _classify_panel(box)
+    own = [lines[place] for place in shape.lines]
+    size = max(measure_letter_size(line) for line in own)
+    tall = max(line.box.height for line in own)
     if _is_bar(shape, shapes, whole):
         return "bar"
-    if text.height > 1.6 * tall or box.height > min(MAX_HEIGHT, max(MAX_ROW * tall, LOW_HEIGHT)):
+    high = box.height > min(MAX_HEIGHT, max(MAX_ROW * size, LOW_HEIGHT))
+    if enclose_boxes(line.box for line in own).height > 1.6 * tall or high:
         return _classify_panel(box)
-    kind = _classify_control(shape, text, tall, one=_is_one_run(line_boxes, tall))
-    if kind == "field" and not _is_free(shape, shapes, whole):
-        return _classify_panel(box)
-    stated = split_pairs(" ".join(lines[place].text for place in shape.lines))
-    return _classify_panel(box) if kind == "button" and stated else kind  # labels with values are not a button
+    kind = _classify_control(pixels, shape, own)
+    head = box.height > max(MAX_FIELD * size, FIELD_HEIGHT) or _is_tinted(shape.colour)
+    doubtful = (kind == "field" and (head or not _is_free(shape, shapes, whole))) or (
+        kind == "button" and not _can_be_pressed(shape, own, size)
+    )
+    return _classify_panel(box) if doubtful else kind
 
 
-def _classify_control(shape: _Shape, text: Box, tall: int, *, one: bool) -> PartKind | None:
-    """Classify a shape with one row of text by where the text is in it."""
+def _is_empty_field(pixels: Pixels, shape: _Shape, shapes: Sequence[_Shape], lines: Sequence[TextLine]) -> bool:
+    """Return whether a shape without text is a field: an even area with a border, as others that have text."""
     box = shape.box
+    slim = EMPTY_HEIGHTS[0] <= box.height <= EMPTY_HEIGHTS[1] and box.width >= 2.5 * box.height
+    if not (slim and shape.border and shape.filled >= 0.85) or _is_tinted(shape.colour):
+        return False
+    left, right = _find_content(pixels, shape, box)
+    middle = left < right and abs((left - box.x) - (box.right - right)) <= max(8, 0.1 * box.width)
+    if middle and right - left > box.height:  # something is in the middle of it
+        return False
+    return any(other.lines and _is_alike(other.box, box) for other in shapes) or _has_label(box, lines)
+
+
+def _is_tinted(colour: Colour) -> bool:
+    return max(colour) - min(colour) > TINTED
+
+
+def _find_content(pixels: Pixels, shape: _Shape, rows: Box) -> tuple[int, int]:
+    """Return where something is drawn in a shape, at the height of some rows, as (left, right)."""
+    box = shape.box
+    inner = pixels[rows.y + 2 : rows.bottom - 2, box.x + 3 : box.right - 3]
+    if not inner.size:
+        return box.x, box.x
+    drawn = np.flatnonzero((measure_distances(inner, shape.colour) > STRONG / 2).any(axis=0))
+    return (box.x + 3 + int(drawn[0]), box.x + 4 + int(drawn[-1])) if len(drawn) else (box.x, box.x)
+
+
+def _can_be_pressed(shape: _Shape, own: Sequence[TextLine], size: float) -> bool:
+    """Return whether a shape with a text in its middle is a button: no badge, letter in a tile, or list of values."""
+    text = " ".join(line.text for line in own)
+    beside = min(line.box.x for line in own) - shape.box.x
+    small = shape.box.height < BADGE * size and beside < BADGE * size and shape.edge < STRONG
+    letter = len(text) == 1 and text.isalpha()
+    return not (small or letter or len(text) > LONG or split_pairs(text))  # labels with values are not a button
+
+
+def _classify_control(pixels: Pixels, shape: _Shape, own: Sequence[TextLine]) -> PartKind | None:
+    """Classify a shape with one row of text by where the text, and an icon beside it, is in it."""
+    box, text = shape.box, enclose_boxes(line.box for line in own)
+    tall = max(line.box.height for line in own)
+    one = _is_one_run([line.box for line in own], tall)
     left, right = text.x - box.x, box.right - text.right
-    if one and abs(left - right) <= max(8, 0.1 * box.width):
-        return "button"
-    if left <= 2.5 * tall + 8 and right >= left:
-        return "field" if shape.border else _classify_strip(shape)
-    # An icon or an arrow beside the text moves it off the middle.
-    return "button" if one and right <= 3 * tall + 8 and box.width <= 12 * tall else _classify_panel(box)
+    first, last = _find_content(pixels, shape, text)  # an icon or an arrow beside the text moves it off the middle
+    centred = abs((first - box.x) - (box.right - last)) <= max(8, 0.1 * box.width)
+    beside = text.x - first <= ICON * tall and last - text.right <= ICON * tall
+    starts = left <= 2.5 * tall + 8 and right >= left
+    alone = one and first >= text.x - 2 and shape.border and left <= 2 * tall and box.width >= 2.5 * box.height
+    if alone and _is_pale(shape, own, PALE):
+        kind: PartKind | None = "field"
+    elif one and (abs(left - right) <= max(8, 0.1 * box.width) or (centred and beside)):
+        kind = "button"
+    elif starts and shape.border:
+        kind = "field" if one else _classify_panel(box)
+    elif starts:
+        kind = _classify_strip(shape, own)
+    else:
+        kind = "button" if one and right <= 3 * tall + 8 and box.width <= 12 * tall else _classify_panel(box)
+    return kind
+
+
+def _is_pale(shape: _Shape, own: Sequence[TextLine], most: int) -> bool:
+    """Return whether the text of a grey shape is grey and near to its colour, as in a field that is empty."""
+    return not _is_tinted(shape.colour) and all(
+        line.ink is not None and line.ground is not None and not _is_tinted(line.ink)
+        and 0 < compare_colours(line.ink, line.ground) <= most
+        for line in own
+    )  # fmt: skip
 
 
 def _is_free(shape: _Shape, shapes: Sequence[_Shape], whole: Box) -> bool:
@@ -171,11 +236,26 @@ def _is_free(shape: _Shape, shapes: Sequence[_Shape], whole: Box) -> bool:
         return False
     return not any(
         other is not shape
-        and abs(other.box.x - box.x) <= TOUCH
-        and abs(other.box.right - box.right) <= TOUCH
-        and (abs(other.box.y - box.bottom) <= TOUCH or abs(box.y - other.box.bottom) <= TOUCH)
+        and (_is_stacked(box, other.box) or (_is_next(box, other.box) and _have_one_look(shape, other)))
         for other in shapes
     )
+
+
+def _is_stacked(box: Box, other: Box) -> bool:
+    """Return whether two boxes touch, one above the other, and the narrower one is within the other's width."""
+    near = abs(other.y - box.bottom) <= TOUCH or abs(box.y - other.bottom) <= TOUCH
+    left, right = max(box.x, other.x), min(box.right, other.right)
+    return near and right - left >= min(box.width, other.width) - TOUCH
+
+
+def _is_next(box: Box, other: Box) -> bool:
+    """Return whether two boxes of one height touch, side by side."""
+    level = abs(other.y - box.y) <= TOUCH and abs(other.bottom - box.bottom) <= TOUCH
+    return level and (abs(other.x - box.right) <= TOUCH or abs(box.x - other.right) <= TOUCH)
+
+
+def _have_one_look(one: _Shape, other: _Shape) -> bool:
+    return one.border == other.border and compare_colours(one.colour, other.colour) < DISTINCT
 
 
 def _is_alike(one: Box, other: Box) -> bool:
@@ -199,9 +279,13 @@ def _is_one_run(held: Sequence[Box], tall: int) -> bool:
     return all(right.x - left.right <= tall for left, right in pairwise(row))
 
 
-def _classify_strip(shape: _Shape) -> PartKind | None:
-    """Classify text at the left of a plain strip: a selected row, unless it is short enough for a button."""
-    return "button" if shape.box.width <= 5 * shape.box.height else _classify_panel(shape.box)
+def _classify_strip(shape: _Shape, own: Sequence[TextLine]) -> PartKind | None:
+    """Classify text at the left of a plain strip: a button if it is short, a field if its text is pale, or a row."""
+    box = shape.box
+    if box.width <= 5 * box.height:
+        return "button"
+    pale = len(own) == 1 and _is_pale(shape, own, STRIP)
+    return "field" if pale and box.height >= BADGE * measure_letter_size(own[0]) else _classify_panel(box)
 
 
 def _classify_panel(box: Box) -> PartKind | None:

@@ -30,6 +30,7 @@ TICK = (0.05, 0.5)  # share of the inside that a tick or a dot covers
 _MARKS, _RINGS = frozenset("●○◯◉⊙•■□▢▣☐☑@®©"), frozenset("O0oQ")  # what a toggle may be read as
 _BORDER = 0.14  # share of the height of a switch that its border may have
 _ROUND = 0.89  # share of its box that a shape covers: a circle less, a square with round corners more
+_BULLET = 0.6  # of the letter size of its text: a toggle is larger
 _LETTER, _CAPITAL = 1.15, 0.74  # a toggle is this much higher than a capital, which is this share of the letter size
 
 
@@ -53,7 +54,10 @@ def find_toggles(pixels: Pixels, lines: Sequence[TextLine], shapes: Sequence[Box
     texts = [line for line in lines if not _is_toggle_glyph(line)]
     outside = [part for part in found if not any(_is_in_text(part.box, line) for line in texts)]
     labelled = [replace(part, lines=_find_label(part.box, lines)) for part in outside]
-    return [part for part in labelled if (part.lines or _has_mates(part, outside)) and not _is_letter(part, lines)]
+    return [
+        part for part in labelled
+        if (part.lines or _has_mates(part, outside)) and not _is_letter(part, lines) and not _is_bullet(part, lines)
+    ]  # fmt: skip
 
 
 def remove_toggle_glyphs(lines: Sequence[TextLine], toggles: Sequence[InterfacePart]) -> list[TextLine]:
@@ -108,6 +112,11 @@ def _is_letter(part: InterfacePart, lines: Sequence[TextLine]) -> bool:
     glyphs = [line for line in lines if _is_toggle_glyph(line) and is_inside(line.box, part.box)]
     label = lines[part.lines[0]] if part.lines else None
     return bool(glyphs and label and part.box.height < _LETTER * _CAPITAL * measure_letter_size(label))
+
+
+def _is_bullet(part: InterfacePart, lines: Sequence[TextLine]) -> bool:
+    """Return whether a shape is too small for its text: the mark of a list, or the dot of a status."""
+    return any(part.box.height < _BULLET * measure_letter_size(lines[at]) for at in part.lines)
 
 
 def _find_label(box: Box, lines: Sequence[TextLine]) -> tuple[int, ...]:

@@ -291,3 +291,27 @@ def test_a_minus_sign_that_was_not_read_is_found_before_its_label() -> None:
         sketch.box((x, min(tip, 250), x + 60, max(tip, 250)), BLUE)
         sketch.write(x + 30, 440, name, 13, anchor="mm")
     assert [mark.value for mark in only(sketch).marks] == pytest.approx([1000, -400, 600], abs=15)
+
+
+def test_narrow_bars_with_round_ends_have_their_whole_height() -> None:
+    sketch = Sketch()
+    ruled(sketch, 70)
+    told = {"Mon": 50, "Tue": 20, "Wed": 82, "Thu": 40}
+    for place, (name, value) in enumerate(told.items()):
+        tip = 420 - round(3.5 * value)
+        sketch.box((130 + 110 * place, tip + 3, 136 + 110 * place, 420), BLUE)
+        sketch.box((132 + 110 * place, tip, 134 + 110 * place, tip + 3), BLUE)
+        sketch.write(133 + 110 * place, 440, name, 12, anchor="mm")
+    assert values(only(sketch)) == pytest.approx({(name, ""): value for name, value in told.items()}, abs=0.6)
+
+
+def test_pieces_of_a_bar_that_cannot_be_told_apart_get_no_values() -> None:
+    sketch = Sketch()
+    ruled(sketch, 70)
+    for place, (name, value) in enumerate({"North": 60, "South": 40, "East": 80}.items()):
+        left, tip = 130 + 140 * place, 420 - 3.5 * value
+        for part, colour in enumerate(("#1f77b4", "#2a80bd", "#1f77b4")):
+            sketch.box((left, tip + part * (420 - tip) / 3, left + 60, tip + (part + 1) * (420 - tip) / 3 - 1), colour)
+        sketch.write(left + 30, 440, name, 12, anchor="mm")
+    charts = find_charts(sketch.pixels, sketch.lines)
+    assert [mark for chart in charts for mark in chart.marks] == []

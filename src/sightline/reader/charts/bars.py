@@ -28,6 +28,8 @@ from sightline.reader.regions import ColourRegion
 _OFF = 0.6  # pixels: half of one at the tip of a bar, and a little for the axis
 NEAR = 4.0  # pixels between edges that meet, for a border or an axis; more where letters are large
 
+_FEW = 2  # bars without names, which are no chart
+_ROUND_END = 6  # how much a pixel of a round end may differ from its bar
 THIN = 3  # pixels: the smallest width of a bar
 SAME_BAR = 30  # how much a strip of a bar may differ from the rest where an edge or a line mixes in
 
@@ -51,11 +53,26 @@ def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Ch
         value, printed = _read_value(picture, axis, bar, bars, labels)
         slack = 0.0 if soft or printed else _OFF * abs(axis.value_at(bar.tip + 0.5) - axis.value_at(bar.tip - 0.5))
         marks.append(ChartMark(category, series, value, bar.box, bar.colour, slack))
+    if len(marks) <= _FEW and not any(mark.category for mark in marks):  # shapes beside a column of numbers
+        return None
     marks, doubts = _name_series(marks, bool(names))
+    if _contradict(marks):
+        marks, doubts = [], ["its bars could not be told apart"]
     ink = enclose_boxes([*boxes, axis.box, *(label.box for label in labels)])
     title, box = find_title(picture, ink, axis, [*labels, *legend])
     unit = axis.unit or find_unit(picture, axis, ink)
     return Chart("bar", box, title, tuple(marks), unit, "; ".join(doubts))
+
+
+def _contradict(marks: Sequence[ChartMark]) -> bool:
+    """Return whether two marks over each other have the same names: pieces of one bar, or not bars at all."""
+    spans: dict[tuple[str, str], list[Box]] = {}
+    for mark in marks:
+        spans.setdefault((mark.category, mark.series), []).append(mark.box)
+    return any(
+        one is not other and min(one.right, other.right) - max(one.x, other.x) > 0.5 * min(one.width, other.width)
+        for boxes in spans.values() for one in boxes for other in boxes
+    )  # fmt: skip
 
 
 def _find_bar_plot(axis: Axis, room: tuple[int, int]) -> Box:
@@ -93,6 +110,7 @@ def _is_base_of(below: ChartBar, bar: ChartBar) -> bool:
 def _measure_tip(pixels: Pixels, bar: ChartBar) -> float:
     """Return the tip to a fraction of a pixel: the row beyond it mixes the bar and its background."""
     up = bar.tip < bar.base
+    bar = replace(bar, tip=_follow_round_end(pixels, bar))
     edge = int(bar.tip) - 1 if up else int(bar.tip)
     beyond = edge - 2 if up else edge + 2
     x = bar.box.x + bar.box.width // 2
@@ -105,6 +123,18 @@ def _measure_tip(pixels: Pixels, bar: ChartBar) -> float:
     share = float(np.dot(mixed - ground, full) / np.dot(full, full))
     apart = float(np.abs(mixed - ground - share * full).max())
     return bar.tip + (-share if up else share) if 0.05 < share < 0.98 and apart < 12 else bar.tip
+
+
+def _follow_round_end(pixels: Pixels, bar: ChartBar) -> float:
+    """Return the tip of a narrow bar with a round end, whose last rows are too short to belong to its region."""
+    x, tip = bar.box.x + bar.box.width // 2, int(bar.tip)
+    step = -1 if bar.tip < bar.base else 1
+    for _ in range(bar.box.width // 2 + 1):
+        row = tip - 1 if step < 0 else tip
+        if not 0 <= row < len(pixels) or np.abs(pixels[row, x].astype(int) - bar.colour).max() > _ROUND_END:
+            break
+        tip += step
+    return bar.tip if tip == int(bar.tip) else float(tip)
 
 
 def _is_value_label(text: ChartText, bar: ChartBar, em: float) -> bool:

@@ -60,7 +60,7 @@ def test_unknown_states_are_reported() -> None:
     codes = (Barcode("QRCode", "hello", Box(1, 2, 3, 4)),)
     text = describe_image(ImageReading(Size(640, 480), parts=parts, codes=codes)).text
     assert text.startswith(NO_TEXT)
-    assert find_statement(text, "QRCode", "[1, 2, 4, 6]", '"hello"')
+    assert find_statement(text, "QR code", "[1, 2, 4, 6]", '"hello"')
     assert len(list_added(EMPTY, replace(EMPTY, photograph=True))) == 1
     (rotated,) = list_added(EMPTY, replace(EMPTY, rotation=90))
     assert "90" in rotated

@@ -229,7 +229,7 @@ def _describe_changes(lines: TextDifference, states: Sequence[StateChange]) -> I
     )
     yield from _list_changes("Appeared", [f'"{line.marked_text}" at {format_box(line.box)}' for line in lines.appeared])
     yield from _list_changes(
-        "Vanished", [f'"{line.marked_text}" from {format_box(line.box)}' for line in lines.vanished]
+        "Disappeared", [f'"{line.marked_text}" from {format_box(line.box)}' for line in lines.vanished]
     )
     yield from _list_changes(
         "Changed",

@@ -137,7 +137,7 @@ def find_titles_and_codes(reading: ImageReading) -> Iterator[DescribedItem]:
         sentence = f'{size} "{titles.heading.marked_text}" at {format_box(titles.heading.box)}.'
         yield DescribedItem(sentence, titles.heading.box, titles.heading.text, (reading.lines.index(titles.heading),))
     for code in reading.codes:
-        sentence = f'A {code.kind} code at {format_box(code.box)} contains "{code.text}".'
+        sentence = f'{_name_code(code.kind)} at {format_box(code.box)} contains "{code.text}".'
         yield DescribedItem(sentence, code.box, f"{code.kind}: {code.text}")
 
 
@@ -145,6 +145,12 @@ def find_controls(reading: ImageReading) -> Iterator[DescribedItem]:
     """Yield every field, check box, radio button and button with its state."""
     for kind, _ in _CONTROLS:
         yield from _describe_kind(reading, kind)
+
+
+def _name_code(kind: str) -> str:
+    """Return what a barcode is called: a "QRCode" is a QR code."""
+    name = f"{kind.removesuffix('Code').rstrip()} code"
+    return f"An {name}" if name[0] in "AEIO" else f"A {name}"
 
 
 def _describe_kind(reading: ImageReading, kind: PartKind) -> list[DescribedItem]:
@@ -273,7 +279,8 @@ def _describe_unread(reading: ImageReading) -> Iterator[str]:
 
 
 def _list_boxes(boxes: Sequence[Box]) -> str:
-    more = f" and {len(boxes) - _MAX_LISTED} more places" if len(boxes) > _MAX_LISTED else ""
+    rest = len(boxes) - _MAX_LISTED
+    more = f" and {rest} more {'place' if rest == 1 else 'places'}" if rest > 0 else ""
     return "; ".join(map(format_box, boxes[:_MAX_LISTED])) + more
 
 

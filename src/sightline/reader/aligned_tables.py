@@ -121,22 +121,28 @@ def _find_cell_starts(rows: Sequence[_Row]) -> list[int]:
     first = min(row.spans[0][0] for row in rows if row.spans)
     gaps = [[(left[1], right[0]) for left, right in pairwise(row.spans)] for row in rows]
     found = [first]
-    for start in sorted({gap[1] for row in gaps for gap in row}):
-        own = [gap for row in gaps for gap in row if abs(gap[1] - start) <= SHIFT]
-        ended = any(
-            sum(any(abs(gap[0] - end) <= SHIFT and gap[1] >= start - SHIFT for gap in row) for row in gaps)
-            >= SAME * len(rows)
-            for end in {gap[0] for gap in own}
-        )
-        if start - found[-1] < high or not (len(own) >= SAME * len(rows) or ended):
+    for start in sorted({end for row in gaps for begin, end in row if end - begin >= BLANK * high}):
+        if start - found[-1] < high or not _share_place(gaps, start):
             continue
         crossed = sum(
             any(left < start - SHIFT and right > start - SHIFT + 1 for left, right in row.spans) for row in rows
         )
-        blanks = [gap[1] - gap[0] for row in gaps for gap in row if gap[0] < start <= gap[1] + SHIFT]
+        blanks = [end - begin for row in gaps for begin, end in row if begin < start <= end + SHIFT]
         if crossed <= CROSSED * len(rows) and blanks and median(blanks) >= BLANK * high:
             found.append(start)
     return found
+
+
+def _share_place(gaps: Sequence[Sequence[Span]], start: int) -> bool:
+    """Return whether most rows begin a cell at a place, or end the one before it at one place."""
+    enough = SAME * len(gaps)
+    if sum(any(abs(end - start) <= SHIFT for _, end in row) for row in gaps) >= enough:
+        return True
+    ends = {begin for row in gaps for begin, end in row if abs(end - start) <= SHIFT}
+    return any(
+        sum(any(abs(begin - edge) <= SHIFT and end >= start - SHIFT for begin, end in row) for row in gaps) >= enough
+        for edge in ends
+    )
 
 
 def _are_cells(rows: Sequence[Sequence[TextLine]], columns: Sequence[Span]) -> bool:

@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, replay, profile, soak, real, inspector, and all.
+loop, render, replay, profile, soak, scale, real, inspector, and all.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import real
 import render
 import replay
 import retention
+import scale
 import seers
 import soak
 import svg_corpus
@@ -47,6 +48,7 @@ BENCHMARKS = (
     "replay",
     "profile",
     "soak",
+    "scale",
     "real",
     "inspector",
 )
@@ -55,7 +57,7 @@ BENCHMARKS = (
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
-        render, replay, cpu_profile, soak, real, inspector,
+        render, replay, cpu_profile, soak, scale, real, inspector,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -99,6 +101,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "replay": lambda: replay.run(rounds, file),
         "profile": lambda: cpu_profile.run(file),
         "soak": lambda: soak.run(file, quick=args.quick, only=args.only),
+        "scale": lambda: scale.run(file, quick=args.quick),
         "real": lambda: real.run(file, rivals=not args.quick),
         "inspector": lambda: inspector.run(rounds, file),
     }

@@ -161,7 +161,9 @@ def run_soak(seed: int, *words: str, **variables: str) -> Iterator[Soak]:
         upstreams = ("--upstream", f"deepseek={provider.url}", "--upstream", f"long=http://127.0.0.1:{long.port}")
         command = [sys.executable, "-m", "tests.faults.traffic", "serve", "--port", "0", *upstreams, *words]
         pipe, given = subprocess.PIPE, environment(**{**ALONE, **variables})
-        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=given) as process:
+        with subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=given
+        ) as process:
             try:
                 assert process.stdout
                 yield Soak(process, process.stdout.readline().split()[-1], provider, seed)

@@ -59,8 +59,9 @@ compat: setup ## the adapters with the lowest and the newest tested version of e
 bench: setup ## the figures: proxy, acp, pixels, wires, retention, seers, reading (about an hour; bench/README.md)
 	@$(BIN)/python bench/run.py
 
-fuzz: setup ## tries many changed inputs on every parser, with another seed each time (tests/fuzz; a few minutes)
+fuzz: setup ## tries many generated inputs on every parser, with another seed each time (about ten minutes)
 	@FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-10000} $(BIN)/python -m pytest --quiet tests/fuzz
+	@FUZZ_EXAMPLES=1 $(BIN)/python -m pytest --quiet -m hypothesis
 
 mutate: setup ## breaks wire/ and passes/ in 240 small ways and counts how many the tests notice
 	@$(BIN)/python scripts/mutate

@@ -27,9 +27,10 @@ from sightline.vision.seers import wire_seer  # noqa: E402
 # Before a failed question is repeated: dozens of tests ask where nothing answers, and forked commands pause as long.
 wire_seer.RETRY_SECONDS = 0.02
 
-# A slow machine is no failure, and a failure is the same one every time.
-settings.register_profile("sightline", deadline=None, derandomize=True, database=None)
-settings.load_profile("sightline")
+# A slow machine is no failure, and a failure is the same one every time. `make fuzz` tries more, and others each time.
+settings.register_profile("sightline", deadline=None, derandomize=True, database=None, max_examples=50)
+settings.register_profile("fuzz", deadline=None, database=None, max_examples=300)
+settings.load_profile("fuzz" if "FUZZ_EXAMPLES" in os.environ else "sightline")
 
 # Settings, keys and proxies of the machine that would change what a test sees.
 PERSONAL = ("SIGHTLINE_", "PI_VISION_PROXY_", "ANTHROPIC_", "OPENAI_", "CLAUDE_")

@@ -125,6 +125,31 @@ def test_base64_behind_words_is_cut_out(words: str, written: str, payload: str) 
 
 @requirement("rescue.words", "law.4")
 @EVERY_SIZE
+@pytest.mark.parametrize("url", ["", "data:image/png;base64,"])
+def test_json_after_a_colon_keeps_its_form(url: str, payload: str) -> None:
+    written = f'Exit code: 0\nOutput: {{"ok": true, "png": "{url}{payload}"}}\n'
+    held, moved = after(written, Shown("image/png"))
+    assert held["content"] == f'Exit code: 0\nOutput: {{"ok": true, "png": "[image]"}}\n\n{SHOWN_BELOW}'
+    assert moved["content"][1] == part(payload)
+
+
+@requirement("rescue.words", "law.4")
+@EVERY_SIZE
+@pytest.mark.parametrize("output", ["B64", "data:image/png;base64,B64", '{"png": "B64"}', 'took it\n{"png": "B64"}'])
+def test_the_output_of_a_shell_ends_before_what_the_tool_adds(output: str, payload: str) -> None:
+    command, end = "Command: node shoot.mjs\nDirectory: (root)", "Error: (none)\nExit Code: 0\nSignal: (none)"
+    written = f"{command}\nOutput: {output.replace('B64', payload)}\n{end}\nProcess Group PGID: 4711"
+    held, moved = after(written, Shown("image/png"))
+    assert moved["content"][1] == part(payload)
+    assert payload not in held["content"]
+    assert held["content"].startswith(command)
+    assert end in held["content"]
+    other = written.replace("Output: ", "Icon: ") if output == "B64" else "none"
+    assert read(OPENAI_CHAT, build_chat(other)).scene.sights == ()
+
+
+@requirement("rescue.words", "law.4")
+@EVERY_SIZE
 def test_a_data_url_at_the_end_of_any_line_is_cut_out(payload: str) -> None:
     written = f"1. data:image/png;base64,{payload}\n2. data:image/png;base64,{payload}\r\nDone."
     held, moved = after(written, Shown("image/png"), Shown("image/png"))

@@ -5,8 +5,9 @@
   (crewai-tools, dspy), or with `data_uri='data:image/png;,iVBORw0…'` (semantic-kernel)
 - a Python dictionary or JSON with words around it: `Screenshot taken\\n[{"type": "image", "data": "iVBORw0…"}]`
 - dspy: `<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url", …}]<<CUSTOM-TYPE-END-IDENTIFIER>>`
-- behind words, at the end: base64, a data URL, or JSON that has one of them as a value; also a data URL at the end of
-  any line
+- behind words, at the end: base64, a data URL, or JSON that has one of them as a value, on a line of its own or after
+  a colon; also a data URL at the end of any line
+- the same in the output of a shell, before the lines that Gemini CLI and Qwen Code add: `Output: iVBORw0…\\nError: …`
 - Markdown: `![a page](data:image/png;base64,iVBORw0…)` on a line of its own
 - XML: `<screenshot>iVBORw0…</screenshot>`
 - bytes, in the forms of `printed_bytes`
@@ -63,8 +64,14 @@ _MAX_LINE = 128
 _find_markdown = re.compile(r"(?:\A|(?<=\n))[ \t]*!\[[^\]\n]*\]\(\Z").search
 _find_words = re.compile(r"(?:\n|(?<=\S)(?<!\]:)[ \t])\Z").search  # no indented line, no link of Markdown
 _find_tag = re.compile(r"<(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?>\s*\Z").search
-_find_json_lines = re.compile(r"(?<=\n)[\[{]").finditer
+_find_json_starts = re.compile(r"(?:(?<=\n)|(?<=: ))[\[{]").finditer
 _MAX_JSON_STARTS = 4
+# What Gemini CLI and Qwen Code write behind the output of a command.
+_has_output = re.compile(r"^(?:Output|Stdout): ", re.MULTILINE).search
+_find_command_end = re.compile(
+    r"(?:\n(?:Error|Stderr|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*)+\s*\Z"
+).search
+_MAX_COMMAND_END = 512
 
 
 def find_embedded_images(leaf: str, texts: Texts, path: str | None = None) -> Iterator[PrintedImage]:
@@ -87,6 +94,7 @@ def find_message_images(leaf: str, texts: Texts) -> Iterator[PrintedImage]:
 
 
 def _find_base64(leaf: str, texts: Texts, *, in_message: bool) -> Iterator[PrintedImage]:
+    leaf = leaf if in_message else _drop_command_end(leaf)
     values_start = None if in_message else _find_values(leaf)
     for start, end in _find_runs(leaf, texts):
         is_behind_comma = leaf[start - 1 : start] == ","
@@ -194,16 +202,22 @@ def _is_image_field(field: re.Match[str], before: str, after: str, *, is_url: bo
     return (known_key or not is_object) and (says_image or field["key"] == "data_uri")
 
 
+def _drop_command_end(leaf: str) -> str:
+    """Return the result of a shell tool up to the end of the command's output; any other text as it is."""
+    end = _find_command_end(leaf, max(0, len(leaf) - _MAX_COMMAND_END))
+    return leaf[: end.start()] if end and _has_output(leaf) else leaf
+
+
 def _find_values(leaf: str) -> int | None:
     """Return where the values begin that a text consists of, or ends with; None if it is anything else.
 
-    They are a list or a dictionary that Python wrote, which isn't JSON, or JSON behind lines of words.
+    They are a list or a dictionary that Python wrote, which isn't JSON, or JSON behind words.
     """
     if leaf.rstrip()[-1:] not in ("}", "]", ")"):
         return None
     if leaf.startswith(_PYTHON_BEGINNINGS):
         return 0
-    starts = (found.start() for found in islice(_find_json_lines(leaf), _MAX_JSON_STARTS))
+    starts = (found.start() for found in islice(_find_json_starts(leaf), _MAX_JSON_STARTS))
     return next((start for start in starts if _is_json(leaf[start:])), None)
 
 

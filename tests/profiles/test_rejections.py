@@ -289,9 +289,20 @@ BLIND = [
     (400, "The requested model does not support the input modality: image"),
     (400, "This endpoint only accepts text"),
     (400, "unsupported input modality: image"),
+    (400, "Image input is disabled for this deployment"),
+    (400, "Image content blocks are not permitted for this model"),
+    (400, "Model 'x' has no vision capability"),
+    (400, "The requested model does not have image understanding"),
+    (400, "Multimodal content is not supported for text models"),
+    (422, "Input validation error: this model only accepts text content"),
+    (400, "messages[0].content[1].type: must be 'text'"),
 ]
 
 ORDINARY = [
+    (400, "Image input is disabled for this user until the account is verified"),
+    (400, "The project has no vision board"),
+    (400, "messages[0].content[1].type: must be 'text' or 'image_url'"),
+    (400, "this model only accepts text content or images in base64"),
     (400, "messages.content.type 参数非法，取值范围 ['text', 'image_url']"),
     (404, "No endpoints found matching your data policy (Free model publication)"),
     (404, "No endpoints found that support image input and match your data policy"),

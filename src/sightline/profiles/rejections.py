@@ -224,16 +224,19 @@ WORDINGS = (
         rf" ['\"`]?{_IMAGE_TYPE}\b(?!/)",
         r"(?:(?:do|does) not|don't|doesn't|cannot|can't) (?:support|accept|process|handle|take) (?:the )?"
         rf"{_IMAGES}{_ENDS}",
-        r"(?:(?:do|does) not|don't|doesn't) (?:support|have) (?:vision|multi-?modal)",
+        r"(?:(?:do|does) not|don't|doesn't) (?:support|have)"
+        r" (?:vision|multi-?modal|image (?:understanding|recognition))",
+        r"\bmodel\b.{0,60} has no (?:vision|image|multi-?modal) (?:capabilit|support|input|understanding)",
         r"(?<!url )(?<!base64 )(?<!animated )(?<!output )(?<!output modality )"
-        r"\b(?:images?|image[ _](?:inputs?|contents?|modality)|image_url|input_image|vision|multi-?modal(?: inputs?)?)"
-        r"['\"`]?"
+        r"\b(?:images?|image[ _](?:inputs?|contents?|modality)|image_url|input_image|vision"
+        r"|multi-?modal(?: (?:inputs?|contents?))?)['\"`]?"
         r" (?:is |are )?not (?:supported|enabled)\b"
         r"(?! (?:in|inside|within|for) (?:a |an |the )?(?:tool|function|system|assistant))",
         r"image_url is only supported by certain models",
         r"not supported for vision",
         r"image input modality is not (?:enabled|available)",  # Google
-        r"\bimage (?:inputs?|contents?) (?:is |are )?not (?:available|allowed|accepted) (?:for|by|with|on)"
+        r"\bimage (?:inputs?|contents?)(?: blocks?| parts?)? (?:is |are )?"
+        r"(?:disabled|unavailable|not (?:available|allowed|accepted|permitted)) (?:for|by|with|on)"
         r" (?:this|the) (?:\w+ )?(?:model|endpoint|deployment)",
         r"is not a VLM\b",  # SiliconFlow
         r"content(?:\[\d{1,6}\])?\.type ?参数非法(?!.*image)",  # GLM
@@ -243,7 +246,9 @@ WORDINGS = (
         r"(?:does not|doesn't) support the image field\b",  # Bedrock
         r"is not a (?:multi-?modal|vision) model",
         r"only supports? text inputs?\b",
-        r"\b(?:model|endpoint|api)\b.{0,40} only (?:supports?|accepts?|takes?) text(?: modalit\w+)?(?=\s*(?:$|[.;)]))",
+        r"\b(?:model|endpoint|api)\b.{0,40} only (?:supports?|accepts?|takes?) text(?: (?:modalit\w+|contents?))?"
+        r"(?=\s*(?:$|[.;)]))",
+        r"\bcontent[.\[]\d{1,6}\]?\.type['\"`]?:? (?:must|should) be ['\"`](?:input_)?text['\"`](?=\s*(?:$|[.;)]))",
         r"\bmodel\b.{0,60} is (?:a )?text[- ]only\b",
         r"\bvision (?:is )?not available\b",
         r"at most 0 image",

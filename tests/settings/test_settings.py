@@ -385,6 +385,7 @@ GOOD_AND_BAD = [
     ("groundingModels", {"a": {"format": "qwen_pixels"}}, {"b": {"format": "furlongs"}}),
     ("models", {"a/*": {"vision": False}}, {"b/*": {"vision": "no"}}),
     ("upstreams", {"a": {"baseUrl": "https://a.example.com"}}, {"b": {"baseUrl": "nowhere"}}),
+    ("imageCapability", {"maxDimension": 1000}, {"maxBytes": "big"}),
 ]
 
 

@@ -142,11 +142,9 @@ def _check_tool_names(value: list[str]) -> str:
     return next((f"{name!r:.60} is not one of {', '.join(allowed)}" for name in value if name not in allowed), "")
 
 
-def _check_capability(value: object) -> str:
-    if not isinstance(value, dict):
-        return "it is not a JSON object"
-    wrong = (IMAGE_FIELDS.keys() & value.keys()) - parse_image_capability(value).as_dict().keys()
-    return f"{min(wrong)} cannot be {value[min(wrong)]!r:.60}" if wrong else ""
+def _check_capability_field(name: str, entry: Any) -> str:
+    is_read = name not in IMAGE_FIELDS or name in parse_image_capability({name: entry}).as_dict()
+    return "" if is_read else f"{name} cannot be {entry!r:.60}"
 
 
 def _check_grounding_model(model: str, entry: object) -> str:
@@ -313,7 +311,14 @@ UPSTREAMS = SettingKind(
     convert=_convert_upstreams,
     find_entry_fault=_check_upstream,
 )
-CAPABILITY = SettingKind(_OBJECT, _check_capability, _parse_json, '{"maxBytes": 5242880}', convert=_convert_capability)
+CAPABILITY = SettingKind(
+    _OBJECT,
+    _build_object_check(_check_capability_field),
+    _parse_json,
+    '{"maxBytes": 5242880}',
+    convert=_convert_capability,
+    find_entry_fault=_check_capability_field,
+)
 GROUNDING = SettingKind(
     _OBJECT,
     _build_object_check(_check_grounding_model),

@@ -9,6 +9,9 @@ from tests.requirements import requirement
 
 # The patterns were written with these replies at hand.
 KNOWN = (
+    "I don't have vision, so I can't tell you what is in the screenshot.",
+    "I'm just a language model and cannot see images.",
+    "I can't see what you've attached — I only handle text.",
     "I can't see images.",
     "The image could not be processed because this model only supports text.",
     "Sorry, this model only accepts text input.",
@@ -130,6 +133,10 @@ SET_ASIDE = (
 
 # Transcriptions, trouble with details, discussions of vision support, code, and ordinary work.
 OTHER = (
+    "I don't have vision in the list of dependencies.",
+    "I can't see what you've changed.",
+    "Images aren't supported in this chat.",  # as a page may say
+    "It's just a language model and images are stored elsewhere.",
     "Vision is not supported.",
     'The screenshot says: "Vision is not supported".',
     '"This model does not support image input."',

@@ -66,12 +66,15 @@ _ADMISSIONS = _alternate(
     rf" (?:capabilit(?:y|ies)|abilit(?:y|ies)|support){_HERE}",
     rf"i have no (?:vision|visual|image)(?: (?:capabilit(?:y|ies)|abilit(?:y|ies)|support|input))?{_HERE}"
     rf"(?: to {_VERB} {_IMAGES})?",
+    rf"i {_NO} {_ADVERB}have (?:any )?(?:vision|eyesight)",
     r"i lack (?:any )?(?:vision|visual|image) (?:capabilit(?:y|ies)|abilit(?:y|ies)|support)",
     rf"(?:i ?)(?:am|'m) not capable of {_VIEWING} {_IMAGES}",
     rf"(?:image|picture|screenshot) {_VIEWING} is(?: not|n't) (?:available|possible|supported)(?: to| for) me",
     rf"i {_NO} {_ADVERB}have access to {_IMAGES}",
     rf"i (?:only|just) have access to (?:the |your )?text(?: of your message)?,? (?:and )?not (?:to )?{_IMAGES}",
-    r"i(?:'m| am) a text-(?:only|based)(?: ai| language)* (?:model|assistant|ai)",
+    r"i(?:'m| am) (?:just |only )?a text-(?:only|based)(?: ai| language)* (?:model|assistant|ai)",
+    rf"i(?:'m| am) (?:just|only) a (?:text|(?:large )?language) model and {_NOT} {_VERBS} {_IMAGES}",
+    rf"i ?{_ADVERB}{_UNABLE} {_VERBS} what you(?:'ve| have)? (?:just )?(?:sent|attached|pasted|shared|uploaded)",
     r"my (?:vision|visual|image)(?: (?:capabilit(?:y|ies)|support|input))? (?:is|are)"
     r" (?:disabled|unavailable|turned off)",
     r"i (?:don't|do not) have eyes",

@@ -108,7 +108,7 @@ class CountingOffload(ComputeThread):
         super().__init__()
         self.runs = self.turns = 0
 
-    async def run(self, caller: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(self, caller: str, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         self.runs += 1
         under_way = asyncio.ensure_future(super().run(caller, work, *args, **kwargs))
         while not under_way.done():

@@ -124,6 +124,17 @@ def test_values_that_few_parsers_keep_come_back_unchanged(value: object, tmp_pat
     assert (status, answer["body"]) == (200, body)
 
 
+@requirement("route.prepare")
+def test_a_large_body_is_prepared_in_a_thread(tmp_path: Path) -> None:
+    words = {"role": "user", "content": [{"type": "text", "text": "words " * 20_000}]}
+    request = {"body": [words, *MESSAGES], "wire": "model_message", "model": "openai/gpt-5.4"}
+    with sightline(tmp_path) as proxy:
+        status, answer = ask(proxy.url, request)
+    assert (status, answer["changed"]) == (200, True)
+    assert answer["body"][0] == words
+    assert answer["body"][4]["content"][-1]["image"] == PNG
+
+
 PASTED = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
 TOLD = {"model": "gpt-3.5-turbo", "messages": [{"role": "user", "content": [PASTED]}]}  # which sees nothing
 

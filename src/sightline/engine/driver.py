@@ -140,13 +140,13 @@ class Engine:
         """The thread for long computations, which all surfaces of a process share."""
         return self._thread
 
-    async def offload(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def offload(self, reading: Reading, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work`, in a thread if the reading is heavy, and return its result."""
         if not reading.heavy:
             return work(*args, **kwargs)
         return await self._thread.run(reading.caller, work, *args, **kwargs)
 
-    async def offload_walk(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def offload_walk(self, reading: Reading, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Do the same for work that copies nothing: a reading that is only long is no reason for a thread."""
         if not reading.many_parts:
             return work(*args, **kwargs)

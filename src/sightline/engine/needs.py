@@ -61,7 +61,7 @@ _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it
 class RunOnReading(Protocol):
     """Calls a function with these arguments, in a thread if the reading has many parts, and returns its result."""
 
-    async def __call__(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+    async def __call__(self, reading: Reading, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
 
 
 class NeedResolver:

@@ -158,7 +158,7 @@ def with_async(function: Callable[P, T]) -> SyncAndAsync[P, T]:
     return cast("SyncAndAsync[P, T]", result)
 
 
-async def run_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a thread. Cancelling the caller also cancels what the thread waits for."""
     pending = PendingWork()
     token = PENDING_WORK.set(pending)

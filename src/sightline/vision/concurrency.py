@@ -125,7 +125,7 @@ class FairThreads:
     def __init__(self) -> None:
         self._turns = FairSemaphore(_MAX_THREADS)
 
-    async def run(self, caller: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(self, caller: str, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work` in a thread when it is the caller's turn, and return its result."""
         async with self._turns.take_turn(caller):
             return await asyncio.to_thread(work, *args, **kwargs)
@@ -141,7 +141,7 @@ class ComputeThread:
         self._thread = ThreadPoolExecutor(1, "sightline-read")
         self._turns = FairSemaphore(1)
 
-    async def run(self, caller: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(self, caller: str, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work` in the thread when it is the caller's turn, and return its result."""
         async with self._turns.take_turn(caller):
             loop = asyncio.get_running_loop()

@@ -145,7 +145,7 @@ class DocumentExpander:
         data = await self._compute(caller, b"".join, parts)
         return ExpandedBody(data, _describe([new.kind for new in replaced.values()]))
 
-    async def _compute(self, caller: RequestOrigin, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _compute(self, caller: RequestOrigin, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work` in the thread for long computations, since a body with PDFs is large."""
         return await self.engine.compute_thread.run(caller.scope, work, *args, **kwargs)
 

@@ -84,7 +84,7 @@ async def answer_request(data: bytes | bytearray, runtime: Runtime, sender: Body
     """Return the status and the body of the answer to a request. Work on a large one is done in a thread."""
     heavy = len(data) > _INLINE_BYTES
 
-    async def offload(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def offload(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         thread = runtime.engine.compute_thread
         return await thread.run(sender.scope, work, *args, **kwargs) if heavy else work(*args, **kwargs)
 

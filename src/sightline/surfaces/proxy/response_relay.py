@@ -84,7 +84,9 @@ async def read_whole(exchange: Exchange) -> bytes | bytearray | None:
     return await asyncio.to_thread(decompress, body, encoding, _MAX_ANSWER_BYTES)
 
 
-async def run_in_thread_if_long(data: bytes | bytearray, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread_if_long(
+    data: bytes | bytearray, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> T:
     """Return the result of `work` on an answer; work on a long answer runs in a thread."""
     if len(data) <= SMALL_BYTES:
         return work(*args, **kwargs)

@@ -23,6 +23,7 @@ from tests.e2e.adapters.litellm_proxy import LiteLlmProxy, run_litellm_proxy
 from tests.e2e.adapters.rehearsals import (
     BLIND,
     CASES,
+    DATA,
     EXAMPLES,
     FORGED,
     HOOKS,
@@ -33,6 +34,7 @@ from tests.e2e.adapters.rehearsals import (
     SEEING,
     SWITCHED,
     TURNS,
+    UNNAMED,
     Case,
     Rehearsals,
     declare,
@@ -136,6 +138,21 @@ def test_no_text_of_another_tool_shows_a_stored_image(case: Case, rehearsals: Re
     bodies = [json.dumps(body) for body in outcome.bodies()]
     assert "shown" in bodies[-1], "the model reads the page"
     assert not any("iVBORw0KGgo" in body for body in bodies)
+
+
+@requirement("adapter.pydantic_ai")
+@pytest.mark.parametrize("case", [DATA], ids=str)
+def test_an_image_in_data_of_a_tool_is_shown(case: Case, rehearsals: Rehearsals) -> None:
+    """Pydantic AI writes data as JSON, in which the image would be base64."""
+    outcome = rehearsals.find(case)
+    assert "image 1 of 1: quadrants" in outcome.answers[0]
+    assert json.dumps(outcome.bodies()[-1]).count("iVBORw0KGgo") == 1
+
+
+@requirement("adapter.langchain")
+@pytest.mark.parametrize("case", [UNNAMED], ids=str)
+def test_a_model_that_only_a_run_names_gets_images(case: Case, rehearsals: Rehearsals) -> None:
+    assert "image 3 of 3: quadrants" in rehearsals.find(case).answers[0]
 
 
 @requirement("adapter.versions")

@@ -4,6 +4,7 @@ import asyncio
 import base64
 from typing import Any
 
+from langchain.chat_models import init_chat_model
 from langchain_anthropic import ChatAnthropic
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
@@ -25,7 +26,8 @@ class LangChainConversation:
             content.append({"type": "image", "base64": base64.b64encode(image).decode(), "mime_type": "image/png"})
         agent = build(self.open_model(model))
         state = {"messages": [*self.messages, {"role": "user", "content": content}]}
-        how = {"recursion_limit": 200}
+        named = {"model": model, "model_provider": "openai", "base_url": f"{self.given['url']}/v1", "api_key": "k"}
+        how: Any = {"recursion_limit": 200, "configurable": named}
         if self.given["asynchronous"]:
             done = self.loop.run_until_complete(agent.ainvoke(state, how))
         elif self.given["stream"]:
@@ -37,6 +39,8 @@ class LangChainConversation:
 
     def open_model(self, name: str) -> Any:
         url, key = self.given["url"], "k"
+        if "configurable" in self.given["options"]:
+            return init_chat_model(configurable_fields=("model", "model_provider", "base_url", "api_key"))
         match self.given["wire"]:
             case "anthropic":
                 return ChatAnthropic(model=name, base_url=url, api_key=key, max_retries=0)

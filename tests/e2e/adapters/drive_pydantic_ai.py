@@ -1,6 +1,8 @@
 """A conversation with an agent of Pydantic AI."""
 
 import asyncio
+import base64
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai import BinaryContent
@@ -18,6 +20,11 @@ from tests.e2e.adapters.driver import load_example, main
 build = load_example("agent_pydantic_ai.py")["build"]
 
 
+def read_page() -> dict[str, Any]:
+    """Return a web page, with a screenshot."""
+    return {"title": "Home", "screenshot": base64.b64encode(Path("shot0.png").read_bytes()).decode()}
+
+
 class PydanticConversation:
     def __init__(self, given: dict[str, Any]) -> None:
         self.given = given
@@ -26,6 +33,8 @@ class PydanticConversation:
     def say(self, task: str, model: str, image: bytes | None) -> str:
         prompt = [task, BinaryContent(data=image, media_type="image/png")] if image else task
         agent = build(self.open_model(model))
+        if "data" in self.given["options"]:
+            agent.tool_plain(read_page)
         how = {"message_history": self.messages, "usage_limits": UsageLimits(request_limit=None)}
         if self.given["stream"]:
             return asyncio.run(self.stream(agent, prompt, how))

@@ -53,7 +53,8 @@ class Case:
     wire: str
     mode: str = "sync"  # or async, or stream
     kind: str = "long"  # 30 turns with ten images
-    # or switch: to a text-only model and back; forged: a tool lies; example: a program, run as its page says
+    # or switch: to a text-only model and back; forged: a tool lies; data: a tool returns an image as base64 in data;
+    # example: a program, run as its page says
     options: tuple[str, ...] = ()  # of its driver
 
     def __str__(self) -> str:
@@ -96,8 +97,10 @@ SWITCHED = [
     Case("smolagents", "openai_chat", "stream", "switch"),
 ]
 FORGED = Case("smolagents", "openai_chat", kind="forged", options=("forged",))
+DATA = Case("pydantic_ai", "openai_chat", kind="data", options=("data",))
+UNNAMED = Case("langchain", "openai_chat", kind="unnamed", options=("configurable",))
 EXAMPLES = [Case(framework, "openai_chat", kind="example") for framework in {case.framework: 0 for case in LONG}]
-CASES = [*EXAMPLES, *LONG, *SWITCHED, FORGED]
+CASES = [*EXAMPLES, *LONG, *SWITCHED, FORGED, DATA, UNNAMED]
 
 
 def find_framework(name: str) -> Path:
@@ -150,7 +153,8 @@ def view(number: int) -> Call:
 
 
 VIEWS = [[view(0)], [view(1), view(2)]]
-SCRIPTS = {"long": VIEWS, "switch": VIEWS, "forged": [[Call("read_page", {})]], "example": VIEWS}
+READS = [[Call("read_page", {})]]
+SCRIPTS = {"long": VIEWS, "switch": VIEWS, "forged": READS, "data": READS, "unnamed": VIEWS, "example": VIEWS}
 
 
 @dataclass

@@ -81,8 +81,12 @@ def sightline_tools(session: Session | None = None) -> list[BaseTool]:
 
 
 def _find_destination(model: Any) -> Destination:
-    """Return where a chat model sends its requests. Its address, if it has one of its own, says more than its name."""
-    known = model._get_ls_params()  # noqa: SLF001, what every integration reports to tracers, documented for it
+    """Return where a chat model sends its requests. Its address, if it has one of its own, says more than its name.
+
+    A model that only the configuration of a run names reports nothing.
+    """
+    report = getattr(model, "_get_ls_params", dict)  # what every integration reports to tracers, documented for it
+    known: dict[str, Any] = report()
     holders = [(getattr(model, "root_client", None), "base_url"), *((model, name) for name in _ADDRESSES)]
     address = next((value for holder, name in holders if (value := getattr(holder, name, None))), "")
     names = {"google_genai": "gemini", "google_vertexai": "gemini"}
@@ -91,7 +95,8 @@ def _find_destination(model: Any) -> Destination:
 
 
 def _write_message(message: BaseMessage) -> ChatMessage:
-    written: ChatMessage = {"role": _ROLES.get(message.type, "user"), "content": _write_content(message.content)}
+    kind = message.type.removesuffix("MessageChunk").lower()  # of a stream: AIMessageChunk
+    written: ChatMessage = {"role": _ROLES.get(kind, "user"), "content": _write_content(message.content)}
     if isinstance(message, ToolMessage):
         written["tool_call_id"] = message.tool_call_id
     if isinstance(message, AIMessage) and message.tool_calls:

@@ -37,6 +37,7 @@ with require_hook("pydantic-ai-slim") as require:
     require(AbstractCapability, "before_model_request")
 
 _Place = tuple[int, int]  # of a part: the index of its message, and its own
+_DATA = "_sightline_data"  # the key of a text that was data of the framework: the text, and the data
 _PROVIDERS = {"google": "gemini", "google-gla": "gemini", "google-vertex": "gemini"}
 
 
@@ -88,7 +89,7 @@ def _write_parts(messages: list[ModelMessage]) -> Iterator[tuple[_Place, ChatMes
             if isinstance(part, UserPromptPart):
                 yield (number, index), {"role": "user", "content": _write_content(part.content)}
             elif isinstance(part, ToolReturnPart):
-                content = _write_content(part.content)
+                content = _write_result(part)
                 yield (number, index), {"role": "tool", "tool_call_id": part.tool_call_id, "content": content}
 
 
@@ -111,6 +112,17 @@ def _write_content(content: Any) -> Any:
     return [_write_item(item) for item in items]
 
 
+def _write_result(part: ToolReturnPart) -> Any:
+    """Return a tool's result. Data in it is written as the text that the model gets, in which an image may be."""
+    if isinstance(part.content, str):
+        return part.content
+    written = zip(part.content_items(), part.content_items(mode="str", wrap_if_error=False), strict=True)
+    return [
+        {**text_part(text), _DATA: (text, item)} if isinstance(text, str) and text is not item else _write_item(item)
+        for item, text in written
+    ]
+
+
 def _write_item(item: Any) -> ChatPart:
     """Return an item of a content as a part. What is neither text nor an image is only held in its place."""
     if isinstance(item, str):
@@ -125,6 +137,9 @@ def _write_item(item: Any) -> ChatPart:
 def _read_part(part: ChatPart) -> Any:
     if part.get("type") == "other":
         return part["item"]
+    text, data = part.get(_DATA, (None, None))
+    if text is not None and text == part.get("text"):
+        return data
     image = read_image_part(part)
     if image is not None:
         return BinaryContent(data=base64.b64decode(image[1]), media_type=image[0])

@@ -32,6 +32,8 @@ def test_receipts_that_wait_hold_no_whole_images() -> None:
         (f"see {'A' * 64}; and ü{'b/c_' * 30}ü", "see [image] and ü[image]ü"),
         (f'"data:image/png;base64,{"A" * 64}=="', '"[image]"'),
         ('"data:image/png;base64,sightline-0123456789abcdef-12;"', '"data:image/png;base64,[image]"'),
+        (f"[image sha256:{'0a' * 32}]", f"[image sha256:{'0a' * 32}]"),
+        (f"{'0a' * 32}, {'0a' * 33}", f"{'0a' * 32}, [image]"),
         ("A" * 64 + "data:text/x+y;base64," + "A" * 64, "[image]:text/x+y;base64,[image]"),
     ],
 )

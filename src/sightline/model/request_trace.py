@@ -21,7 +21,8 @@ MAX_PLACES = 16  # of one request
 IMAGE_CHIP = "[image]"  # stands for the base64 of an image
 _HASHED_CHARS = 64 * 1024  # of a first message
 _placeholder = re.compile(r"sightline-[0-9a-f]{16}-\d+;")
-_long_run = re.compile(r"(?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/=_-]{64,}+;?")
+_DIGEST = r"[0-9a-f]{64}(?![A-Za-z0-9+/=_-])"  # as in `sha256:…`; base64 of an image has other letters
+_long_run = re.compile(rf"(?:data:[\w.+-]+/[\w.+-]+;base64,)?(?!{_DIGEST})[A-Za-z0-9+/=_-]{{64,}}+;?")
 _MAX_PREFIX = 128  # characters before a run that may be its media type
 _RUN_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
 _RUN_MASK = bytes(0x61 if character in _RUN_CHARACTERS else 0x20 for character in range(256))

@@ -151,7 +151,8 @@ def test_a_blind_model_gets_a_description_by_its_sibling(wire: str) -> None:
     written = json.dumps(done.body)
     assert DESCRIBED in written
     assert encoded(SMALL) not in written
-    assert (done.receipt.sights[0].fate, done.receipt.sights[0].why) == ("told", "by deepseek/deepseek-flash")
+    (line,) = done.receipt.sights
+    assert (line.fate, line.seer) == ("told", "deepseek/deepseek-flash")
     assert again == done
     assert asked == 1, "a description is paid once"
 

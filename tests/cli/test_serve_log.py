@@ -82,7 +82,8 @@ def test_each_changed_request_is_one_line() -> None:
         said = ended(process)
     first, again = [found.groups() for line in said if (found := LINE.fullmatch(line))]
     assert len(said) == 2, "the other requests went on as they came"
-    assert first == ("deepseek-v4-pro", "1 image described by deepseek/deepseek-flash", "price unknown")
+    described = "1 image described by deepseek/deepseek-flash (the model takes no images)"
+    assert first == ("deepseek-v4-pro", described, "price unknown")
     assert again == (*first[:2], "at no cost"), "its description is known"
 
 

@@ -132,7 +132,7 @@ def test_what_was_sent_is_beside_the_original_with_boxes_and_crops_on_it(seen: d
 @requirement("inspector.clicks")
 def test_why_and_what_it_cost_are_three_clicks_away(seen: dict[str, Any]) -> None:
     assert seen["clicks"]["clicks"] <= 3
-    assert "because it takes no images" in seen["clicks"]["why"]
+    assert "(the model takes no images)" in seen["clicks"]["why"]
     assert "zai/glm-5v" in seen["clicks"]["why"]
     assert "$0.00" in seen["clicks"]["cost"]
 

@@ -95,7 +95,7 @@ async def test_two_images_are_described_separately_and_together() -> None:
     assert asked.text.startswith("Image 1: 320x240 pixels (before.png)\nImage 2: 320x240 pixels (after.png)\n\ngo\n")
     assert asked.text.endswith("\nUser: go\nAssistant: I compare them")
     assert [image.data for image in asked.images] == [picture(), picture(1)]
-    assert str(prepared.receipt).endswith("described by up/eye, 2 images together by up/eye")
+    assert "described by up/eye, 2 images together by up/eye (" in str(prepared.receipt)
     (entry,) = at.record.ledger.list_entries("vision_proxy.joint_description")
     assert (entry.images, entry.seer, entry.usage, entry.cost_usd) == (
         (digest(), digest(1)), "up/eye", Usage(900, 30), 0.25

@@ -51,7 +51,7 @@ def line(fate: Fate | None, facts: Facts = FACTS, sight: Sight = SIGHT) -> recor
         pytest.param(Shown(), "shown", "", COST, id="shown"),
         pytest.param(Shown("image/gif"), "shown", "image/gif", COST, id="its true type"),
         pytest.param(Refitted(SMALLER, "too wide"), "refitted", "28x28 image/jpeg (too wide)", 1, id="refitted"),
-        pytest.param(Told("w" * 41, "up/eye"), "told", "up/eye", 11, id="told"),
+        pytest.param(Told("w" * 41, "up/eye", why="blind"), "told", "by up/eye (blind)", 11, id="told"),
         pytest.param(Retired("w" * 40, "it is old"), "retired", "(it is old)", 10, id="retired"),
         pytest.param(
             Refused("w" * 39, Refusal("corrupt", "it is broken", "send it again")),

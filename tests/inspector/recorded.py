@@ -138,7 +138,7 @@ def _choose_fate(index: int, count: int) -> tuple[FateName, str, int]:
         return "retired", "keeping it costs more than rewriting the cache", 32
     if index % 5 == 3:
         return "refitted", "to 800x500 image/png (the provider takes at most 800 pixels)", 534
-    return "told", f"by {SEER}", 88
+    return "told", f"by {SEER} (the model takes no images)", 88
 
 
 def record_view(record: Store, number: int, crop: tuple[int, int, int, int]) -> None:

@@ -8,7 +8,7 @@ from sightline.model.facts import DescribeImage, Facts, Rules
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.model.scene import LinkSource, OpaqueSource, Refused, Shown, Source, Told
-from sightline.passes.tell import tell
+from sightline.passes.tell import explain_telling, tell
 from sightline.passes.wording import write_absence
 from sightline.passes.wording import write_description as described
 from tests.passes.scenes import BLIND, Table, description, inline, name_of, rules, scene
@@ -21,7 +21,7 @@ PENDING = Refusal("pending", "not yet", "wait")
 def test_a_model_without_vision_gets_a_description() -> None:
     table = Table()
     assert table.fates(scene(inline(), filename="a.png"), BLIND) == [
-        Told(described(description(), "a.png"), "up/eye", Size(640, 480))
+        Told(described(description(), "a.png"), "up/eye", Size(640, 480), "the model takes no images")
     ]
     assert table.rounds == [{DescribeImage(inline())}]
 
@@ -38,6 +38,18 @@ def test_mode_always_describes_for_models_with_vision() -> None:
     (fate,) = table.fates(scene(inline()), rules(vision=True, mode="always"))
     assert isinstance(fate, Told)
     assert table.rounds == [{DescribeImage(inline())}]
+
+
+@requirement("inspector.reason")
+def test_a_description_says_why_there_are_no_pixels() -> None:
+    """A model without vision gets none in any mode; in mode route, images of earlier turns are described."""
+    cases = [rules(vision=False, mode="always"), rules(vision=True, mode="always"), rules(pixels_this_turn_only=True)]
+    reasons = [explain_telling(each) for each in cases]
+    assert len({*reasons}) == 3
+    for laws, reason in zip(cases[:2], reasons, strict=False):
+        (fate,) = Table().fates(scene(inline()), laws)
+        assert isinstance(fate, Told)
+        assert fate.why == reason
 
 
 @pytest.mark.parametrize("source", [inline(), LinkSource("https://a/b"), OpaqueSource("file_1")])
@@ -89,7 +101,7 @@ def test_counting_tokens_asks_no_seer_and_assumes_600_words() -> None:
     known, new = table.fates(scene(inline("known"), inline("new")), capped(20, paid=False))
     assert table.asked
     assert all(isinstance(need, DescribeImage) and need.cached_only for need in table.asked)
-    assert known == Told(described(description(), None), "up/eye", Size(640, 480))
+    assert known == Told(described(description(), None), "up/eye", Size(640, 480), "the model takes no images")
     assert isinstance(new, Told)
     assert len(new.text.split()) == 600
 

@@ -199,5 +199,5 @@ def test_a_receipt_says_what_was_done_without_keys(tmp_path: Path) -> None:
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         ask_messages(f"{proxy.url}/u/deepseek", "claude-opus-x", pasted_message(PICTURE))
         said = [str(receipt) for receipt in proxy.receipts]
-    assert said == ["claude-opus-x at deepseek: described by deepseek/deepseek-flash"]
+    assert said == ["claude-opus-x at deepseek: described by deepseek/deepseek-flash (the model takes no images)"]
     assert KEY not in repr(proxy.receipts)

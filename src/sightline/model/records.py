@@ -182,8 +182,8 @@ def _build_line(
         case Refitted(image=image, why=reason):
             name, why = "refitted", ", ".join([f"to {image.size} {image.mime} ({reason})", *_describe_moves(sight)])
             after = count_image_tokens(image.size, sizing) if sizing else None
-        case Told(text=words, seer=seer):
-            name, why, after = "told", f"by {seer}", _count_text_tokens(words)
+        case Told(text=words, seer=seer, why=reason):
+            name, why, after = "told", f"by {seer} ({reason})" if reason else f"by {seer}", _count_text_tokens(words)
         case Retired(text=words, why=reason):
             name, why, after = "retired", reason, _count_text_tokens(words)
         case Refused(text=words, refusal=refusal):

@@ -132,6 +132,7 @@ class Told:
     text: str
     seer: str
     size: Size | None = None  # of the image that was described
+    why: str = ""  # the model does not get the pixels
 
 
 @value_class

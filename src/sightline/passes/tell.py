@@ -82,6 +82,13 @@ def flag_sights_to_tell(scene: Scene, rules: Rules) -> list[bool]:
     return [_get_turn(sight, starts) != current and not sight.pixels_only for sight in scene.sights]
 
 
+def explain_telling(rules: Rules) -> str:
+    """Return why a sight is described."""
+    if rules.profile.vision is False:
+        return "the model takes no images"
+    return "the mode is always" if rules.mode == "always" else "it is from an earlier turn"
+
+
 def _get_turn(sight: Sight, turn_starts: Sequence[int]) -> int:
     return turn_starts[sight.message] if sight.message < len(turn_starts) else NO_TURN
 
@@ -107,9 +114,10 @@ def _choose_fate(
         case None:
             return need
         case Description() as seen:
-            return Told(write_description(seen, sight.filename, question_tool), seen.seer, seen.size)
+            words = write_description(seen, sight.filename, question_tool)
+            return Told(words, seen.seer, seen.size, explain_telling(rules))
         case Refusal() if not rules.may_pay:
-            return Told(_PLACEHOLDER_TEXT, "nobody yet")
+            return Told(_PLACEHOLDER_TEXT, "nobody yet", why=explain_telling(rules))
         case Refusal() as refusal:
             return Refused(write_absence(refusal, sight.filename), refusal)
 

@@ -29,7 +29,7 @@ _MAX_LATENCIES = 400
 _FATES = {
     "shown": "The model got these pixels as the client sent them.",
     "refitted": "The model got the same image in another size or format.",
-    "told": "The model got words instead of pixels, because it takes no images or the mode is “always”.",
+    "told": "The model got words instead of pixels.",
     "retired": "The model saw it earlier; a line now says how to see it again.",
     "refused": "The model got one sentence that says why there are no pixels.",
     "repeated": "The same image is in the same result, so this copy became a marker.",

@@ -13,6 +13,9 @@ import pytest
 
 from sightline.cli.main import main
 from sightline.model.facts import Description
+from sightline.model.records import FiledReceipt, Receipt
+from sightline.model.request_trace import RequestTrace, TraceParts
+from sightline.model.scene import Json
 from sightline.store import open_record
 from tests.inspector.client import InspectorClient
 from tests.inspector.recorded import HOSTILE_NAME, SCRIPT, paint_window, record_conversation, record_many
@@ -96,18 +99,24 @@ def test_an_exported_file_has_no_key_even_if_a_description_has_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A screenshot may show a key, and a description repeats the text in it."""
-    own, other = "a-key-of-no-known-form-123", "sk-ant-api03-" + "x" * 40
+    own, other, pasted = 'a-key-of-"no"-known-form-123', "sk-ant-api03-" + "x" * 40, "sk-proj-" + "z" * 40
+    token, private = f"eyJ{'a' * 30}.eyJ{'b' * 30}.{'w' * 43}", f"-----BEGIN PRIVATE KEY-----\n{'MIIE' * 40}\n"
     monkeypatch.setenv("DEEPSEEK_API_KEY", own)
     record = open_record(find_home() / "record")
     record_conversation(record, 1)
     image = paint_window(0)
-    words = f"The terminal shows export KEY={own} and {other}, and authorization: Bearer {'y' * 30}."
+    words = f"The terminal shows export KEY={own} and {other}, and authorization: Bearer {'y' * 30}.\n{pasted}\n{token}"
+    words += f"\té{pasted}\n{private}"
     record.descriptions.keep("", Description(image.sha256, image.size, words, "zai/glm-5v"), "other prompt")
+    edits: tuple[tuple[str, Json, Json], ...] = (("/messages/0/content", [{"type": "text", "text": words}], None),)
+    parts = TraceParts("Fix the page.", edits, RequestTrace("", "", 2, 3))
+    record.ledger.file_receipt("", FiledReceipt(Receipt("deepseek", "deepseek-chat"), "anthropic", parts=parts))
     record.close()
     assert main(["inspect", "--export", str(tmp_path / "x.html")]) == 0
     page = (tmp_path / "x.html").read_text()
-    assert "The terminal shows" in page
-    assert not [key for key in (own, other, "y" * 30) if key in page]
+    assert page.count("The terminal shows") == 2, "in a description, and in an edited place"
+    leaked = [key for key in (own, other, "y" * 30, "z" * 40, "w" * 43, "MIIE" * 9) if key in page]
+    assert leaked == []
     capsys.readouterr()
 
 

@@ -79,7 +79,11 @@ def test_a_receipt_keeps_what_the_inspector_shows_and_no_other_text(tmp_path: Pa
     assert (opening.trace.turn, second.trace.turn, second.trace.messages) == (1, 2, 3)
     assert "OpenAI" in opening.client
     (line,) = opening.receipt.sights
-    assert (line.sha256, line.bytes, line.seer) == (sha256(PICTURE).hexdigest(), len(PICTURE), "deepseek/deepseek-flash")
+    assert (line.sha256, line.bytes, line.seer) == (
+        sha256(PICTURE).hexdigest(),
+        len(PICTURE),
+        "deepseek/deepseek-flash",
+    )
     assert line.why == f"by {line.seer} (the model takes no images)"
     assert line.size is not None
     (edit,) = opening.trace.edits

@@ -25,8 +25,12 @@ _EDGE = 800
 _MAX_IMAGES = 400
 _MASK = "[key]"
 _key_like = re.compile(
-    r"\b(?:sk|pk|rk|xai|gsk|hf|ghp|gho|ghs|glpat|github_pat|AKIA|ASIA|AIza|ya29|xox[abprs])[-_.A-Za-z0-9]{16,}"
-    r"|\b(?i:bearer)\s+[-_.~+/A-Za-z0-9]{20,}=*"
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt]))(?:"  # edited places are JSON: a line break in them is two characters
+    r"(?:sk|pk|rk|xai|gsk|hf|ghp|gho|ghs|glpat|github_pat|AKIA|ASIA|AIza|ya29|xox[abprs])[-_.A-Za-z0-9]{16,}"
+    r"|(?i:bearer)\s+[-_.~+/A-Za-z0-9]{20,}=*"
+    r"|eyJ[-_A-Za-z0-9]{10,}\.eyJ[-_A-Za-z0-9]{10,}\.[-_A-Za-z0-9]{16,})"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*PRIVATE KEY-----|.*)",
+    re.DOTALL,
 )
 _LIVE_ONLY = ("try.js", "settings.js")
 _NO_CONVERSATION = Refusal(
@@ -52,14 +56,21 @@ def write_page(
         after = page["next"]
     for digest in pictures:
         answers[f"image/{digest}"] = queries.read_image(digest)
-    masked: Json = json.loads(_mask_keys(json.dumps(answers), keys))
+    forms = {form for key in keys for form in (key, json.dumps(key)[1:-1])}
+    masked = _mask_keys(answers, forms)
     return _fill_page({"conversation": conversation, "answers": masked, "pictures": dict(pictures)})
 
 
-def _mask_keys(text: str, keys: Collection[str]) -> str:
+def _mask_keys(value: Json, keys: Collection[str]) -> Json:
+    if isinstance(value, dict):
+        return {name: _mask_keys(each, keys) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_mask_keys(each, keys) for each in value]
+    if not isinstance(value, str):
+        return value
     for key in keys:
-        text = text.replace(json.dumps(key)[1:-1], _MASK)
-    return _key_like.sub(_MASK, text)
+        value = value.replace(key, _MASK)
+    return _key_like.sub(_MASK, value)
 
 
 def find_pictures(record: Store, conversation: str, make: Callable[[Image], str | None]) -> dict[str, str]:

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import sightline as library
+from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
+from sightline.model.request_trace import RequestTrace, TraceParts
 from sightline.store import open_record
 from sightline.surfaces.inspector.access import SESSION_SECONDS, TICKET_SECONDS, InspectorAccess, hash_token
 from tests.inspector.client import InspectorClient, log_in
@@ -184,6 +186,43 @@ def test_an_image_has_its_bytes_a_thumbnail_and_what_was_said(client: InspectorC
     assert said["questions"][0]["cost_usd"] == pytest.approx(0.0011)
     assert client.get(f"api/image/{'0' * 64}/thumb").status == 404
     assert client.get("api/image/..%2f..%2fsettings.json/file").status == 404
+
+
+@requirement("inspector.images")
+def test_an_image_that_was_forgotten_has_no_thumbnail_any_more(tmp_path: Path) -> None:
+    record, image = open_record(tmp_path / "record"), paint_window(0)
+    record_conversation(record, 1)
+    record_conversation(record, 1, first="Another one", seed=5)
+    with sightline(tmp_path) as proxy:
+        client = log_in(proxy.url, tmp_path)
+        thumb = client.get(f"api/image/{image.sha256}/thumb")
+        assert (thumb.status, thumb.headers["cache-control"]) == (200, "no-store"), "no copies in the browser's cache"
+        record.forget(image.sha256)
+        record.close()
+        assert client.get(f"api/image/{image.sha256}/thumb").status == 404
+        assert client.get(f"api/image/{image.sha256}/file").status == 404
+        (other,) = client.get("api/conversations").json["conversations"]
+    assert other["images"] == 1, "the receipt of the other image stays"
+
+
+@requirement("inspector.images")
+def test_a_receipt_says_whether_the_record_has_its_image(client: InspectorClient, home: Path) -> None:
+    """Images that a vision model gets unchanged from a tool are not kept."""
+    lines = [
+        ReceiptLine("/messages/0/content/0", "shown", sha256="0" * 64, filename="gone.png"),
+        ReceiptLine("/messages/0/content/1", "shown", sha256=paint_window(0).sha256, filename="kept.png"),
+        ReceiptLine("/messages/0/content/2", "refused", "damaged", filename="unknown.png"),
+    ]
+    parts = TraceParts("Some are kept", (), RequestTrace("", "", 1, 1))
+    record = open_record(home / "record")
+    record.ledger.file_receipt("", FiledReceipt(Receipt("up", "kept-or-not", tuple(lines)), "anthropic", parts=parts))
+    record.close()
+    listed = client.get("api/conversations").json["conversations"]
+    (chosen,) = [each["id"] for each in listed if each["model"] == "kept-or-not"]
+    (request,) = client.get(f"api/conversation?id={chosen}").json["requests"]
+    images = client.get(f"api/images?id={chosen}&request={request['id']}").json["images"]
+    for found in (request["images"], images):
+        assert [each["kept"] for each in found] == [False, True, False]
 
 
 @requirement("inspector.sent")

@@ -68,6 +68,10 @@ class ImageStore(Protocol):
         """Return which of the images, by sha256, are stored and will stay so. Each is marked as used."""
         ...
 
+    def find_stored(self, hashes: Collection[str]) -> AbstractSet[str]:
+        """Return which of the images, by sha256, are stored now, in any scope."""
+        ...
+
     def find_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
         """Return the sha256 of at most two images whose sha256 starts with a prefix, in order."""
         ...

@@ -79,6 +79,11 @@ class SqlImages:
         has_bytes = store.backend.blobs.has  # another process deletes the bytes with the row
         return frozenset(sha256 for sha256 in known if has_bytes(sha256))
 
+    @return_on_error(frozenset[str]())
+    def find_stored(self, hashes: Collection[str]) -> frozenset[str]:
+        query = "SELECT DISTINCT sha256 FROM images WHERE sha256 IN (SELECT value FROM json_each(?))"
+        return frozenset(sha256 for (sha256,) in self.transactions.fetch_all(query, json.dumps([*hashes])))
+
     def _find_rows(self, scope: str, hashes: Collection[str]) -> dict[str, Row]:
         """Return the rows of images, by sha256, from the cache or with one query."""
         backend, cache = self.transactions.backend, self.transactions.row_cache

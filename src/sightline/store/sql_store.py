@@ -95,6 +95,8 @@ class SqlStore:
 
     @require_durable
     def forget(self, sha256: str | None, *, usage: bool = False) -> int:
+        if sha256 is not None:
+            self._deferred.flush()  # receipts that name the image
         with self.transactions.begin_erasing() as (backend, connection):
             if sha256 is None:
                 self._deferred.take_all()

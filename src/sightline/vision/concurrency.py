@@ -65,6 +65,12 @@ class LruCache(Generic[T]):
             self._evict()
         return value
 
+    def discard(self, key: Hashable) -> None:
+        """Remove a value, if it is there."""
+        with self._lock:
+            if key in self._items:
+                self._weight -= self._items.pop(key)[1]
+
     def resize(self, capacity: int) -> None:
         """Set the capacity, and evict what exceeds it."""
         with self._lock:

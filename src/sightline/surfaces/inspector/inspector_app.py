@@ -53,8 +53,7 @@ _SECURITY_HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-_NO_STORE = (b"cache-control", b"no-store")
-_KEEP = (b"cache-control", b"private, max-age=86400, immutable")
+_NO_STORE = (b"cache-control", b"no-store")  # a browser keeps no copy of what `forget` deletes
 _MAX_BODY = 96 * 1024 * 1024  # two images in base64
 _MAX_TICKET = 4096
 _POLL_SECONDS = 1.0
@@ -165,7 +164,7 @@ class Inspector:
             return await self._get_sent(request, sha256)
         thumb = form == "thumb"
         made = await (self._pictures.scale(sha256, THUMBNAIL_EDGE) if thumb else self._pictures.read(sha256))
-        return _write_refusal(made) if isinstance(made, Refusal) else (200, made[0].encode(), made[1], [_KEEP])
+        return _write_refusal(made) if isinstance(made, Refusal) else (200, made[0].encode(), made[1], [_NO_STORE])
 
     async def _get_sent(self, request: InspectorRequest, sha256: str) -> Reply:
         """Answer with an image as it was sent; a header says whether these are the very bytes."""
@@ -175,7 +174,7 @@ class Inspector:
         if isinstance(made, Refusal):
             return _write_refusal(made)
         (mime, data), is_exact = made
-        return 200, mime.encode(), data, [_KEEP, (b"x-sightline-exact", b"yes" if is_exact else b"no")]
+        return 200, mime.encode(), data, [_NO_STORE, (b"x-sightline-exact", b"yes" if is_exact else b"no")]
 
     async def _post(self, scope: Scope, receive: Receive, request: InspectorRequest) -> Reply:
         given = await self._read_object(scope, receive, request)

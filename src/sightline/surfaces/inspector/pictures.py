@@ -61,7 +61,13 @@ class PictureMaker:
     async def scale(self, sha256: str, edge: int) -> Picture | Refusal:
         """Return an image whose longer edge has at most this many pixels."""
         key = sha256, edge
-        return self._made.get(key) or await self._flights.run(key, lambda: self._make(sha256, edge))
+        made = self._made.get(key)
+        if made is None:
+            return await self._flights.run(key, lambda: self._make(sha256, edge))
+        if await asyncio.to_thread(self._is_stored, sha256):
+            return made
+        self._made.discard(key)  # it was forgotten, or has expired
+        return _NOT_STORED
 
     async def _make(self, sha256: str, edge: int) -> Picture | Refusal:
         async with self._semaphore:
@@ -99,6 +105,9 @@ class PictureMaker:
                 sources = [piece.source for piece in made.map.pieces]
                 return [[round(each.x), round(each.y), round(each.width), round(each.height)] for each in sources]
         return []
+
+    def _is_stored(self, sha256: str) -> bool:
+        return bool(self._images.find_stored([sha256])) or self._images.read_pixels(sha256) is not None
 
     def _read_stored(self, sha256: str) -> Image | None:
         return self._images.read(None, sha256) or self._images.read_pixels(sha256)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sightline.model.ports import Store
 from sightline.model.profile import UpstreamDirectory
@@ -69,7 +69,7 @@ class Queries:
         if not found or found[0].id != number:
             return Refusal("not_found", "there is no such request", "it may have expired or been forgotten")
         lines = found[0].receipt.sights[offset : offset + MAX_IMAGES + 1]
-        images: list[Json] = [_write_line(line) for line in lines[:MAX_IMAGES]]
+        images = self._write_lines(lines[:MAX_IMAGES])
         return {"images": images, "next": offset + MAX_IMAGES if len(lines) > MAX_IMAGES else None}
 
     def find_newest(self) -> dict[str, Json]:
@@ -129,7 +129,7 @@ class Queries:
         receipt, trace = filed.receipt, filed.trace
         price = self._find_price(receipt.upstream, receipt.model)
         new = _list_new_images(receipt, seen)
-        images: list[Json] = [_write_line(line) for line in new[:MAX_NEW_IMAGES]]
+        images = self._write_lines(new[:MAX_NEW_IMAGES])
         fates: dict[str, Json] = {**Counter(line.fate for line in receipt.sights)}
         before = sum(line.before or 0 for line in receipt.sights)
         after = sum(line.after or 0 for line in receipt.sights)
@@ -151,6 +151,11 @@ class Queries:
             "answer": self._write_answer(filed),
             **trace.as_json(),
         }
+
+    def _write_lines(self, lines: Sequence[ReceiptLine]) -> list[Json]:
+        """Return images of a request, with whether the record has them."""
+        stored = self._record.images.find_stored({line.sha256 for line in lines if line.sha256})
+        return [{**_write_line(line), "kept": line.sha256 in stored} for line in lines]
 
     def _write_answer(self, filed: FiledReceipt) -> dict[str, Json] | None:
         """Return the tokens of the answer as its provider counted them, and their price; None: it did not say."""

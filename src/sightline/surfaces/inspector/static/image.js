@@ -9,8 +9,8 @@ function altText(image) {
 
 /** Return a card with a thumbnail that opens the image. */
 function drawThumbnail(image, request) {
-  const url = image.sha256 ? pictureUrl(image.sha256, "thumb") : "";
-  const missing = () => h("span", { class: "missing" }, h("span", { "aria-hidden": "true" }, "▦"), "not kept");
+  const url = image.kept ? pictureUrl(image.sha256, "thumb") : "";
+  const missing = () => h("span", { class: "missing" }, h("span", { "aria-hidden": "true" }, "▦"), "no copy kept");
   const picture = url
     ? h("img", { src: url, alt: altText(image), loading: "lazy", decoding: "async", width: 128, height: 84, onerror: (event) => event.target.replaceWith(missing()) })
     : missing();
@@ -93,10 +93,18 @@ function findBoxes(known, size) {
   return boxes;
 }
 
+/** Explain why there is no picture of an image. */
+function explainMissing(image) {
+  if (exported && image.kept) return "The pictures were left out of this file.";
+  if (image.fate === "shown") return "The model got this image as the client sent it. The record keeps no copy of images that pass unchanged.";
+  if (image.fate === "refused" && !image.sha256) return "The record keeps no copy of an image that could not be read.";
+  return "The record has no copy of this image: it was not kept, or has expired.";
+}
+
 /** Draw the original with boxes and crops on it, what was sent beside it, and what tools have shown of it. */
 function drawStage(stage, image, known) {
-  const url = image.sha256 ? pictureUrl(image.sha256, "file") : "";
-  const none = () => h("p", { class: "missing large" }, image.fate === "shown" ? "The model got this image as the client sent it, and the record keeps no copy of it." : "The record does not have this image any more.");
+  const url = image.kept ? pictureUrl(image.sha256, "file") : "";
+  const none = () => h("p", { class: "missing large" }, explainMissing(image));
   if (!url) return stage.replaceChildren(none());
   const shown = h("div", { class: "stage" });
   const boxes = findBoxes(known, image.size);

@@ -116,7 +116,7 @@ def test_each_view_is_sound_and_accessible(seen: dict[str, Any]) -> None:
     found = tour["axe"] | tour["axe_of_image"]
     views = ("conversations", "charts", "try", "settings", "conversation", "image")
     assert found == {f"{view}{shade}": [] for view in views for shade in ("", ", dark")}
-    assert (tour["turns"], tour["charts"]) == (40, 3)
+    assert (tour["turns"], tour["charts"]) == (40, 4)
     assert set(tour["wide"].values()) == {360}
     assert set(tour["large"].values()) == {3840}
 

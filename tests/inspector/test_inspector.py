@@ -18,8 +18,9 @@ from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
 from sightline.model.request_trace import RequestTrace, TraceParts
 from sightline.store import open_record
 from sightline.surfaces.inspector.access import SESSION_SECONDS, TICKET_SECONDS, InspectorAccess, hash_token
+from sightline.surfaces.inspector.queries import MAX_ALT
 from tests.inspector.client import InspectorClient, log_in
-from tests.inspector.recorded import HOSTILE_NAME, paint_window, record_conversation
+from tests.inspector.recorded import HOSTILE_NAME, WORDS, paint_window, record_conversation
 from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_lines
@@ -147,6 +148,8 @@ def test_conversations_are_listed_with_their_figures(client: InspectorClient) ->
     assert long["tokens_before"] > long["tokens_after"] > 0
     assert long["cost_without_usd"] > long["cost_usd"] > 0
     assert client.get("api/conversations?offset=50").json["conversations"] == []
+    many = "&".join(f"field{number}=1" for number in range(99))
+    assert client.get(f"api/conversations?offset=50&{many}").json["conversations"] == []
 
 
 @requirement("inspector.conversations")
@@ -161,6 +164,7 @@ def test_a_conversation_shows_each_image_with_its_fate_and_why(client: Inspector
     assert {each["fate"] for each in everything} == last["fates"].keys()
     assert all(each["why"] and each["means"] and each["sha256"] for each in everything)
     assert [each["filename"] for each in last["images"]] == ["shot-11.png"]
+    assert [each["alt"] for each in last["images"]] == [WORDS[:MAX_ALT]]
     assert (last["cached_messages"], last["messages"]) == (22, 23)
     assert (last["answer"]["input"], last["answer"]["cached"]) == (15090, 14100)
     assert last["answer"]["cost_usd"] > 0

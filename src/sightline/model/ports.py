@@ -112,6 +112,10 @@ class DescriptionStore(Protocol):
         """Return the seer and the text of each description of an image in every scope, for the record's owner."""
         ...
 
+    def find_openings(self, hashes: Collection[str], length: int) -> Mapping[str, str]:
+        """Return, by sha256, how a description of each image begins, in any scope, for the record's owner."""
+        ...
+
     def find_seers(self, scope: str, sha256: str) -> AbstractSet[str]:
         """Return the seers whose descriptions of an image are stored."""
         ...

@@ -9,7 +9,8 @@ that an owner that crashes loses it. Its answer stays for the waiting processes 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
@@ -78,6 +79,13 @@ class SqlDescriptions:
         told = [each for each in results if "text" in each]
         pinned = [(str(each["seer"]), f"{each['text']}\n{each.get('boxes', '')}".strip()) for each in told]
         return tuple(dict.fromkeys([(str(seer), str(text)) for seer, text in shared] + pinned))
+
+    @return_on_error(MappingProxyType[str, str]({}))
+    def find_openings(self, hashes: Collection[str], length: int) -> Mapping[str, str]:
+        query = """SELECT sha256, SUBSTR(text, 1, CAST(? AS INTEGER)) FROM descriptions
+            WHERE sha256 IN (SELECT value FROM json_each(?)) ORDER BY rowid DESC"""
+        rows = self.transactions.fetch_all(query, length, json.dumps([*hashes]))
+        return {str(sha256): str(text) for sha256, text in rows}
 
     @return_on_error(frozenset[str]())
     def find_seers(self, scope: str, sha256: str) -> frozenset[str]:

@@ -56,6 +56,7 @@ _SECURITY_HEADERS = [
 _NO_STORE = (b"cache-control", b"no-store")  # a browser keeps no copy of what `forget` deletes
 _MAX_BODY = 96 * 1024 * 1024  # two images in base64
 _MAX_TICKET = 4096
+_MAX_FIELDS = 16  # of a query
 _POLL_SECONDS = 1.0
 _STATUSES = {"not_found": 404, "not_permitted": 403, "too_large": 413, "unavailable": 503}
 _match_image = re.compile(r"image/([0-9a-f]{64})(?:/(file|thumb|sent|pieces))?").fullmatch
@@ -242,7 +243,8 @@ def _read_request(scope: Scope, path: str) -> InspectorRequest:
     headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         headers[name] = b"; ".join((headers[name], value)) if name == b"cookie" and name in headers else value
-    parsed = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=16)
+    fields = scope["query_string"].decode("latin-1").split("&", _MAX_FIELDS)[:_MAX_FIELDS]
+    parsed = parse_qs("&".join(fields))
     query = {name: values[-1] for name, values in parsed.items()}
     try:
         cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))

@@ -24,6 +24,7 @@ PAGE_SIZE = 50  # conversations, or requests of one
 MAX_NEW_IMAGES = 24  # of a request, in the timeline
 MAX_QUESTIONS = 100  # about an image, the newest
 MAX_VIEWS = 12  # of an image, the newest
+MAX_ALT = 200  # characters of a description that are the alternative text of its image
 MAX_IMAGES = 100  # of a request, when all are listed
 _MAX_LATENCIES = 400
 _FATES = {
@@ -153,9 +154,13 @@ class Queries:
         }
 
     def _write_lines(self, lines: Sequence[ReceiptLine]) -> list[Json]:
-        """Return images of a request, with whether the record has them."""
-        stored = self._record.images.find_stored({line.sha256 for line in lines if line.sha256})
-        return [{**_write_line(line), "kept": line.sha256 in stored} for line in lines]
+        """Return images of a request, with whether the record has them, and their alternative texts."""
+        hashes = {line.sha256 for line in lines if line.sha256}
+        stored = self._record.images.find_stored(hashes)
+        said = self._record.descriptions.find_openings(hashes, MAX_ALT)
+        return [
+            {**_write_line(line), "kept": line.sha256 in stored, "alt": said.get(line.sha256, "")} for line in lines
+        ]
 
     def _write_answer(self, filed: FiledReceipt) -> dict[str, Json] | None:
         """Return the tokens of the answer as its provider counted them, and their price; None: it did not say."""

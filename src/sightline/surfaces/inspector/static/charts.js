@@ -1,7 +1,7 @@
 "use strict";
 // Charts as inline SVG, each with a table of its figures for people who cannot see it.
 
-const CHART = { width: 420, height: 156, left: 40, bottom: 22, top: 8 };
+const CHART = { width: 420, height: 156, left: 48, bottom: 22, top: 8 };
 
 /**
  * Draw a bar for each row, or a stack of bars. `kinds` are its parts as [name, words], the lowest first; a row has a label
@@ -31,7 +31,7 @@ function drawColumns(title, kinds, rows, { format = formatShort, beside = false,
   });
   const grid = [0, 0.5, 1].map((part) => {
     const y = height - bottom - scale(most * part);
-    return s("g", {}, s("line", { class: "grid", x1: left, x2: width, y1: y, y2: y }), s("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, format(most * part)));
+    return s("g", {}, s("line", { class: "grid", x1: left, x2: width, y1: y, y2: y }), s("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, format(most * part).replace(/(\.\d*[1-9])0+$/, "$1")));
   });
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title }, grid, columns);
   if (choose) svg.addEventListener("click", (event) => { const at = event.target.closest(".column"); if (at) choose(Number(at.dataset.index)); });
@@ -53,10 +53,10 @@ function roundUp(value) {
 
 /** Draw horizontal bars. `rows` have a label and a value. */
 function drawBars(title, rows, format) {
-  const top = Math.max(Number.MIN_VALUE, ...rows.map((row) => row.value));
+  const top = Math.max(Number.MIN_VALUE, ...rows.map((row) => row.value ?? 0));
   const list = rows.map((row) => {
     const bar = h("span", { class: "bar" });
-    bar.style.inlineSize = `${Math.max(1, (row.value / top) * 100)}%`;
+    bar.style.inlineSize = row.value === null ? "0" : `${Math.max(1, (row.value / top) * 100)}%`;
     return h("div", { class: "row" }, h("span", { class: "name" }, row.label),
       h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "figure" }, format(row.value)));
   });
@@ -70,7 +70,10 @@ async function showCharts(main) {
   const [usage, list] = await Promise.all([get("usage"), get("conversations")]);
   const costs = new Map();
   const times = new Map();
-  for (const day of usage.days) costs.set(day.seer, (costs.get(day.seer) || 0) + (day.cost_usd || 0));
+  for (const day of usage.days) {
+    const known = costs.get(day.seer) ?? null;
+    costs.set(day.seer, day.cost_usd === null ? known : (known ?? 0) + day.cost_usd);
+  }
   for (const each of usage.latencies) times.set(each.seer, [...(times.get(each.seer) || []), each.ms]);
   const medians = [...times].map(([label, all]) => ({ label, value: all.sort((a, b) => a - b)[all.length >> 1] }));
   const rows = list.conversations.slice(0, 40).reverse();

@@ -1,17 +1,19 @@
 "use strict";
 // One conversation: its figures, and a timeline of turns with the images of each request in their places.
 
-const CACHE_KINDS = [["read", "read from the cache"], ["written", "written to it"], ["uncached", "neither"]];
+const CACHE_KINDS = [["read", "read"], ["written", "written"], ["uncached", "not cached"]];
 
 async function showConversation(main, id) {
   const page = await get(`conversation?id=${encodeURIComponent(id)}`);
   const requests = [];
   const timeline = h("div", { class: "timeline" });
   const charts = h("div", { class: "columns" });
+  const figures = h("div", {});
   const more = h("button", { type: "button", class: "more", onclick: () => load() }, "Show later requests");
   let next = 0;
 
   const add = (found) => {
+    figures.replaceChildren(drawSummary(found.summary));
     requests.push(...found.requests);
     next = found.next;
     more.hidden = next === null;
@@ -22,13 +24,14 @@ async function showConversation(main, id) {
     const last = next ?? requests.at(-1)?.id ?? 0;
     const later = await get(`conversation?id=${encodeURIComponent(id)}&after=${last}`);
     if (later.requests.length) add(later);
+    else figures.replaceChildren(drawSummary(later.summary));
   };
   const { summary } = page;
   main.replaceChildren(
     exported ? "" : h("a", { href: "#/conversations", class: "back" }, "‹ Conversations"),
     h("h1", {}, summary.models > 1 ? `${summary.models} models` : summary.model || "unknown model", h("small", {}, ` at ${summary.upstream}`)),
     h("p", { class: "lead" }, `${formatClient(summary.client)}, ${formatSpan(summary.started_at, summary.ended_at)}`),
-    drawSummary(summary), charts, h("h2", {}, "Timeline"), drawLegend(), timeline, more);
+    figures, charts, h("h2", {}, "Timeline"), drawLegend(), timeline, more);
   add(page);
   return () => (next === null ? load() : null);
 }
@@ -46,13 +49,16 @@ function drawCharts(requests) {
   const name = (each) => `Request ${requests.indexOf(each) + 1}, turn ${each.turn}`;
   const fates = Object.keys(FATES).filter((fate) => requests.some((each) => each.fates[fate]));
   const counted = requests.filter((each) => each.answer);
+  const priced = requests.filter((each) => each.cost_usd !== null);
   const choose = (shown) => (index) => document.getElementById(`request-${shown[index].id}`)?.scrollIntoView({ block: "center" });
   return [
-    drawColumns("What became of the images, by request", fates.map((fate) => [fate, FATES[fate]]),
+    drawColumns("Images by request", fates.map((fate) => [fate, FATES[fate]]),
       requests.map((each) => ({ label: name(each), ...Object.fromEntries(fates.map((fate) => [fate, each.fates[fate] || 0])) })), { choose: choose(requests), format: (value) => (Number.isInteger(value) ? formatShort(value) : "") }),
-    drawColumns("Tokens of images, by request", WITH_AND_WITHOUT,
+    drawColumns("Tokens of images by request", WITH_AND_WITHOUT,
       requests.map((each) => ({ label: name(each), without: each.tokens_before, with: each.tokens_after })), { beside: true, choose: choose(requests) }),
-    counted.length ? drawColumns("Cache reads and writes, by request", CACHE_KINDS,
+    priced.length ? drawColumns("Dollars for images by request", WITH_AND_WITHOUT,
+      priced.map((each) => ({ label: name(each), without: each.cost_without_usd, with: each.cost_usd })), { beside: true, format: formatDollars, choose: choose(priced) }) : "",
+    counted.length ? drawColumns("Cache by request", CACHE_KINDS,
       counted.map((each) => ({ label: name(each), ...splitInput(each.answer) })), { choose: choose(counted) }) : "",
   ].filter(Boolean);
 }

@@ -4,7 +4,7 @@
 const FATES = { shown: "shown", refitted: "refitted", told: "described", retired: "retired", refused: "refused", repeated: "repeated" };
 
 function altText(image) {
-  return `${image.filename || "image"}, ${formatSize(image.size)}, ${FATES[image.fate]}`;
+  return `${image.filename || "image"}, ${formatSize(image.size)}, ${FATES[image.fate]}${image.alt ? `: ${image.alt}` : ""}`;
 }
 
 /** Return a card with a thumbnail that opens the image. */
@@ -69,7 +69,9 @@ function drawSaid(known, stage) {
   const asked = known.questions.filter((each) => each.seer || each.error);
   const mark = (each, on) => { for (const drawn of stage.querySelectorAll("[data-crop]")) drawn.classList.toggle("on", on && drawn.dataset.crop === String(each.crop)); };
   return [
-    h("p", { class: "cost" }, "Questions about this image cost ", h("strong", {}, unpriced && !total ? "an unknown price" : formatDollars(total)), unpriced && total ? " and calls of unknown price" : "", "."),
+    asked.length
+      ? h("p", { class: "cost" }, "Questions about this image cost ", h("strong", {}, unpriced && !total ? "an unknown price" : formatDollars(total)), unpriced && total ? " and calls of unknown price" : "", ".")
+      : h("p", { class: "cost" }, "No seer was asked about this image."),
     known.descriptions.length ? h("h3", {}, "What was said") : null,
     ...known.descriptions.map((each) => h("blockquote", {}, h("cite", {}, each.seer), h("pre", { tabIndex: 0 }, each.text))),
     asked.length ? h("h3", {}, "Asked") : null,

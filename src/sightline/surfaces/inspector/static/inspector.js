@@ -42,7 +42,9 @@ function drawTotals(rows, hasMore) {
     [`${formatCount(rows.length)}${hasMore ? "+" : ""}`, rows.length === 1 ? "conversation" : "conversations", formatPlural(sum("requests"), "request")],
     [formatShort(after), "image tokens", `${formatShort(before)} without Sightline`],
     [formatSaving(before, after), "tokens of images", "with Sightline"],
-    [formatDollars(sum("cost_usd")), "for images", `${formatDollars(sum("cost_without_usd"))} without, where the price is known`],
+    rows.some((each) => each.cost_usd !== null)
+      ? [formatDollars(sum("cost_usd")), "for images", `${formatDollars(sum("cost_without_usd"))} without, where the price is known`]
+      : ["–", "for images", "the prices are not known"],
   ]);
 }
 

@@ -200,6 +200,28 @@ def test_the_version_of_a_converter_has_that_of_the_renderer_of_its_pages() -> N
     assert metadata.version("pypdfium2") in LIBREOFFICE_RENDERER.version
 
 
+@requirement("render.program.failure")
+def test_a_program_does_not_get_a_file_twice_that_it_could_not_convert(
+    monkeypatch: pytest.MonkeyPatch, record: Store
+) -> None:
+    """Otherwise each page of it would take the time that the program has."""
+    now, times = 2e9, list[float]()
+
+    def convert(data: bytes, options: RenderOptions) -> Refusal:
+        times.append(now)
+        return Refusal("too_large", "the suite took more than 6 seconds for the file", "give a smaller one")
+
+    use(monkeypatch, replace(LIBREOFFICE_RENDERER, convert=convert, needs=()))
+    data = xlsx({"S": '<row><c r="A1"><v>1</v></c></row>'})
+    request = RenderRequest(get_shared_renderers(), record.images, "scope", data, "a.xlsx", RenderOptions())
+    monkeypatch.setattr("time.time", lambda: now)
+    for now in (2e9, 2e9 + 1, 2e9 + 3600):  # noqa: B007, the clock reads it
+        pages = render_file(request)
+        assert isinstance(pages, tuple), pages
+        assert "the suite took more than 6 seconds" in pages[0].note
+    assert times == [2e9, 2e9 + 3600], "again after an hour"
+
+
 @requirement("render.program.fallback")
 def test_a_file_that_its_program_cannot_convert_is_drawn_without_it(
     monkeypatch: pytest.MonkeyPatch, record: Store

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +28,7 @@ _HEAD_BYTES = 4096  # that tell the kind of a file
 _TOO_LARGE = Refusal("too_large", f"the file is larger than {MAX_FILE_BYTES >> 20} MiB", "give a smaller one")
 _CHANGED = Refusal("corrupt", "the file changed while it was read", "try again when it is complete")
 _NO_SIZE = Size(1, 1)  # of a converted file that has pages
+_FAILURE_SECONDS = 3600  # how long, at most, a program doesn't get a file again that it could not convert
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +160,34 @@ def _render_without_program(request: RenderRequest, failure: Refusal) -> tuple[P
 
 
 def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> ConvertedFile | Refusal:
-    """Return the converted file. It is cached, too, because another page of it may be next."""
+    """Return the converted file. It is cached, too, because another page of it may be next; so is a failure."""
     assert renderer.convert is not None
     key = json.dumps(["convert", request.sha256, renderer.name, renderer.version])
+    failure_key = json.dumps([key, time.time() // _FAILURE_SECONDS])
     known = request.images.read_view(request.scope, compute_view_id(key))
     if known is not None:
         return ConvertedFile(known.pixels.data, known.text)
+    failed = request.images.read_view(request.scope, compute_view_id(failure_key))
+    if failed is not None:
+        return Refusal(*json.loads(failed.pixels.data))
     if renderer.check is not None:
         checked = request.pool.run_sync("check", request.data, {"renderer": renderer.name})
         if isinstance(checked, Refusal):
             return checked
     made = renderer.convert(request.data, options)
-    if not isinstance(made, Refusal) and "page" in renderer.options:
-        kind = identify_file(made.data[:_HEAD_BYTES])
-        image = Image(hashlib.sha256(made.data).hexdigest(), kind.mime, _NO_SIZE, made.data)
-        request.images.keep_view(request.scope, StoredView(key, request.sha256, image, made.note))
+    if "page" not in renderer.options:
+        return made
+    if not isinstance(made, Refusal):
+        _keep_converted(request, key, made)
+    elif made.code != "render_unavailable":  # the program may be installed at any time
+        _keep_converted(request, failure_key, ConvertedFile(json.dumps([made.code, made.what, made.remedy]).encode()))
     return made
+
+
+def _keep_converted(request: RenderRequest, key: str, made: ConvertedFile) -> None:
+    kind = identify_file(made.data[:_HEAD_BYTES])
+    image = Image(hashlib.sha256(made.data).hexdigest(), kind.mime, _NO_SIZE, made.data)
+    request.images.keep_view(request.scope, StoredView(key, request.sha256, image, made.note))
 
 
 def _join(*notes: str) -> str:

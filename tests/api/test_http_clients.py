@@ -131,6 +131,20 @@ def test_other_requests_pass_unchanged(provider: Provider) -> None:
 
 
 @requirement("adapter.sdks")
+def test_a_request_that_cannot_be_prepared_is_sent_and_the_log_says_why(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SIGHTLINE_SEER", "no-such-provider/model")
+    sent = {"model": "deepseek-v4-flash", "messages": [{"role": "user", "content": "hi"}]}
+    with sightline.http_client() as client:
+        client.post(f"{provider.url}/v1/chat/completions", json=sent)
+    assert json.loads(provider.exchanges[0].body) == sent
+    assert [("no-such-provider/model" in each.message, each.levelname) for each in caplog.records] == [
+        (True, "WARNING")
+    ]
+
+
+@requirement("adapter.sdks")
 def test_a_missing_library_is_named() -> None:
     with pytest.raises(ImportError, match="no_such_library is not installed"):
         sightline.http_client(library="no_such_library")

@@ -7,6 +7,7 @@ key.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -18,6 +19,7 @@ from sightline.vision.background_loop import run_in_thread
 from sightline.wire import WIRES
 from sightline.wire.scene_reader import Endpoint
 
+_log = logging.getLogger("sightline")
 _LIBRARIES: Mapping[str, Callable[[], Any]] = {
     "httpx2": lambda: import_module("httpx2"),
     "httpx": lambda: import_module("httpx"),
@@ -109,7 +111,10 @@ def _prepare_request(request: Any, session: Session | None) -> Any:
     prefix, wire, endpoint = found
     upstream = f"{request.url.scheme}://{request.url.netloc.decode()}{prefix}"  # without a login
     done = prepare(request.content, wire=wire, model=endpoint.model, upstream=upstream, session=session)
-    if not isinstance(done, PreparedBody) or not done.changed:
+    if not isinstance(done, PreparedBody):
+        _log.warning("the images of a request were left as they are: %s", done)
+        return request
+    if not done.changed:
         return request
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     rebuilt = type(request)(request.method, request.url, headers=headers, content=done.body)

@@ -153,6 +153,21 @@ def test_conversations_are_listed_with_their_figures(client: InspectorClient) ->
 
 
 @requirement("inspector.conversations")
+def test_a_damaged_record_is_not_shown_as_an_empty_one(tmp_path: Path) -> None:
+    record = open_record(tmp_path / "record")
+    record_conversation(record, 1)
+    record.close()
+    (tmp_path / "record" / "record.sqlite").write_bytes(b"not a database " * 1000)
+    with sightline(tmp_path) as proxy:
+        client = log_in(proxy.url, tmp_path)
+        for path in ("conversations", "conversation?id=any", "usage"):
+            page = client.get(f"api/{path}")
+            assert page.status >= 400, path
+            assert "sightline store repair" in page.json["error"]["message"]
+        assert client.get("api/settings").status == 200
+
+
+@requirement("inspector.conversations")
 def test_a_conversation_shows_each_image_with_its_fate_and_why(client: InspectorClient) -> None:
     listed = client.get("api/conversations").json["conversations"]
     (chosen,) = [each["id"] for each in listed if each["turns"] == 12]

@@ -46,15 +46,19 @@ class Queries:
         self._get_directory = get_directory
         self._prices: dict[tuple[str, str], float | None] = {}
 
-    def list_conversations(self, offset: int) -> dict[str, Json]:
+    def list_conversations(self, offset: int) -> dict[str, Json] | Refusal:
         found = self._record.ledger.list_conversations(PAGE_SIZE + 1, offset)
+        if not found and (trouble := self._record.find_trouble()):
+            return trouble
         rows: list[Json] = [self._write_summary(each) for each in found[:PAGE_SIZE]]
         return {"conversations": rows, "next": offset + PAGE_SIZE if len(found) > PAGE_SIZE else None}
 
     def read_conversation(self, conversation: str, after: int) -> dict[str, Json] | Refusal:
         summary = self._record.ledger.find_conversation(conversation)
         if summary is None:
-            return Refusal("not_found", "there is no such conversation", "it may have expired or been forgotten")
+            return self._record.find_trouble() or Refusal(
+                "not_found", "there is no such conversation", "it may have expired or been forgotten"
+            )
         ledger = self._record.ledger
         found = ledger.read_conversation(conversation, PAGE_SIZE + 1, after)
         seen: dict[tuple[str, str], FateName] = {}
@@ -89,11 +93,11 @@ class Queries:
         views: list[Json] = [_write_view(each) for each in self._record.images.list_views(sha256, MAX_VIEWS)]
         return {"sha256": sha256, "descriptions": descriptions, "questions": questions, "views": views}
 
-    def sum_usage(self) -> dict[str, Json]:
+    def sum_usage(self) -> dict[str, Json] | Refusal:
         """Return what seers cost by day, and how long their answers took."""
-        spent = self._record.ledger.sum_spending()
+        spent = self._record.find_trouble() or self._record.ledger.sum_spending()
         if isinstance(spent, Refusal):
-            return {"days": [], "latencies": []}
+            return spent
         days: list[Json] = [
             {"day": each.day, "seer": each.seer, "calls": each.calls, "cost_usd": each.cost_usd, "failed": each.failed}
             for each in spent

@@ -206,6 +206,7 @@ def test_a_new_request_appears_without_a_reload(tmp_path: Path) -> None:
         out, _ = process.communicate(timeout=60)
     seen = json.loads(out.splitlines()[-1])["live"]
     assert (seen["before"], seen["after"]) == (1, 2)
+    assert seen["focused"], "the keyboard stays where it was"
 
 
 @requirement("inspector.paged")

@@ -268,9 +268,11 @@ def live(visit: Visit) -> Seen:
     """Wait for a conversation that is filed while the page is open. The test files it when it reads `ready`."""
     visit.page.wait_for_selector(".live.on")
     before = visit.page.locator("a.conversation").count()
+    visit.page.locator("a.conversation").first.focus()
     print("ready", flush=True)
     wait_until(visit.page, MORE, before)
-    return {"before": before, "after": visit.page.locator("a.conversation").count()}
+    focused = visit.page.evaluate("document.activeElement.matches('a.conversation')")
+    return {"before": before, "after": visit.page.locator("a.conversation").count(), "focused": focused}
 
 
 def many(visit: Visit) -> Seen:

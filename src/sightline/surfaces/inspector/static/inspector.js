@@ -14,12 +14,16 @@ async function showConversations(target) {
   let rows = [];
 
   async function load(offset) {
-    const page = await get(`conversations?offset=${offset}`);
-    rows = offset ? [...rows, ...page.conversations] : page.conversations;
-    next = page.next;
+    const { conversations, next: after } = await get(`conversations?offset=${offset}`);
+    const found = new Set(conversations.map((each) => each.id));
+    const others = offset || after !== null ? rows.filter((each) => !found.has(each.id)) : []; // of older pages
+    rows = offset ? [...others, ...conversations] : [...conversations, ...others];
+    if (offset || !others.length) next = after;
     more.hidden = next === null;
     list.hidden = !rows.length;
+    const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     list.replaceChildren(...rows.map(drawConversation));
+    if (focused) list.querySelector(`a[href="${focused}"]`)?.focus({ preventScroll: true });
     totals.replaceChildren(rows.length ? drawTotals(rows, next !== null) : drawEmpty());
   }
   await load(0);

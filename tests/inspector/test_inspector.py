@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import sightline as library
+from sightline.model.geometry import Size
+from sightline.model.image import Image
 from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
 from sightline.model.request_trace import RequestTrace, TraceParts
 from sightline.store import open_record
@@ -297,6 +299,19 @@ def test_hostile_names_are_only_ever_data(client: InspectorClient) -> None:
     assert page.headers["content-type"] == "application/json"
     assert page.headers["x-content-type-options"] == "nosniff"
     assert page.json["requests"][0]["images"][0]["filename"] == HOSTILE_NAME
+
+
+@requirement("inspector.hostile")
+def test_an_svg_is_never_served_as_one(client: InspectorClient, home: Path) -> None:
+    data = b"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><script>document.title='run'</script></svg>"
+    digest = sha256(data).hexdigest()
+    record = open_record(home / "record")
+    record.images.keep("", Image(digest, "image/svg+xml", Size(9, 9), data))
+    record.close()
+    for form in ("file", "thumb"):
+        page = client.get(f"api/image/{digest}/{form}")
+        assert "svg" not in page.headers["content-type"]
+        assert b"<script" not in page.body
 
 
 @requirement("inspector.changes")

@@ -318,6 +318,12 @@ def test_commands_that_run_a_script_or_use_an_image_read_no_text_file(command: s
         ("Grep", {"pattern": "ImageContent", "path": "tests/"}),
         ("search_files", {"path": "src", "regex": "png"}),
         ("codebase_grep", {"query": "png"}),
+        ("codebase_search", {"query": "png"}),
+        ("find_in_files", {"text": "png"}),
+        ("git_diff_unstaged", {"repo_path": "/p"}),
+        ("Read", {"file_path": "/p/icons"}),
+        ("read_text_file", {"path": "/p/.git/config"}),
+        ("bash", {"command": "hg diff"}),
     ],
 )
 def test_an_unknown_tool_that_is_given_a_text_file_reads_it(name: str, arguments: dict[str, Json]) -> None:
@@ -344,6 +350,12 @@ def test_an_unknown_tool_that_is_given_a_text_file_reads_it(name: str, arguments
         ("navigate", {"url": "https://example.com/a.json"}),
         ("shell", {"command": {"a.json": 1}}),
         ("tool_7", {"input": "a.json" * 1000}),
+        ("read_media_file", {"path": "/tmp/clipboard"}),
+        ("read_page", {"path": "/dashboard"}),
+        ("search_images", {"query": "a red door"}),
+        ("find_element", {"text": "Save the file"}),
+        ("screenshot_diff", {"name": "login"}),
+        ("visual_diff", {"name": "login"}),
     ],
 )
 def test_other_tools_that_are_given_a_file_do_not_read_it(name: str, arguments: dict[str, Json]) -> None:

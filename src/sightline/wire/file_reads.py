@@ -12,7 +12,8 @@ its arguments, its command or its code is taken to read it, with three exception
   the script's name as a string.
 - A tool that runs or converts files is given a file that can be run or rendered, such as a page or a notebook.
 
-A search in files prints parts of them.
+A search in files and a difference print parts of them. A file without a suffix may be anything, unless the tool's name
+says that it reads files.
 """
 
 from __future__ import annotations
@@ -74,12 +75,16 @@ _IMAGE_VERBS = frozenset(
     "render rasterize screenshot shot plot draw chart paint diagram visualize thumbnail crop resize".split()
 )
 _OTHER_VERBS = frozenset("run exec execute snapshot capture generate convert transform compile".split())
+# Words of a tool's name for what is no text, and for text.
+_MEDIA_WORDS = frozenset("image images picture media photo binary visual pixel page".split())
+_FILE_WORDS = frozenset("file files code codebase".split())
 _list_words = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 # Programs that print a file as it is, or a part of it.
 _READERS = frozenset(
-    "cat tac head tail less more bat batcat nl sed awk jq yq grep rg type gc get-content strings git diff".split()
+    "cat tac head tail less more bat batcat nl sed awk jq yq grep rg type gc get-content strings git hg svn jj"
+    " diff".split()
 )
-_SCRIPTED = frozenset("sed awk jq yq grep rg git".split())  # their first argument is no file
+_SCRIPTED = frozenset("sed awk jq yq grep rg git hg svn jj".split())  # their first argument is no file
 _HARMLESS = frozenset("cd echo pwd ls set export true".split())  # they print no file
 _SHELLS = frozenset("bash sh zsh dash pwsh powershell cmd".split())
 _PREFIXES = frozenset("sudo env command timeout nohup time { }".split())  # another command follows them
@@ -166,10 +171,21 @@ def classify_file_read(call: ToolCall | None) -> FileRead:
         return FileRead.LIKELY
     if commands := [*_list_commands(call.arguments)]:
         return max(map(_classify_command, commands))
-    searches = "grep" in words or any(_simplify(key) in _SEARCH_KEYS for key in call.arguments)
+    searches = _prints_files(words, call) or any(_simplify(key) in _SEARCH_KEYS for key in call.arguments)
     opened = [] if makes_image or searches else [*_list_opened(call.arguments, may_render=may_render)]
     opens_text = bool(opened) and all(is_text for _, is_text in opened)
     return FileRead.LIKELY if opens_text or (searches and not makes_image) else FileRead.NO
+
+
+def _prints_files(words: set[str], call: ToolCall) -> bool:
+    """Return whether a tool's name says that it prints files or parts of them, whatever the names of the files."""
+    if not words.isdisjoint(_MEDIA_WORDS):
+        return False
+    is_about_files = not words.isdisjoint(_FILE_WORDS)
+    if not words.isdisjoint({"grep", "diff"}) or (is_about_files and not words.isdisjoint({"search", "find"})):
+        return True
+    reads = "read" in words and (is_about_files or len(words) == 1)
+    return reads and bool(call.path) and _names_text_file(call.path or "")
 
 
 def _names_text_file(path: str) -> bool:

@@ -131,6 +131,8 @@ def test_json_after_a_colon_keeps_its_form(url: str, payload: str) -> None:
     held, moved = after(written, Shown("image/png"))
     assert held["content"] == f'Exit code: 0\nOutput: {{"ok": true, "png": "[image]"}}\n\n{SHOWN_BELOW}'
     assert moved["content"][1] == part(payload)
+    logged = "info: {x}\n" * 9 + f'{{"png": "{url}{payload}"}}'
+    assert after(logged, Shown("image/png"))[1]["content"][1] == part(payload)
 
 
 @requirement("rescue.words", "law.4")

@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from sightline.model.base64_text import BASE64_RUN_TABLE
 from sightline.model.scene import InlineSource
@@ -64,8 +64,9 @@ _MAX_LINE = 128
 _find_markdown = re.compile(r"(?:\A|(?<=\n))[ \t]*!\[[^\]\n]*\]\(\Z").search
 _find_words = re.compile(r"(?:\n|(?<=\S)(?<!\]:)[ \t])\Z").search  # no indented line, no link of Markdown
 _find_tag = re.compile(r"<(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?>\s*\Z").search
-_find_json_starts = re.compile(r"(?:(?<=\n)|(?<=: ))[\[{]").finditer
-_MAX_JSON_STARTS = 4
+_find_json_lines = re.compile(r"(?<=\n)[\[{]").finditer
+_find_json_after_colons = re.compile(r"(?<=: )[\[{]").finditer
+_MAX_JSON_STARTS = 4  # of each
 # What Gemini CLI and Qwen Code write behind the output of a command.
 _has_output = re.compile(r"^(?:Output|Stdout): ", re.MULTILINE).search
 _find_command_end = re.compile(
@@ -217,8 +218,8 @@ def _find_values(leaf: str) -> int | None:
         return None
     if leaf.startswith(_PYTHON_BEGINNINGS):
         return 0
-    starts = (found.start() for found in islice(_find_json_starts(leaf), _MAX_JSON_STARTS))
-    return next((start for start in starts if _is_json(leaf[start:])), None)
+    starts = (islice(find(leaf), _MAX_JSON_STARTS) for find in (_find_json_lines, _find_json_after_colons))
+    return next((found.start() for found in chain(*starts) if _is_json(leaf[found.start() :])), None)
 
 
 def _is_json(text: str) -> bool:

@@ -21,6 +21,7 @@ from sightline.engine import Engine, EngineOptions, find_profile
 from sightline.model.ports import Store
 from sightline.model.profile import Profile, Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
+from sightline.pixels.renderers import start_renderers
 from sightline.pixels.workers import TASKS, WorkerPool
 from sightline.settings import Settings
 from sightline.settings.live_settings import LiveSettings
@@ -347,8 +348,6 @@ def get_shared_readers() -> WorkerPool:
 @once
 def get_shared_renderers() -> WorkerPool:
     """Return the worker processes that render files for this process."""
-    from sightline.pixels.renderers.render_worker import start_renderers
-
     renderers = start_renderers()
     atexit.register(renderers.shut_down)
     return renderers

@@ -20,8 +20,8 @@ from sightline.api.session import Session, ToolContext
 from sightline.api.tool_results import Analysis, FileAnswer, FileText, View
 from sightline.model.geometry import Box, Size
 from sightline.model.image import PageOrigin
-from sightline.pixels.renderers import RENDERERS
-from sightline.pixels.renderers.render_worker import start_renderers
+from sightline.pixels.renderers import start_renderers
+from sightline.pixels.renderers.choose_renderer import RENDERERS
 from sightline.runtime import get_shared_renderers
 from tests.api.answering import saying, settle
 from tests.api.bad import PNG
@@ -158,7 +158,7 @@ def test_a_new_renderer_version_renders_again(
     with start_renderers() as ended:
         pass
     newer = tuple(replace(each, revision=each.revision + 1) for each in RENDERERS)
-    monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", newer)
+    monkeypatch.setattr("sightline.pixels.renderers.choose_renderer.RENDERERS", newer)
     assert refused(replace(granted, renderers=ended), "red.svg").reason == "render_unavailable"
 
 

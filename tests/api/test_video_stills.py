@@ -96,7 +96,7 @@ def test_stills_need_rendering_its_package_and_an_undamaged_video(
         off = assert_failure(watch(replace(granted, renderers=None), path), "VIDEO_NOT_SUPPORTED")
         assert "render" in off.message
         missing = replace(VIDEO_RENDERER, needs=(PythonPackage("no_such_av", "no-such-av", "pip install av"),))
-        monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (missing,))
+        monkeypatch.setattr("sightline.pixels.renderers.choose_renderer.RENDERERS", (missing,))
         assert "pip install av" in assert_failure(watch(granted, path), "VIDEO_NOT_SUPPORTED").message
         assert there.asked == []
 

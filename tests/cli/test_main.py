@@ -15,7 +15,7 @@ from sightline.cli.main import VERBS, main
 from sightline.cli.terminal import print_status
 from sightline.cli.verbs import config
 from tests.api.bad import PNG
-from tests.cli.command import COMMAND, assert_refused, environment, sightline
+from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
 from tests.requirements import requirement
 
 HEAVY = (
@@ -56,6 +56,40 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
 @pytest.mark.parametrize("words", [["setup", "claude"], ["config", "get", "mode"]])
 def test_commands_without_a_proxy_do_not_import_it(words: list[str]) -> None:
     assert loaded_by(*words) == []
+
+
+# `serve`; what it had loaded when it said that it listens goes to stderr.
+_TELLING = """
+import os, signal, sys
+class Telling:
+    def write(self, text):
+        if "listens on" in text:
+            print(*sys.modules, file=sys.stderr)
+            os.kill(os.getpid(), signal.SIGTERM)
+    def flush(self): pass
+    def isatty(self): return False
+sys.stdout = Telling()
+from sightline.cli.main import main
+main(["serve", "--port", "0"])
+"""
+
+
+@requirement("cli.serve-light")
+def test_serve_listens_before_it_imports_what_draws_or_reads(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _TELLING],
+        capture_output=True,
+        text=True,
+        env=environment(SIGHTLINE_HOME=str(tmp_path), **ALONE),
+        check=False,
+        timeout=120,
+    )
+    loaded = set(ended.stderr.splitlines()[0].split())
+    assert "sightline.surfaces.proxy.app" in loaded
+    renderers = {name for name in loaded if name.startswith("sightline.pixels.renderers.")}
+    assert renderers == {"sightline.pixels.renderers.renderer"}
+    heavy = {"PIL", "aiohttp", "numpy", "onnxruntime", "pyvips", "mcp", "uvicorn", "urllib.request", "xml.etree"}
+    assert loaded & heavy == set()
 
 
 def test_help_lists_every_verb() -> None:

@@ -148,7 +148,7 @@ def _decode_text(file: SourceFile) -> str | Refusal:
 
 def _extract_text(context: ToolContext, file: SourceFile) -> str | Refusal | None:
     """Return the text of a document such as a PDF; None: the file is text itself, or no document with text."""
-    from sightline.pixels.renderers import choose_renderer
+    from sightline.pixels.renderers.choose_renderer import choose_renderer
     from sightline.pixels.renderers.renderer import Renderer
 
     kind = identify_file(file.data[:_OPENING])

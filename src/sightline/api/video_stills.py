@@ -8,8 +8,6 @@ from sightline.api.document_pages import DocumentPages
 from sightline.api.input_file import InputFile
 from sightline.api.session import ToolContext
 from sightline.model.refusal import Refusal
-from sightline.pixels.renderers import choose_renderer
-from sightline.pixels.renderers.render_file import RenderRequest, render_file
 from sightline.pixels.renderers.renderer import RenderOptions
 
 _STILLS = RenderOptions(count=12)
@@ -25,6 +23,8 @@ def find_missing_rendering(context: ToolContext, film: InputFile) -> Refusal | N
     """Return why stills of a video cannot be extracted here: rendering is off, or the renderer is not installed."""
     if context.renderers is None:
         return _RENDERING_OFF
+    from sightline.pixels.renderers.choose_renderer import choose_renderer
+
     renderer = choose_renderer(film.kind, film.data, film.name)
     return replace(renderer, stage="video") if isinstance(renderer, Refusal) else None
 
@@ -33,6 +33,8 @@ def draw_stills(context: ToolContext, film: InputFile) -> DocumentPages | Refusa
     """Return the stills of a video with their times."""
     if context.renderers is None:
         return _RENDERING_OFF
+    from sightline.pixels.renderers.render_file import RenderRequest, render_file
+
     images = context.record.images
     request = RenderRequest(
         context.renderers, images, context.scope, film.data, film.name, _STILLS, film.sha256, film.large

@@ -230,7 +230,7 @@ def _read_stored(context: ToolContext, asked: RecordReference, source: str) -> S
 
 def _refuse_kind(kind: FileType, found: SourceImage) -> Refusal:
     """Return why a file is not rendered: there is no renderer for it, or none is granted."""
-    from sightline.pixels.renderers import choose_renderer
+    from sightline.pixels.renderers.choose_renderer import choose_renderer
 
     if kind.family == "bitmap":
         return _NOT_A_DOCUMENT

@@ -25,7 +25,6 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from sightline.agents import explain_omission
 from sightline.cli.terminal import format_dollars, print_status
 from sightline.model.fence import to_printable
 from sightline.model.refusal import Refusal
@@ -294,11 +293,13 @@ def _print_receipt(receipt: Receipt) -> None:
 
 
 def _print_omission(omission: Omission) -> None:
+    from sightline.agents import explain_omission
 
     print_status(explain_omission(omission.client, omission.model))
 
 
 def _log_omission(omission: Omission) -> None:
+    from sightline.agents import explain_omission
 
     log_warnings([explain_omission(omission.client, omission.model)])
 

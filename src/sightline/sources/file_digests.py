@@ -12,7 +12,6 @@ import time
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal
@@ -72,6 +71,8 @@ class FileDigests:
 def _resolve_path(path: str, folder: Path | None) -> str:
     """Return the absolute path that a caller means; empty: it is not known, or on another machine."""
     if path.startswith("file:"):
+        from urllib.request import url2pathname  # imports HTTP and email, too
+
         try:
             address = urlsplit(path)
         except ValueError:

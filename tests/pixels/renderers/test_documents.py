@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import TEXT
-from sightline.pixels.renderers import choose_renderer
+from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.delimited_table import build_table, find_delimiter, read_rows
 from sightline.pixels.renderers.diff import choose_tint
 from sightline.pixels.renderers.json_page import indent_json

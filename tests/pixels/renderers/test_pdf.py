@@ -10,8 +10,8 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
+from sightline.pixels.renderers import LIMITS, start_renderers
 from sightline.pixels.renderers.pdf import PDF_RENDERER, read_pdf_text, render_pdf
-from sightline.pixels.renderers.render_worker import LIMITS, start_renderers
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, RenderOptions
 from sightline.pixels.workers import WorkerLimits, WorkerPool, WorkerReply
 from tests.pixels.renderers import pdf_files

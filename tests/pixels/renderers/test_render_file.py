@@ -15,7 +15,7 @@ from PIL import Image as Pillow
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import SVG, UNKNOWN
-from sightline.pixels.renderers import RENDERERS, choose_renderer
+from sightline.pixels.renderers.choose_renderer import RENDERERS, choose_renderer
 from sightline.pixels.renderers.contact_sheet import build_contact_sheet
 from sightline.pixels.renderers.libreoffice import LIBREOFFICE_RENDERER
 from sightline.pixels.renderers.office import OFFICE_RENDERER
@@ -42,6 +42,7 @@ from tests.pixels.renderers.drawings import drawing, square
 from tests.pixels.renderers.office_files import xlsx
 from tests.requirements import requirement
 
+LIST = "sightline.pixels.renderers.choose_renderer.RENDERERS"
 COLOURS = ("red", "lime", "blue", "yellow", "black")
 
 
@@ -66,7 +67,7 @@ def record(tmp_path: Path) -> Iterator[Store]:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *renderers: Renderer) -> None:
-    monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (*renderers, *RENDERERS))
+    monkeypatch.setattr(LIST, (*renderers, *RENDERERS))
 
 
 def draw_book(monkeypatch: pytest.MonkeyPatch, **options: object) -> tuple[dict[str, object], bytes] | Refusal:
@@ -116,18 +117,18 @@ def test_a_missing_renderer_is_refused_with_the_command_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for need in (PythonPackage("no_such_module", "x", "pip install x"), InstalledProgram(("no-such",), "get no-such")):
-        monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (replace(SVG_RENDERER, needs=(need,)),))
+        monkeypatch.setattr(LIST, (replace(SVG_RENDERER, needs=(need,)),))
         refusal = choose_renderer(SVG, b"<svg/>", "")
         assert isinstance(refusal, Refusal)
         assert (refusal.code, refusal.remedy) == ("render_unavailable", f"run: {need.install}")
-    monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (replace(SVG_RENDERER, needs=(need,)), SVG_RENDERER))
+    monkeypatch.setattr(LIST, (replace(SVG_RENDERER, needs=(need,)), SVG_RENDERER))
     assert choose_renderer(SVG, b"<svg/>", "") is SVG_RENDERER
     assert choose_renderer(UNKNOWN, b"", "") is None
 
 
 @requirement("render.limits")
 def test_a_file_larger_than_its_renderer_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.pixels.renderers.RENDERERS", (replace(SVG_RENDERER, max_bytes=5),))
+    monkeypatch.setattr(LIST, (replace(SVG_RENDERER, max_bytes=5),))
     refusal = choose_renderer(SVG, b"<svg/>", "")
     assert isinstance(refusal, Refusal)
     assert refusal.code == "too_large"

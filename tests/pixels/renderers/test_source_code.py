@@ -10,8 +10,8 @@ from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import UNKNOWN, identify_file
-from sightline.pixels.renderers import choose_renderer
 from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
+from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.font_coverage import FontCoverage, read_coverage
 from sightline.pixels.renderers.page_layout import fits_provider
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderOptions

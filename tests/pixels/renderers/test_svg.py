@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import GZIP, SVG, SVGZ, identify_file
-from sightline.pixels.renderers.render_worker import LIMITS, start_renderers
+from sightline.pixels.renderers import LIMITS, start_renderers
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderOptions
 from sightline.pixels.renderers.svg import read_svg_text, render_svg
 from sightline.pixels.workers import WorkerLimits, WorkerPool, WorkerReply

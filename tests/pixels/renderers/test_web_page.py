@@ -11,7 +11,7 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.pixels.probe import identify_file
-from sightline.pixels.renderers import choose_renderer
+from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.document_layout import Block
 from sightline.pixels.renderers.page_layout import CodeBlock, Paragraph, PictureBlock, RuleBlock, fits_provider
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions

@@ -20,7 +20,7 @@ from sightline.model.progress import ReportProgress, ignore_progress
 from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import FileType, identify_file, probe_within_limits
-from sightline.pixels.renderers import choose_renderer
+from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.renderer import ConvertedFile, RenderedPage, Renderer, RenderOptions
 from sightline.pixels.workers import WorkerPool, WorkerReply
 

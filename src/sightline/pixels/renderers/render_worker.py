@@ -1,7 +1,4 @@
-"""The workers that render: isolated processes with limits of their own, kept warm.
-
-`start_renderers` is called by the parent. Everything else here runs in a worker.
-"""
+"""The tasks of the workers that render. `start_renderers` of this package starts these workers."""
 
 from __future__ import annotations
 
@@ -11,24 +8,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.renderers import find_renderer
+from sightline.pixels.renderers.choose_renderer import find_renderer
 from sightline.pixels.renderers.contact_sheet import SHEET_PAGES, build_contact_sheet
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, Renderer, RenderOptions
-from sightline.pixels.workers import WorkerLimits, WorkerPool
 
 T = TypeVar("T")
 
-_MODULE = "sightline.pixels.renderers.render_worker"
-_TASKS = {"render": f"{_MODULE}:render_task", "text": f"{_MODULE}:text_task", "check": f"{_MODULE}:check_task"}
-_ISOLATE = "sightline.pixels.renderers.isolation:isolate_worker"
 _STACK_BYTES = 256 * 1024 * 1024  # for libraries that call themselves for every level of a document
-LIMITS = WorkerLimits(seconds=9.0, memory=1024 * 1024 * 1024, max_wall_seconds=20.0)
 _MAX_TEXT_BYTES = 32 * 1024 * 1024
-
-
-def start_renderers(limits: WorkerLimits = LIMITS) -> WorkerPool:
-    """Return the pool of rendering processes; each starts with its first file."""
-    return WorkerPool(_TASKS, limits=limits, prepare=_ISOLATE, subject="file")
 
 
 def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:

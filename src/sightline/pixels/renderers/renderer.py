@@ -5,7 +5,7 @@ A renderer is written in four steps:
 1. A module with a function `render(data, options)` that returns a `RenderedDocument` or a `Refusal`. It imports its
    library inside the function: the module itself is loaded by every process that views files.
 2. A `Renderer` in that module that says what it takes, what it needs and which options it knows.
-3. A line in `RENDERERS` of this package, before any more general renderer of the same kind.
+3. A line in `RENDERERS` of `choose_renderer.py`, before any more general renderer of the same kind.
 4. Its tests.
 
 `render` runs in a worker that has limits on time and memory, no network, and no file but libraries and fonts. It may

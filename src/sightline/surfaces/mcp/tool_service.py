@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import mcp_types as types
 
@@ -226,6 +225,8 @@ def _is_started_nowhere() -> bool:
 
 def resolve_roots(uris: Iterable[str]) -> Iterator[Path]:
     """Yield the folders that `file:` addresses name, if they exist."""
+    from urllib.request import url2pathname  # imports HTTP and email, too
+
     for uri, _ in zip(uris, range(_MAX_ROOTS), strict=False):
         try:
             parts = urlsplit(uri)

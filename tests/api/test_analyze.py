@@ -473,6 +473,7 @@ def test_a_call_is_recorded_with_all_fields(monkeypatch: pytest.MonkeyPatch) -> 
         "grounding_format": "none",
         "crop_form": ["region"],
         "crop_resolved_pixels": ["0,0,640,240"],
+        "answer": "words",
     }
 
 

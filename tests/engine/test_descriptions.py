@@ -59,7 +59,9 @@ async def test_an_image_becomes_its_description_in_a_fence() -> None:
     assert 'seer="up/eye">\nFour colours.\n</vision_proxy_description>' in told
     assert seer.asked == [("look", "what?")]
     assert [image.data for image in seer.looks] == [picture()]
-    assert [(line.fate, line.why.split()[-1]) for line in prepared.receipt.sights] == [("told", "up/eye")]
+    assert [(line.fate, line.why) for line in prepared.receipt.sights] == [
+        ("told", "by up/eye (the model takes no images)")
+    ]
     assert prepared.edits
     assert encoded(picture()).encode() not in b"".join(prepared.body)
 

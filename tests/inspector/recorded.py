@@ -78,6 +78,7 @@ def record_conversation(
         text = HOSTILE_TEXT if hostile else WORDS
         record.descriptions.keep("", Description(image.sha256, image.size, text, SEER), "prompt")
         about: dict[str, Json] = {"question": HOSTILE_TEXT if hostile else QUESTIONS[number % len(QUESTIONS)]}
+        about["answer"] = HOSTILE_TEXT if hostile else "It says that the release was deployed."
         if number % 3 == 1:
             about["crop_resolved_pixels"] = ["600,450,320,90"]
         usage = Usage(1200 + number, 150)

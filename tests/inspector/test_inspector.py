@@ -205,6 +205,7 @@ def test_an_image_has_its_bytes_a_thumbnail_and_what_was_said(client: InspectorC
     said = client.get(f"api/image/{image.sha256}").json
     assert said["descriptions"][0]["seer"] == "zai/glm-5v"
     assert said["questions"][0]["cost_usd"] == pytest.approx(0.0011)
+    assert said["questions"][0]["answer"] == "It says that the release was deployed."
     assert client.get(f"api/image/{'0' * 64}/thumb").status == 404
     assert client.get("api/image/..%2f..%2fsettings.json/file").status == 404
 

@@ -81,7 +81,10 @@ def test_cached_and_failed_calls_are_spans_too(record: Store, watched: InMemoryS
 def test_text_is_shortened_in_a_span_and_complete_in_the_record(record: Store, watched: InMemorySpanExporter) -> None:
     question = "what\n\x1b[31m is\x00 it? " * 100
     entry = LedgerEntry(
-        "vision_proxy.tool_call", (CAT,), f"here/{'m' * 500}\n", about={"question": question, "l": [question]}
+        "vision_proxy.tool_call",
+        (CAT,),
+        f"here/{'m' * 500}\n",
+        about={"question": question, "l": [question], "answer": "secret"},
     )
     record.ledger.add_entry("scope", entry)
     (span,) = watched.get_finished_spans()
@@ -89,6 +92,7 @@ def test_text_is_shortened_in_a_span_and_complete_in_the_record(record: Store, w
     texts += [str(each) for value in (span.attributes or {}).values() if isinstance(value, tuple) for each in value]
     assert all(len(text) <= 200 and text.isprintable() for text in texts), texts
     assert any("what" in text for text in texts)
+    assert not any("secret" in text for text in texts), "answers stay in the record"
     assert record.ledger.list_entries()[0].about["question"] == question
 
 

@@ -259,6 +259,9 @@ EntryKind = Literal[
     "vision_proxy.skip",
 ]
 
+ANSWER_DETAIL = "answer"  # in `LedgerEntry.about`: the beginning of the answer to a question, for the inspector
+MAX_ANSWER_DETAIL = 2000  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sightline.model.records import LedgerEntry
+from sightline.model.records import ANSWER_DETAIL, LedgerEntry
 
 _log = logging.getLogger(__name__)
 _MAX_SPAN_TEXT = 200  # characters; the record has the whole text
@@ -72,6 +72,8 @@ def _list_own_attributes(entry: LedgerEntry) -> Iterator[tuple[str, SpanAttribut
 
 def _flatten(about: Mapping[str, Any]) -> Iterator[tuple[str, SpanAttribute]]:
     for name, value in about.items():
+        if name == ANSWER_DETAIL:  # only for the inspector of this record
+            continue
         match value:
             case bool() | int() | float():
                 yield name, value

@@ -26,7 +26,7 @@ from sightline.model.facts import NO_COORDINATES, DescribedImage, Description
 from sightline.model.geometry import Box, Size
 from sightline.model.image import MAX_BITMAP_BYTES, MAX_UNCHANGED_BYTES, Image, ImageInfo, ImageTarget
 from sightline.model.ports import Lease
-from sightline.model.records import EntryKind, LedgerEntry
+from sightline.model.records import ANSWER_DETAIL, MAX_ANSWER_DETAIL, EntryKind, LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import LOCAL_SEER, LabelledBox, Seer, SeerAnswer, Usage
@@ -144,8 +144,10 @@ class Attempt:
         return isinstance(self.outcome, VisionResult) and self.outcome.cached
 
     def make_entry(self, kind: EntryKind, images: tuple[str, ...], about: Mapping[str, Json]) -> LedgerEntry:
-        """Return the entry for the ledger; it doesn't name a seer that was sent nothing."""
+        """Return the entry for the ledger, with the answer to a question; a seer that was sent nothing isn't named."""
         failed = isinstance(self.outcome, Refusal)
+        if kind == "vision_proxy.tool_call" and isinstance(self.outcome, VisionResult) and about.get("question"):
+            about = {**about, ANSWER_DETAIL: self.outcome.answer.text[:MAX_ANSWER_DETAIL]}
         return LedgerEntry(
             kind,
             images,

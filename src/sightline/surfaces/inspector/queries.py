@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from sightline.model.ports import Store
 from sightline.model.profile import UpstreamDirectory
-from sightline.model.records import FateName, FiledReceipt, LedgerEntry, Receipt, ReceiptLine, StoredView
+from sightline.model.records import ANSWER_DETAIL, FateName, FiledReceipt, LedgerEntry, Receipt, ReceiptLine, StoredView
 from sightline.model.refusal import Refusal
 from sightline.model.request_trace import ConversationSummary
 from sightline.model.scene import Json
@@ -235,11 +235,12 @@ def _find_crop(entry: LedgerEntry, sha256: str) -> Json:
 
 
 def _write_entry(entry: LedgerEntry, sha256: str) -> dict[str, Json]:
-    question = entry.about.get("question")
+    question, answer = entry.about.get("question"), entry.about.get(ANSWER_DETAIL)
     return {
         "kind": entry.kind.removeprefix("vision_proxy."),
         "seer": entry.seer,
         "question": question if isinstance(question, str) else "",
+        "answer": answer if isinstance(answer, str) else "",
         "crop": _find_crop(entry, sha256),
         "cost_usd": entry.cost_usd,
         "input": entry.usage.input,

@@ -78,7 +78,8 @@ function drawSaid(known, stage) {
     asked.length ? h("ul", { class: "asked" }, asked.map((each) => h("li", { onmouseenter: () => mark(each, true), onmouseleave: () => mark(each, false) },
       h("span", { class: "question" }, each.question || (each.kind === "joint_description" ? "A comparison" : "A description")),
       h("span", { class: "muted" }, `${each.seer || "no seer"}, ${each.cached ? "from the cache" : formatDollars(each.cost_usd)}`
-        + `${each.latency_ms === null ? "" : `, ${(each.latency_ms / 1000).toFixed(1)} s`}${each.crop ? `, about ${each.crop[2]} × ${each.crop[3]} pixels at ${each.crop[0]}, ${each.crop[1]}` : ""}${each.error ? `, failed: ${each.error}` : ""}`)))) : null,
+        + `${each.latency_ms === null ? "" : `, ${(each.latency_ms / 1000).toFixed(1)} s`}${each.crop ? `, about ${each.crop[2]} × ${each.crop[3]} pixels at ${each.crop[0]}, ${each.crop[1]}` : ""}${each.error ? `, failed: ${each.error}` : ""}`),
+      each.answer ? h("pre", { class: "answer", tabIndex: 0 }, each.answer) : null))) : null,
   ].filter(Boolean);
 }
 

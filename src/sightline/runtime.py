@@ -52,7 +52,9 @@ class RuntimeInputs:
     previous: PreviousUpstreams = NO_PREVIOUS_UPSTREAMS  # the addresses that an agent used before
     single_agent: bool = False  # the flag is for all requests
     path_policy: PathPolicy | None = None  # the files that may be read; None: those that the user's own tools may read
-    labels_images: bool = False  # pasted images get a label with their reference, if the settings say so
+    labels_images: bool = (
+        False  # images may get labels: references of pasted ones, how pages are folded (as settings say)
+    )
     local_clients: bool = False  # all clients are on this machine; images may be compared with any file that they name
     client_folder: Path | None = None  # the folder where the only client works; None: not known
 
@@ -254,6 +256,7 @@ def _build_engine_options(settings: Settings, inputs: RuntimeInputs) -> EngineOp
         find_file_policy=lambda: build_read_policy(settings) if policy is None else policy,
         compares_any_file=inputs.local_clients,
         client_folder=inputs.client_folder,
+        fold_pages=inputs.labels_images and settings.legible == "auto",
         references=inputs.labels_images and settings.references,
         image_model=settings.image_model,
     )

@@ -15,9 +15,10 @@ import pytest
 
 import sightline as library
 from sightline.model.geometry import Size
-from sightline.model.image import Image
+from sightline.model.image import FitResult, Image, ImageTarget, PaddedSizing
 from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
 from sightline.model.request_trace import RequestTrace, TraceParts
+from sightline.pixels.fit_image import fit_image
 from sightline.store import open_record
 from sightline.surfaces.inspector.access import SESSION_SECONDS, TICKET_SECONDS, InspectorAccess, hash_token
 from sightline.surfaces.inspector.queries import MAX_ALT
@@ -262,6 +263,23 @@ def test_a_refitted_image_is_shown_in_the_very_bytes_that_were_sent(client: Insp
     other = client.get(f"api/image/{image['sha256']}/sent?{query}&sha256={'0' * 64}")
     assert (other.status, other.headers["x-sightline-exact"]) == (200, "no")
     assert client.get(f"api/image/{'0' * 64}/sent?{query}").status == 404
+
+
+@requirement("inspector.sent", "fit.page_folded")
+def test_a_page_that_the_proxy_folded_is_shown_in_the_very_bytes_that_were_sent(
+    client: InspectorClient, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIGHTLINE_HOME", str(home))
+    page = paint_lines([f"row {n}: the quick brown fox" for n in range(440)])
+    (tmp_path / "page.png").write_bytes(page)
+    assert isinstance(library.view(tmp_path / "page.png"), library.View)
+    made = fit_image(page, ImageTarget(("image/jpeg", "image/png", "image/webp"), edge=8000, sizing=PaddedSizing()))
+    assert isinstance(made, FitResult)
+    assert "folded" in made.note
+    image = made.parts[0].image
+    query = f"width={image.size.width}&height={image.size.height}&bytes={len(image.data)}&sha256={image.sha256}"
+    sent = client.get(f"api/image/{sha256(page).hexdigest()}/sent?{query}")
+    assert (sent.status, sent.headers["x-sightline-exact"], sent.body) == (200, "yes", image.data)
 
 
 @requirement("inspector.sent")

@@ -25,8 +25,8 @@ from sightline.model.facts import (
     ReopenFile,
     Rules,
 )
-from sightline.model.geometry import Size
-from sightline.model.image import Image, ImageInfo
+from sightline.model.geometry import PixelMap, Size
+from sightline.model.image import FitPart, Image, ImageInfo
 from sightline.model.profile import ImageLimits, Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Fate, InlineSource, Scene, Sight, Source, ToolCall
@@ -64,6 +64,10 @@ def image() -> Image:
     return Image("9" * 64, "image/jpeg", Size(50, 40), b"pixels")
 
 
+def fitted(note: str = "") -> FitPart:
+    return FitPart(image(), PixelMap.from_scaling(PNG.size, image().size), note)
+
+
 class Table:
     """Answers every need of a kind alike, and records what it was asked, round by round."""
 
@@ -80,7 +84,7 @@ class Table:
     ) -> None:
         self._reopened = reopened or Refusal("corrupt", "it is damaged")
         self._picture = picture
-        self._refit = refit or image()
+        self._refit = refit or fitted()
         self._look = look or description()
         self._history = history or ConversationHistory(())
         self._present = present

@@ -16,7 +16,7 @@ from sightline.model.profile import ImageLimits, ToolImagePlacement
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, LinkSource, OpaqueSource, Refused, Scene, Sight, Source, ToolCall
 from sightline.passes import decide
-from tests.passes.scenes import Table, description, image, inline, rules, scene
+from tests.passes.scenes import Table, description, fitted, inline, rules, scene
 from tests.refusals import NOT_SHOWN
 from tests.requirements import requirement
 
@@ -59,7 +59,10 @@ pictures: st.SearchStrategy[Fact] = st.one_of(
     st.just(NO),
 )
 tables = st.builds(
-    Table, pictures, st.sampled_from([image(), NO]), st.sampled_from([description(), NO, Refusal("pending", "wait")])
+    Table,
+    pictures,
+    st.sampled_from([fitted(), fitted("folded"), NO]),
+    st.sampled_from([description(), NO, Refusal("pending", "wait")]),
 )
 scenes = st.lists(sources, max_size=6).map(lambda found: scene(*found))
 

@@ -8,13 +8,13 @@ import pytest
 
 from sightline.model.facts import Check, Facts, Keep, Needs, Probe, Refit, Rules
 from sightline.model.geometry import Size
-from sightline.model.image import ImageInfo, ImageTarget, PaddedSizing, compute_seen_size
+from sightline.model.image import FitPart, ImageInfo, ImageTarget, PaddedSizing, compute_seen_size
 from sightline.model.profile import UNKNOWN_SIZING, ImageLimits, Profile
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Fate, LinkSource, OpaqueSource, Refitted, Refused, Shown
-from sightline.passes.show import build_target, fit
+from sightline.model.scene import Fate, Json, LinkSource, OpaqueSource, Refitted, Refused, Shown
+from sightline.passes.show import build_target, fit, takes_coordinates
 from sightline.passes.wording import write_absence
-from tests.passes.scenes import BLIND, PNG, Table, image, inline, name_of, rules, scene
+from tests.passes.scenes import BLIND, PNG, Table, fitted, image, inline, name_of, rules, scene
 from tests.requirements import requirement
 
 ANTHROPIC = ImageLimits(
@@ -92,7 +92,10 @@ def test_images_that_are_too_large_together_share_the_room() -> None:
     assert (first, is_refitted(second, "636", "168"), third) == (Shown(), True, Shown())
     assert table.rounds == [
         {Probe(small), Probe(heavy)},
-        {Refit(heavy, ImageTarget(ImageLimits().formats, 225, sizing=UNKNOWN_SIZING)), Keep(heavy)},
+        {
+            Refit(heavy, ImageTarget(ImageLimits().formats, 225, sizing=UNKNOWN_SIZING, keeps_geometry=True)),
+            Keep(heavy),
+        },
     ]
 
 
@@ -195,7 +198,10 @@ def test_rejected_images_that_decode_are_reencoded() -> None:
     assert is_refitted(fate)
     assert table.rounds == [
         {Check(inline())},
-        {Refit(inline(), ImageTarget(ANTHROPIC.formats, 10_000, 8000, sizing=UNKNOWN_SIZING)), Keep(inline())},
+        {
+            Refit(inline(), ImageTarget(ANTHROPIC.formats, 10_000, 8000, sizing=UNKNOWN_SIZING, keeps_geometry=True)),
+            Keep(inline()),
+        },
     ]
 
 
@@ -235,3 +241,88 @@ def test_images_for_a_model_without_vision_are_not_fitted() -> None:
 def test_the_same_image_in_two_places_is_one_need() -> None:
     outcome = fit(scene(inline(), inline()), Facts(), rules())
     assert outcome == Needs(frozenset({Probe(inline())}))
+
+
+NOTE = "folded into 4 columns, to be read from left to right"
+FOLDING = Rules(Profile("up", "anthropic", "m", limits=ANTHROPIC, sizing=PaddedSizing()), fold_pages=True)
+PAGE = picture(1280, 6000)
+
+
+@requirement("fit.page_folded")
+@pytest.mark.parametrize("seen", [PAGE, picture(6000, 1280), picture(1280, 9000)], ids=str)
+def test_a_long_page_that_the_provider_would_make_illegible_is_folded(seen: ImageInfo) -> None:
+    table = Table(seen, refit=fitted(NOTE))
+    (fate,) = table.fates(scene(inline()), FOLDING, fit)
+    assert is_refitted(fate, NOTE, str(seen.size))
+    assert isinstance(fate, Refitted)
+    assert fate.note == NOTE
+    (target,) = [need.target for need in table.asked if isinstance(need, Refit)]
+    assert (target.keeps_geometry, target.sizing, target.images) == (False, PaddedSizing(), 1)
+    assert Keep(inline()) in table.asked
+
+
+@requirement("fit.page_folded", "fit.only_needed")
+@pytest.mark.parametrize("seen", [picture(1280, 1600), picture(900, 1800), picture(4000, 3000)], ids=str)
+def test_an_image_that_is_not_long_or_stays_legible_is_not_folded(seen: ImageInfo) -> None:
+    table = Table(seen, refit=fitted(NOTE))
+    assert table.fates(scene(inline()), FOLDING, fit) == [Shown()]
+    assert not any(isinstance(need, Refit) for need in table.asked)
+
+
+@requirement("fit.page_folded", "law.9")
+@pytest.mark.parametrize("found", [fitted(), CORRUPT], ids=["no better layout", "a refusal"])
+def test_a_long_image_without_a_better_layout_is_sent_as_it_is(found: FitPart | Refusal) -> None:
+    table = Table(PAGE, refit=found)
+    assert table.fates(scene(inline()), FOLDING, fit) == [Shown()]
+    assert Keep(inline()) not in table.asked
+
+
+@requirement("fit.page_off")
+def test_no_page_is_folded_unless_the_rules_say_so_or_for_a_text_only_model() -> None:
+    for law in (replace(FOLDING, fold_pages=False), replace(FOLDING, mode="always")):
+        table = Table(PAGE, refit=fitted(NOTE))
+        table.decided(scene(inline()), law, fit)
+        assert not any(isinstance(need, Refit) for need in table.asked)
+
+
+def schema(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties}
+
+
+NUMBER: Json = {"type": "number"}
+
+
+@requirement("fit.page_geometry")
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ({"type": "computer_20250124", "name": "computer", "display_width_px": 1280}, True),
+        ({"type": "computer_use_preview", "display_width": 1280}, True),
+        ({"type": "computer"}, True),
+        ({"computerUse": {"environment": "ENVIRONMENT_BROWSER"}}, True),
+        ({"computer_use": {}}, True),
+        ({"name": "click", "input_schema": schema(x=NUMBER, y=NUMBER)}, True),
+        ({"type": "function", "function": {"name": "drag", "parameters": schema(startX=NUMBER, startY=NUMBER)}}, True),
+        ({"functionDeclarations": [{"name": "tap", "parameters": schema(coordinate={"type": "array"})}]}, True),
+        ({"type": "function", "name": "box", "parameters": schema(at=schema(x1=NUMBER, y1=NUMBER))}, True),
+        ({"type": "namespace", "tools": [{"name": "tap", "parameters": schema(x=NUMBER, y=NUMBER)}]}, True),
+        ({"name": "Read", "input_schema": schema(file_path={"type": "string"}, index=NUMBER)}, False),
+        ({"name": "plot", "input_schema": schema(x=NUMBER, description={"type": "string"})}, False),
+        ({"type": "web_search_20250305", "name": "web_search"}, False),
+        ("computer", False),
+    ],
+)
+def test_a_conversation_with_coordinates_is_known_by_its_tools(tool: Json, expected: bool) -> None:
+    what = replace(scene(inline()), declared_tools=([tool],))
+    assert takes_coordinates(what) is expected
+    (fate,) = Table(PAGE, refit=fitted(NOTE)).fates(what, FOLDING, fit)
+    assert isinstance(fate, Shown if expected else Refitted)
+
+
+@requirement("fit.page_geometry")
+def test_a_page_is_not_folded_where_tools_are_unknown_or_no_text_can_be_beside_it() -> None:
+    what = scene(inline())
+    fixed = replace(what, sights=tuple(replace(sight, pixels_only=True) for sight in what.sights))
+    written = replace(what, sights=tuple(replace(sight, path_in_text=()) for sight in what.sights))
+    for each in (replace(what, is_partial=True), fixed, written):
+        assert Table(PAGE, refit=fitted(NOTE)).fates(each, FOLDING, fit) == [Shown()]

@@ -52,7 +52,7 @@ def test_an_accepted_animation_is_not_a_reason() -> None:
 
 def test_the_original_of_a_refitted_image_is_kept() -> None:
     known = Facts().with_facts({Probe(inline()): replace(AT_EVERY_LIMIT, size=Size(801, 9))})
-    goal = ImageTarget(LIMITS.formats, 700, 800, sizing=UNKNOWN_SIZING, still=True)
+    goal = ImageTarget(LIMITS.formats, 700, 800, sizing=UNKNOWN_SIZING, still=True, keeps_geometry=True)
     assert fit(scene(inline()), known, rules(LIMITS)) == Needs(frozenset({Refit(inline(), goal), Keep(inline())}))
 
 

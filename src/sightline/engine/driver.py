@@ -207,6 +207,7 @@ class Engine:
             may_pay=paid,
             retention=retention or self._options.retention,
             unreadable_keys=poison,
+            fold_pages=self._options.fold_pages,
             add_references=self._options.references if references is None else references,
             pixels_this_turn_only=reading.routing is not None,
         )

@@ -13,7 +13,7 @@ import pybase64
 from sightline.model.base64_text import compute_decoded_size, decode_base64, decode_head
 from sightline.model.facts import KeptImage, Refit
 from sightline.model.fence import to_one_line
-from sightline.model.image import Image, ImageInfo, ImageTarget
+from sightline.model.image import FitPart, Image, ImageInfo, ImageTarget
 from sightline.model.ports import ImageStore
 from sightline.model.profile import RequestOrigin
 from sightline.model.records import ReceiptLine
@@ -82,7 +82,7 @@ class ImageChecker:
     def __init__(self, workers: WorkerPool) -> None:
         self._workers = workers
         self._checked: LruCache[ImageInfo | Refusal] = LruCache(_CHECKS_KEPT)
-        self._refitted: LruCache[Image | Refusal] = LruCache(_REFITTED_BYTES)
+        self._refitted: LruCache[FitPart | Refusal] = LruCache(_REFITTED_BYTES)
 
     async def check(self, image: InlineSource) -> ImageInfo | Refusal:
         """Return what the header says, if every pixel can be decoded."""
@@ -94,24 +94,24 @@ class ImageChecker:
         picture = found if isinstance(found, Refusal) else probe_inline(image)
         return picture if _is_temporary(picture) else self._checked.put(image.key, picture)
 
-    async def refit(self, need: Refit) -> Image | Refusal:
+    async def refit(self, need: Refit) -> FitPart | Refusal:
         key = (need.image.key, need.target)
         known = self._refitted.get(key)
         if known is not None:
             return known
         data = await _decode(need.image.text)
         fitted = data if isinstance(data, Refusal) else await self._fit(data, need.target)
-        weight = len(fitted.data) if isinstance(fitted, Image) else 1
+        weight = len(fitted.image.data) if isinstance(fitted, FitPart) else 1
         return fitted if _is_temporary(fitted) else self._refitted.put(key, fitted, weight)
 
     async def measure_likeness(self, images: Sequence[Image]) -> list[list[float]]:
         """Return how similar each two images look."""
         return compare_replies([await self._workers.run("hash", image.data) for image in images])
 
-    async def _fit(self, data: bytes, goal: ImageTarget) -> Image | Refusal:
-        """Make one image fit, without trimming or moving anything: the conversation may mention coordinates."""
-        fitted = await self._workers.run("fit", data, pack_target(replace(goal, images=1, keeps_geometry=True)))
-        return fitted if isinstance(fitted, Refusal) else unpack_fit_result(fitted.facts, fitted.data).parts[0].image
+    async def _fit(self, data: bytes, goal: ImageTarget) -> FitPart | Refusal:
+        """Make one image fit."""
+        fitted = await self._workers.run("fit", data, pack_target(replace(goal, images=1)))
+        return fitted if isinstance(fitted, Refusal) else unpack_fit_result(fitted.facts, fitted.data).parts[0]
 
 
 async def _decode(text: bytes | bytearray | memoryview) -> bytes | Refusal:

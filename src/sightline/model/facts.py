@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Image, ImageInfo, ImageTarget
+from sightline.model.image import FitPart, ImageInfo, ImageTarget
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import DamagedSource, InlineSource, LinkSource, Source
@@ -37,7 +37,7 @@ class Check:
 
 @value_class
 class Refit:
-    """Fit an image to a target. Answered by `Image`."""
+    """Fit an image to a target, as one image. Answered by `FitPart`."""
 
     image: InlineSource
     target: ImageTarget
@@ -168,7 +168,15 @@ Need = (
     Probe | Check | Refit | DescribeImage | DescribeTogether | Keep | Fetch | ReopenFile | CompareFile | RecallHistory
 )
 Fact = (
-    ImageInfo | Image | Description | JointDescription | KeptImage | InlineSource | bool | ConversationHistory | Refusal
+    ImageInfo
+    | FitPart
+    | Description
+    | JointDescription
+    | KeptImage
+    | InlineSource
+    | bool
+    | ConversationHistory
+    | Refusal
 )
 
 
@@ -251,6 +259,7 @@ class Rules:
     check_all_images: bool = False  # the upstream could not read some image, so each is decoded before it is resent
     reencode: bool = False  # … and encoded again
     unreadable_keys: frozenset[str] = frozenset()  # keys of the images that the upstream could not read
+    fold_pages: bool = False  # a long page that the provider would make illegible is folded, if nothing has coordinates
     add_references: bool = False  # a pasted image gets its reference beside it, once the record has it
     pixels_this_turn_only: bool = False  # images of earlier turns are described
 

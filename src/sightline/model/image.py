@@ -139,6 +139,16 @@ def _fit_patches(size: Size, rule: PatchSizing) -> Size:
     return Size(max(1, int(inner.width * scale)), max(1, int(inner.height * scale)))
 
 
+LONG_RATIO = 2.0  # a page is long when its sides differ by this factor
+LEGIBLE_SCALE = 0.7  # below it small text begins to be lost
+
+
+def is_illegibly_long(size: Size, rule: Sizing) -> bool:
+    """Return whether the provider reduces a long page so far that its small text is lost."""
+    is_long = size.edge >= LONG_RATIO * min(size.width, size.height)
+    return is_long and compute_seen_size(size, rule).edge < LEGIBLE_SCALE * size.edge
+
+
 MAX_FILE_BYTES = 64 * 1024 * 1024  # of a file
 MAX_UNCHANGED_BYTES = 8 * 1024 * 1024  # of a file that is shown or sent unchanged
 MAX_EDGE = 65_535

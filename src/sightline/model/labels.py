@@ -17,6 +17,7 @@ CLIENT_REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_
 _MAX_LABEL = 1024  # characters: a longer text is not a label, and is not searched
 _our_label = re.compile(r"\[image from the tool call(?: (?P<id>[^\s\[\]()]+))?(?: \([^\[\]]*\))?\]").fullmatch
 _brackets = re.compile(rf"[{SQUARE_BRACKETS}()]+")
+_our_note = re.compile(r"\[the next image is [^\[\]]+\]").fullmatch
 _our_reference = re.compile(r"\[image sha256:[0-9a-f]{64}\]").fullmatch
 
 # What other programs write before images that they have moved out of tool results.
@@ -47,10 +48,15 @@ def build_reference(sha256: str) -> str:
     return f"[image sha256:{sha256}]"
 
 
+def build_note(note: str) -> str:
+    """Return the text before an image that says how it was laid out."""
+    return f"[the next image is {note}]"
+
+
 def is_reference(text: str) -> bool:
-    """Return whether a text is just the reference of an image."""
+    """Return whether a text is just the reference of an image, or says how one was laid out."""
     bare = text.strip()
-    return bare[:1] == "[" and len(text) <= _MAX_LABEL and bool(_our_reference(bare))
+    return bare[:1] == "[" and len(text) <= _MAX_LABEL and bool(_our_reference(bare) or _our_note(bare))
 
 
 def _strip_brackets(name: str) -> str:

@@ -123,6 +123,7 @@ class Refitted:
 
     image: Image
     why: str
+    note: str = ""  # what was done, for the model; empty if it is the whole image in its own layout
 
 
 @value_class
@@ -242,18 +243,21 @@ class Scene:
     is_partial: bool = False  # the provider stores a part of the conversation that is not in the body
     file_calls: tuple[tuple[int, ToolCall], ...] = ()  # tool calls that name a file, with the indexes of their messages
     own_tools: frozenset[str] = frozenset()  # those of `tools` that Sightline offers and answers itself
+    declared_tools: tuple[Json, ...] = field(default=(), compare=False, repr=False)  # as the client writes them
 
     def with_sights(self, sights: tuple[Sight, ...]) -> Scene:
         return Scene(
-            self.model, sights, self.stream, self.messages, self.tools, self.is_partial, self.file_calls, self.own_tools
-        )
+            self.model, sights, self.stream, self.messages, self.tools, self.is_partial, self.file_calls,
+            self.own_tools, self.declared_tools,
+        )  # fmt: skip
 
     def with_own_tools(self, names: frozenset[str]) -> Scene:
         """Return the scene with tools that Sightline offers and answers itself."""
         tools = self.tools | names
         return Scene(
-            self.model, self.sights, self.stream, self.messages, tools, self.is_partial, self.file_calls, names
-        )
+            self.model, self.sights, self.stream, self.messages, tools, self.is_partial, self.file_calls, names,
+            self.declared_tools,
+        )  # fmt: skip
 
     @property
     def request_ends(self) -> tuple[int, ...]:

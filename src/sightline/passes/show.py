@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sightline.model.facts import Check, Facts, Keep, KeptImage, Need, Needs, Probe, Refit, Rules
-from sightline.model.image import Image, ImageInfo, ImageTarget
+from sightline.model.image import FitPart, ImageInfo, ImageTarget, compute_seen_size, is_illegibly_long
 from sightline.model.labels import build_label, build_reference
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Fate, InlineSource, Refitted, Refused, Scene, Shown, Sight
+from sightline.model.scene import Fate, InlineSource, Json, Refitted, Refused, Scene, Shown, Sight
 from sightline.passes.frontier import NEWEST_KEPT
 from sightline.passes.wording import write_absence
 
 _NeedTuple = tuple[Need, ...]
 _AS_SENT = Shown()
 _UNREADABLE = Refusal("corrupt", "the provider could not read it", "ask for the image again in another format")
+_COMPUTER_USE = frozenset({"computerUse", "computer_use"})  # keys of a tool on Gemini's wire
+_MAX_SCHEMA_DEPTH = 40
 _USER_ROLES = ("user", "tool")  # on some wires a user's text shares a message with tool results
 
 
@@ -37,7 +39,9 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
         return scene
     live = [sight for sight in scene.sights if sight.fate is None]
     encoded = sum(len(s.source.text) for s in live if isinstance(s.source, InlineSource))
-    target = build_target(rules.profile.limits, len(live), encoded)
+    target = replace(build_target(rules.profile.limits, len(live), encoded), keeps_geometry=True)
+    if rules.fold_pages and not _may_fold(scene, live, facts, rules):
+        rules = replace(rules, fold_pages=False)
     max_count = rules.profile.limits.count
     dropped = _find_over_count(live, max_count)
     needs: list[Need] = []
@@ -55,6 +59,40 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
         elif not needs:
             sights.append(sight.with_fate(outcome))
     return Needs(frozenset(needs)) if needs else scene.with_sights(tuple(sights))
+
+
+def _may_fold(scene: Scene, live: Sequence[Sight], facts: Facts, rules: Rules) -> bool:
+    """Return whether a page may be folded. The tools are searched only if there is a page to fold."""
+    sources = (sight.source for sight in live if isinstance(sight.source, InlineSource))
+    infos = (facts.get(_choose_info_need(source, rules), ImageInfo) for source in sources)
+    long_pages = (is_illegibly_long(info.size, rules.profile.sizing) for info in infos if isinstance(info, ImageInfo))
+    return any(long_pages) and not takes_coordinates(scene)
+
+
+def takes_coordinates(scene: Scene) -> bool:
+    """Return whether a tool of the conversation takes coordinates in an image, or may: not all tools are known."""
+    return scene.is_partial or any(map(_has_coordinates, scene.declared_tools))
+
+
+def _has_coordinates(value: Json, depth: int = 0) -> bool:
+    """Return whether a declaration is one of a computer-use tool, or has parameters for coordinates."""
+    if isinstance(value, list):
+        return depth < _MAX_SCHEMA_DEPTH and any(_has_coordinates(item, depth + 1) for item in value)
+    if not isinstance(value, dict):
+        return False
+    kind, properties = value.get("type"), value.get("properties")
+    if isinstance(kind, str) and kind.startswith("computer"):
+        return True
+    if not value.keys().isdisjoint(_COMPUTER_USE) or (isinstance(properties, dict) and _names_point(properties)):
+        return True
+    return depth < _MAX_SCHEMA_DEPTH and any(_has_coordinates(item, depth + 1) for item in value.values())
+
+
+def _names_point(names: Iterable[str]) -> bool:
+    """Return whether parameters of these names form a point: x and y, x1 and y1, a coordinate, or a box."""
+    lower = {name.lower() for name in names}
+    pairs = ("y".join((before, after)) for before, x, after in (name.rpartition("x") for name in lower) if x)
+    return not lower.isdisjoint(pairs) or any("coord" in name or "bbox" in name for name in lower)
 
 
 def _find_over_count(live: Sequence[Sight], limit: int | None) -> set[int]:
@@ -99,8 +137,7 @@ def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules) 
         return _AS_SENT
     if rules.unreadable_keys and source.key in rules.unreadable_keys:
         return Refused(write_absence(_UNREADABLE, sight.filename), _UNREADABLE)
-    # If the provider could not read one image and did not say which, every image is decoded completely.
-    need = Check(source) if rules.check_all_images else Probe(source)
+    need = _choose_info_need(source, rules)
     info = facts.get(need, ImageInfo)
     match info:
         case None:
@@ -109,6 +146,11 @@ def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules) 
             return Refused(write_absence(info, sight.filename), info)
         case ImageInfo():
             return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules)
+
+
+def _choose_info_need(source: InlineSource, rules: Rules) -> Check | Probe:
+    """If the provider could not read one image and did not say which, every image is decoded completely."""
+    return Check(source) if rules.check_all_images else Probe(source)
 
 
 def _limit_bytes(target: ImageTarget, info: ImageInfo, rules: Rules) -> ImageTarget:
@@ -128,6 +170,8 @@ def _encode_limit(max_bytes: int) -> int:
 def _fit_sight(
     sight: Sight, source: InlineSource, info: ImageInfo, target: ImageTarget, facts: Facts, rules: Rules
 ) -> Fate | _NeedTuple:
+    if rules.fold_pages and (folded := _fold_page(sight, source, info, target, facts, rules)):
+        return folded
     if target.accepts(info, len(source.text)) and not rules.reencode:
         return _AS_SENT if info.mime == source.declared_mime else Shown(info.mime)
     # An image that must be encoded anew is made in the size that the provider does not resize again.
@@ -148,13 +192,33 @@ def _shrink_target(target: ImageTarget, info: ImageInfo, source: InlineSource, r
 
 def _refit(sight: Sight, source: InlineSource, target: ImageTarget, why: str, facts: Facts) -> Fate | _NeedTuple:
     need = Refit(source, target)
-    match facts.get(need, Image):
+    match facts.get(need, FitPart):
         case None:
             return need, Keep(source)  # the original can still be viewed later
         case Refusal() as refusal:
             return Refused(write_absence(refusal, sight.filename), refusal)
-        case Image() as image:
+        case FitPart(image=image):
             return Refitted(image, why)
+
+
+def _fold_page(
+    sight: Sight, source: InlineSource, info: ImageInfo, target: ImageTarget, facts: Facts, rules: Rules
+) -> Fate | _NeedTuple | None:
+    """Return the fate of a page that is more legible in another layout; None: it has no such layout, or needs none."""
+    sizing = rules.profile.sizing
+    takes_note = not sight.pixels_only and sight.path_in_text is None and isinstance(sight.place[-1], int)
+    if not takes_note or info.is_animated or not is_illegibly_long(info.size, sizing):
+        return None
+    need = Refit(source, replace(target, sizing=sizing, keeps_geometry=False))
+    fitted = facts.get(need, FitPart)
+    if fitted is None:
+        return (need,)
+    if isinstance(fitted, Refusal) or not fitted.note:
+        return None
+    if Keep(source) not in facts:
+        return (Keep(source),)  # the original can still be viewed later
+    why = f"{fitted.note}; the provider would reduce {info.size} to {compute_seen_size(info.size, sizing)}"
+    return Refitted(fitted.image, why, fitted.note)
 
 
 def _explain_refit(info: ImageInfo, encoded: int, target: ImageTarget, unchanged_bytes: int | None) -> str:

@@ -13,11 +13,20 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, get_args
 
 from sightline.model.geometry import Box, Crop, MapPiece, PixelMap, Rect, Size, check_crop_box, parse_crop, resolve_crop
-from sightline.model.image import MAX_BITMAP_BYTES, MAX_FILE_BYTES, FitPart, FitResult, Image, ImageTarget, Sizing
+from sightline.model.image import (
+    LEGIBLE_SCALE,
+    MAX_BITMAP_BYTES,
+    MAX_FILE_BYTES,
+    FitPart,
+    FitResult,
+    Image,
+    ImageTarget,
+    Sizing,
+)
 from sightline.model.refusal import Refusal
 from sightline.pixels.decode import decode, decode_part
 from sightline.pixels.encode import FORMATS, WEBP_EDGE, WEBP_PIXELS, encode, is_dark, is_drawing, sample_grid
-from sightline.pixels.fold import LEGIBLE_SCALE, Sheet, lay_out_sheets
+from sightline.pixels.fold import Sheet, lay_out_sheets
 from sightline.pixels.probe import probe_within_limits
 from sightline.pixels.trim import TrimmedArea, measure_ink, trim_bands, trim_borders
 

@@ -9,17 +9,16 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, MapPiece, PixelMap, Rect, Size
-from sightline.model.image import ImageTarget
+from sightline.model.image import LEGIBLE_SCALE, LONG_RATIO, ImageTarget
 from sightline.pixels.decode import resize_bitmap
 from sightline.pixels.encode import SHARP_PIXELS
-from sightline.pixels.trim import LONG_RATIO, InkProfile
+from sightline.pixels.trim import InkProfile
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
     from pyvips import Image as Bitmap
 
 OVERLAP = 40  # source pixels that two tiles share, so that a line cut by one is complete in the other
-LEGIBLE_SCALE = 0.7  # below it small text begins to be lost
 _POOR_SCALE = 0.5  # below it any image is cut into tiles, if several images are accepted
 _FOLD_GAIN = 1.2  # how much larger a folded image must be: a fold makes it harder to read
 _MAX_COLUMNS = 8

@@ -13,6 +13,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, PixelMap, Size
+from sightline.model.image import LONG_RATIO
 from sightline.pixels.decode import to_pillow
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 BAND = 24  # pixels that are left of a blank band: enough to see that two things are separate
 MARGIN = 8  # pixels that are left of a blank border
-LONG_RATIO = 2.0  # a page is long when its sides differ by this factor
 _ENOUGH_PIXELS = 900_000  # enough to find where something is …
 _MAX_PIXELS = 20_000_000  # … and the most that are compared, since each of them takes memory
 _STRIP_PIXELS = 2_000_000  # that are compared at once

@@ -75,6 +75,7 @@ class Settings:
     retention: Retention
     retention_pasted: bool
     lowering: Literal["byWire", "hoist"]
+    legible: Literal["auto", "off"]
     grounding: bool
     boxes: bool
     joint: Literal["auto", "turn"]

@@ -129,6 +129,9 @@ KEYS: tuple[Setting, ...] = (
     Setting("lowering", "byWire", choice("byWire", "hoist"),
         "byWire: images of tool results stay where the wire allows it; hoist: they always get a message of their own; "
         "an entry of `upstreams` can override it"),
+    Setting("legible", "auto", choice("auto", "off"),
+        "auto: the proxy folds a long page into columns if the provider would reduce it until its text is lost, unless "
+        "a tool of the conversation takes coordinates; off: it is sent as it is"),
     Setting("grounding", default=True, kind=FLAG,
         meaning="ask vision models for coordinates, if they can give them"),
     Setting("boxes", default=True, kind=FLAG,

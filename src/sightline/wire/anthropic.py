@@ -53,8 +53,9 @@ def read(tree: Json, texts: Texts) -> Scene:
             run = []
         else:
             run = _read_user(reader, place, message, run)
-    tools = (get_name(tool, "name", texts) for _, tool in enumerate_objects(get_at(tree, "tools")))
-    return reader.build_scene(get_name(tree, "model", texts), stream=get_at(tree, "stream") is True, tools=tools)
+    model, stream, declared = get_name(tree, "model", texts), get_at(tree, "stream") is True, get_at(tree, "tools")
+    tools = (get_name(tool, "name", texts) for _, tool in enumerate_objects(declared))
+    return reader.build_scene(model, stream=stream, tools=tools, declared_tools=(declared,))
 
 
 def _read_assistant(reader: SceneReader, place: JsonPath, content: Json, following: list[Json]) -> None:

@@ -46,6 +46,7 @@ from sightline.wire.lowering import (
     build_block,
     build_hoisted_blocks,
     can_stay,
+    get_note,
     has_pixels,
     lower_in_messages,
     lower_in_place,
@@ -139,10 +140,13 @@ def read(tree: Json, texts: Texts) -> Scene:
             run = _read_content(tracker, place, content, run)
     # With `root` this is a count of a request inside a request. The record only knows bodies of the usual shape.
     partial = bool(root) or get_field(body, CACHED_CONTENT) is not None
-    tools = (get_field(tool, DECLARATIONS) for _, tool in enumerate_objects(get_at(body, "tools")))
+    declared_tools = get_at(body, "tools")
+    tools = (get_field(tool, DECLARATIONS) for _, tool in enumerate_objects(declared_tools))
     names = (get_name(each, "name", texts) for declared in tools for _, each in enumerate_objects(declared))
     model = get_name(body, "model", texts).removeprefix("models/")
-    return tracker.reader.build_scene(model, stream=False, tools=names, partial=partial)
+    return tracker.reader.build_scene(
+        model, stream=False, tools=names, partial=partial, declared_tools=(declared_tools,)
+    )
 
 
 def _read_model(tracker: _CallTracker, content: Json) -> None:
@@ -253,7 +257,8 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     for place, group in groupby(in_results, key=_get_response_place):
         group_sights = list(group)
         dialect = _BLOCKS[RESPONSE.index(str(place[-1]))]
-        if all(sight.path_in_text is None and has_pixels(sight) and not hoist for sight in group_sights):
+        stay = all(sight.path_in_text is None and has_pixels(sight) and not hoist for sight in group_sights)
+        if stay and not any(map(get_note, group_sights)):
             edits += lower_in_place(group_sights, tree, dialect)
             continue
         edits += _lower_response(place, group_sights, tree, dialect, hoist=hoist)
@@ -302,6 +307,7 @@ def _lower_response(
         sight = by_place.get((*place, "parts", k))
         if sight is None or (has_pixels(sight) and not hoist):
             parts.append(k if sight is None or can_stay(sight, tree, blocks) else build_block(sight, tree, blocks))
+            loose += [note] if sight is not None and (note := get_note(sight)) else []
             continue
         words = _get_words(sight)
         ways = references.get(name, [])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import assert_never
 
-from sightline.model.labels import SHOWN_BELOW, build_label
+from sightline.model.labels import SHOWN_BELOW, build_label, build_note
 from sightline.model.scene import (
     Edit,
     InlineSource,
@@ -59,6 +59,11 @@ def has_pixels(sight: Sight) -> bool:
 def is_unchanged(sight: Sight) -> bool:
     """Return whether a sight is sent exactly as it came."""
     return sight.fate is None or (isinstance(sight.fate, Shown) and sight.fate.mime is None)
+
+
+def get_note(sight: Sight) -> str:
+    """Return the text before an image that was laid out anew; empty: it has its own layout."""
+    return build_note(sight.fate.note) if isinstance(sight.fate, Refitted) and sight.fate.note else ""
 
 
 def build_block(sight: Sight, tree: Json, blocks: BlockFormat) -> Block:
@@ -117,8 +122,7 @@ def lower_in_place(sights: Sequence[Sight], tree: Json, blocks: BlockFormat) -> 
     for sight in sights:
         if sight.path_in_text is not None:
             continue
-        if _lacks_label(sight, tree):
-            edits.append(Insert(sight.place, blocks.build_text(sight.label)))
+        edits += [Insert(sight.place, blocks.build_text(text)) for text in _list_texts_before(sight, tree)]
         if not can_stay(sight, tree, blocks):
             edits.append(Replace(sight.place, build_block(sight, tree, blocks)))
     return edits
@@ -144,6 +148,11 @@ def _find_content_place(sight: Sight) -> JsonPath:
     if last != "text":
         return sight.place
     return tuple(content[:-1]) if isinstance(content[-1], int) else tuple(content)
+
+
+def _list_texts_before(sight: Sight, tree: Json) -> list[str]:
+    """Return the texts to write before an image that stays. The label is next to it, where readers look for it."""
+    return [text for text in (get_note(sight), sight.label if _lacks_label(sight, tree) else "") if text]
 
 
 def _lacks_label(sight: Sight, tree: Json) -> bool:
@@ -233,8 +242,7 @@ def _rebuild_list(
             if hoist and has_pixels(block_sights[0]):
                 marker = _move_cache_mark(marker, block, blocks)
             else:
-                if _lacks_label(block_sights[0], tree):
-                    kept.append(blocks.build_text(block_sights[0].label))
+                kept += map(blocks.build_text, _list_texts_before(block_sights[0], tree))
                 kept.append(
                     index if can_stay(block_sights[0], tree, blocks) else build_block(block_sights[0], tree, blocks)
                 )
@@ -256,9 +264,10 @@ def _lower_nested_block(
     )
     for sight in (sight for sight in sights if sight.path_in_text is None):
         placeholder = _move_cache_mark(blocks.build_text(text_images.PLACEHOLDER), get_at(tree, *sight.place), blocks)
-        edits.append(
-            Replace(sight.place, placeholder if hoist and has_pixels(sight) else build_block(sight, tree, blocks))
-        )
+        leaves = hoist and has_pixels(sight)
+        if not leaves and (note := get_note(sight)):
+            edits.append(Insert(sight.place, blocks.build_text(note)))
+        edits.append(Replace(sight.place, placeholder if leaves else build_block(sight, tree, blocks)))
     edited = graft(block, [replace(edit, place=edit.place[depth:]) for edit in edits])
     assert isinstance(edited, dict)
     return edited
@@ -290,7 +299,7 @@ def build_hoisted_blocks(sights: Sequence[Sight], tree: Json, blocks: BlockForma
     for sight in sights:
         # The passes label what a profile moves. A result that itself can't contain images is found only here.
         label = sight.label or (build_label(sight.call) if sight.call else "")
-        content += [blocks.build_text(label)] if label else []
+        content += [blocks.build_text(text) for text in (get_note(sight), label) if text]
         content.append(drop_cache_mark(build_block(sight, tree, blocks)))
     return content
 

@@ -80,8 +80,10 @@ def read(tree: Json, texts: Texts) -> Scene:
                     if (source := _find_source(part, texts)) is not None:
                         reader.add_pasted_image(place if isinstance(content, dict) else (*place, j), source)
         run = []
-    tools = (get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(get_value(tree, "tools")))
-    return reader.build_scene(get_name(tree, "model", texts), stream=get_value(tree, "stream") is True, tools=tools)
+    declared = get_value(tree, "tools"), get_value(tree, "functions")
+    tools = (get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(declared[0]))
+    model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
+    return reader.build_scene(model, stream=stream, tools=tools, declared_tools=declared)
 
 
 def _read_calls(reader: SceneReader, calls: Json) -> None:

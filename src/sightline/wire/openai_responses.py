@@ -79,7 +79,8 @@ def read(tree: Json, texts: Texts) -> Scene:
             run = _read_item(reader, (MESSAGES_KEY, i, "content"), kind, item, run)
     partial = any(get_at(tree, key) is not None for key in _STORED_KEYS)
     model, stream = get_name(tree, "model", texts), get_at(tree, "stream") is True
-    return reader.build_scene(model, stream=stream, tools=_list_tool_names(offered, texts), partial=partial)
+    names = _list_tool_names(offered, texts)
+    return reader.build_scene(model, stream=stream, tools=names, partial=partial, declared_tools=tuple(offered))
 
 
 def _get_type(item: Json) -> str:

@@ -171,9 +171,20 @@ class SceneReader:
     def _message_index(self) -> int:
         return len(self.messages) - 1
 
-    def build_scene(self, model: str, *, stream: bool, tools: Iterable[str] = (), partial: bool = False) -> Scene:
+    def build_scene(
+        self,
+        model: str,
+        *,
+        stream: bool,
+        tools: Iterable[str] = (),
+        partial: bool = False,
+        declared_tools: tuple[Json, ...] = (),
+    ) -> Scene:
+        """Return the scene; `tools` are the names of the tools, and `declared_tools` all that the body says of them."""
         sights, messages, file_calls = tuple(self.sights), tuple(self.messages), tuple(self.file_calls)
-        return Scene(model, sights, stream, messages, frozenset(tools), partial, file_calls)
+        return Scene(
+            model, sights, stream, messages, frozenset(tools), partial, file_calls, declared_tools=declared_tools
+        )
 
 
 def is_from_person(texts: Iterable[str]) -> bool:

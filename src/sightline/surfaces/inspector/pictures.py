@@ -8,17 +8,19 @@ these are the very bytes that were sent; else the page says that they were made 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import NamedTuple
 
 from sightline.api.session import ANY_PROVIDER, SAFE_EDGE
 from sightline.model.base64_text import compute_base64_length
-from sightline.model.image import FitPart, Image, ImageTarget
+from sightline.model.geometry import Size
+from sightline.model.image import FitPart, Image, ImageTarget, Sizing, compute_seen_size, is_illegibly_long
 from sightline.model.ports import ImageStore
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.workers import WorkerPool
+from sightline.profiles.profile_lookup import FAMILIES
 from sightline.vision.concurrency import LruCache, SingleFlight
 
 THUMBNAIL_EDGE = 320
@@ -84,15 +86,20 @@ class PictureMaker:
         if image is None:
             return _NOT_STORED
         edge, encoded = max(sent.size), compute_base64_length(sent.bytes)
+        scaled = ImageTarget((), encoded, edge, still=True, keeps_geometry=True)
+        rules = _list_folding_rules(image, sent)
+        folded = [replace(scaled, edge=None, sizing=rule, keeps_geometry=False) for rule in rules]
         again: Picture | None = None
-        for mime in _FORMATS:
-            target = ImageTarget((mime,), encoded, edge, still=True, keeps_geometry=True)
-            async with self._semaphore:
-                made = await self._fit(image, target)
-            if isinstance(made, FitPart) and made.image.sha256 == sent.sha256:
-                return (mime, made.image.data), True
-            if isinstance(made, FitPart) and again is None:
-                again = mime, made.image.data
+        for target in (*folded, scaled):
+            for mime in _FORMATS:
+                async with self._semaphore:
+                    made = await self._fit(image, replace(target, formats=(mime,)))
+                if isinstance(made, FitPart) and made.image.sha256 == sent.sha256:
+                    return (mime, made.image.data), True
+                if target in folded and not (isinstance(made, FitPart) and astuple(made.image.size) == sent.size):
+                    break  # no other format has another layout
+                if isinstance(made, FitPart) and again is None:
+                    again = mime, made.image.data
         return _NOT_STORED if again is None else (again, False)
 
     async def find_pieces(self, sha256: str, pixels: str) -> list[Json]:
@@ -115,3 +122,12 @@ class PictureMaker:
     async def _fit(self, image: Image, target: ImageTarget) -> FitPart | Refusal:
         fitted = await self._workers.run("fit", image.data, pack_target(target))
         return fitted if isinstance(fitted, Refusal) else unpack_fit_result(fitted.facts, fitted.data).parts[0]
+
+
+def _list_folding_rules(image: Image, sent: SentImage) -> list[Sizing]:
+    """Return the rules of providers by which an image may have been folded into one of the size that was sent."""
+    size = Size(*sent.size)
+    if image.size.width * size.height == image.size.height * size.width:
+        return []
+    known = dict.fromkeys(family.sizing for family in FAMILIES if family.sizing is not None)
+    return [rule for rule in known if is_illegibly_long(image.size, rule) and compute_seen_size(size, rule) == size]

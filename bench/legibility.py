@@ -8,10 +8,14 @@ import platform
 import queue
 import statistics
 import subprocess
+import sys
+import tempfile
 import threading
+from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +30,11 @@ from sightline.model.image import ImageTarget, PaddedSizing, PatchSizing, Sizing
 from sightline.model.refusal import Refusal
 from sightline.pixels.fit_image import fit_image
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the scripted provider is in `tests`
+from tests.proxy.raw_http import exchange
+from tests.proxy.running_proxy import sightline
+from tests.scripted.provider import Provider
+
 READER = Path(__file__).resolve().parent / "rapidocr_reader.py"
 RULES: dict[str, Sizing] = {
     "Claude": PaddedSizing(),
@@ -33,8 +42,15 @@ RULES: dict[str, Sizing] = {
     "OpenAI, patches": PatchSizing(),
     "OpenAI, tiles": TileSizing(),
 }
+MODELS = {  # a model of each rule, for requests through the proxy
+    "Claude": "claude-sonnet-4-5",
+    "Claude, high": "claude-opus-4-7",
+    "OpenAI, patches": "gpt-5.2",
+    "OpenAI, tiles": "gpt-4o",
+}
 FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
 OURS = "Sightline"
+PROXY, PROXY_OFF = "the proxy", "the proxy, legible off"
 TALL = {"page 1280x6000": 1, "page 1200x12000": 4}  # how many images may be sent in place of one
 READ, UNREAD = 97.0, 65.0  # per cent of a tall page: at least ours, at most the others'
 HALF_A_POINT = 0.5
@@ -89,6 +105,48 @@ POLICIES: dict[str, Callable[[pages.Page, Sizing], Sent]] = {
     "2048/768, PNG": fit_short_768,
     "JPEG loop": lower_jpeg_quality,
 }
+
+
+class RunningProxy:
+    """Sends pages through a proxy to a scripted provider, and returns what the provider gets."""
+
+    def __init__(self, legible: str) -> None:
+        self._stack = ExitStack()
+        self._provider = self._stack.enter_context(Provider())
+        home = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        flags = f"anthropic={self._provider.url}", f"openai={self._provider.url}"
+        self._url = self._stack.enter_context(sightline(home, *flags, env={"SIGHTLINE_LEGIBLE": legible})).url
+        self._lock = threading.Lock()
+
+    def fit(self, page: pages.Page, rule: Sizing) -> Sent:
+        """Return the page as the provider gets it; where its pixels were is found by fitting it again."""
+        name = next(name for name, each in RULES.items() if each == rule)
+        original = _encode_png(page.image)
+        data = self._send(MODELS[name], b64encode(original).decode())
+        if data == original:
+            return [(data, PixelMap.from_scaling(Size(*page.image.size), Size(*page.image.size)))]
+        for mime in FORMATS:
+            for keeps in (False, True):
+                made = fit_image(original, ImageTarget((mime,), sizing=rule, keeps_geometry=keeps))
+                if not isinstance(made, Refusal) and made.parts[0].image.data == data:
+                    return [(data, made.parts[0].map)]
+        raise SystemExit(f"bench: {page.name} went through the proxy in a way that can't be made again")
+
+    def _send(self, model: str, picture: str) -> bytes:
+        block: dict[str, object] = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
+        where = "/u/openai/v1/chat/completions"
+        if model.startswith("claude"):
+            block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}
+            where = "/u/anthropic/v1/messages"
+        body = {"model": model, "max_tokens": 9, "messages": [{"role": "user", "content": [block]}]}
+        with self._lock:
+            answer = exchange(self._url, where, json.dumps(body).encode())
+            assert answer.status == 200, answer
+            sent = json.loads(self._provider.exchanges.pop().body)["messages"][0]["content"][-1]
+        return b64decode(sent["source"]["data"] if "source" in sent else sent["image_url"]["url"].partition(",")[2])
+
+    def close(self) -> None:
+        self._stack.close()
 
 
 def _scale_page(page: pages.Page, size: Size) -> tuple[bytes, PixelMap]:
@@ -164,6 +222,8 @@ def measure_page(readers: Readers, page: pages.Page, rule: Sizing, policy: str) 
 
 def run(seeds: int, file: Path, only: str = "") -> None:
     readers = Readers(peer_environments.install_legibility_reader())
+    proxies = {PROXY: RunningProxy("auto"), PROXY_OFF: RunningProxy("off")}
+    POLICIES.update({name: proxy.fit for name, proxy in proxies.items()})
     todo = [page for seed in range(1, seeds + 1) for page in pages.draw_pages(seed)] + list(pages.load_samples())
     todo = [page for page in todo if only in page.name]
     jobs = [(page, rule, policy) for page in todo for rule in RULES for policy in POLICIES]
@@ -176,6 +236,8 @@ def run(seeds: int, file: Path, only: str = "") -> None:
                 f"{number}/{len(jobs)} {page.name}, {rule}, {policy}: {figure.characters:.1f} %"
             )
     readers.close()
+    for proxy in proxies.values():
+        proxy.close()
     errors = {
         rule: max(coordinate_error.measure_error(page, choose_target(page, RULES[rule])) for page in todo)
         for rule in RULES
@@ -218,7 +280,7 @@ def _format_cell(figure: LegibilityFigure) -> str:
 
 def write_verdict(page: str, found: dict[str, LegibilityFigure]) -> str:
     mine = found[OURS]
-    peers = [figure for policy, figure in found.items() if policy != OURS]
+    peers = [figure for policy, figure in found.items() if policy not in (OURS, PROXY, PROXY_OFF)]
     best = max(peers, key=lambda one: (one.characters, -one.kib))
     if page in TALL:
         peers_fail = "" if best.characters <= UNREAD else f"; the best other reads {best.characters:.0f} %"

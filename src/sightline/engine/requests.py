@@ -74,7 +74,7 @@ class EngineOptions:
     find_file_policy: Callable[[], PathPolicy] = lambda: _NO_FILES  # the files that requests may refer to
     compares_any_file: bool = False  # clients are on this machine: images are compared with any file that they name
     client_folder: Path | None = None  # where the client works, which relative paths start at; None: not known
-    fold_pages: bool = False  # fold long pages that the provider would make illegible
+    fold_pages: bool = False  # fold tall pages that the provider would make illegible
     references: bool = False  # add a reference to each pasted image
     image_model: str = ""  # in the mode `route`: the model for turns with new images
     patience: float = 45.0  # seconds for all descriptions of one request

@@ -259,7 +259,7 @@ class Rules:
     check_all_images: bool = False  # the upstream could not read some image, so each is decoded before it is resent
     reencode: bool = False  # … and encoded again
     unreadable_keys: frozenset[str] = frozenset()  # keys of the images that the upstream could not read
-    fold_pages: bool = False  # a long page that the provider would make illegible is folded, if nothing has coordinates
+    fold_pages: bool = False  # a tall page that the provider would make illegible is folded, if nothing has coordinates
     add_references: bool = False  # a pasted image gets its reference beside it, once the record has it
     pixels_this_turn_only: bool = False  # images of earlier turns are described
 

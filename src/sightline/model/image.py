@@ -143,10 +143,10 @@ LONG_RATIO = 2.0  # a page is long when its sides differ by this factor
 LEGIBLE_SCALE = 0.7  # below it small text begins to be lost
 
 
-def is_illegibly_long(size: Size, rule: Sizing) -> bool:
-    """Return whether the provider reduces a long page so far that its small text is lost."""
-    is_long = size.edge >= LONG_RATIO * min(size.width, size.height)
-    return is_long and compute_seen_size(size, rule).edge < LEGIBLE_SCALE * size.edge
+def is_illegibly_tall(size: Size, rule: Sizing) -> bool:
+    """Return whether the provider reduces a tall page so far that its small text is lost."""
+    is_tall = size.height >= LONG_RATIO * size.width
+    return is_tall and compute_seen_size(size, rule).height < LEGIBLE_SCALE * size.height
 
 
 MAX_FILE_BYTES = 64 * 1024 * 1024  # of a file

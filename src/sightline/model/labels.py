@@ -17,7 +17,7 @@ CLIENT_REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_
 _MAX_LABEL = 1024  # characters: a longer text is not a label, and is not searched
 _our_label = re.compile(r"\[image from the tool call(?: (?P<id>[^\s\[\]()]+))?(?: \([^\[\]]*\))?\]").fullmatch
 _brackets = re.compile(rf"[{SQUARE_BRACKETS}()]+")
-_our_note = re.compile(r"\[the next image is [^\[\]]+\]").fullmatch
+_our_note = re.compile(r"\[the next image: [^\[\]]+\]").fullmatch
 _our_reference = re.compile(r"\[image sha256:[0-9a-f]{64}\]").fullmatch
 
 # What other programs write before images that they have moved out of tool results.
@@ -50,7 +50,7 @@ def build_reference(sha256: str) -> str:
 
 def build_note(note: str) -> str:
     """Return the text before an image that says how it was laid out."""
-    return f"[the next image is {note}]"
+    return f"[the next image: {note}]"
 
 
 def is_reference(text: str) -> bool:

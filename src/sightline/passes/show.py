@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sightline.model.facts import Check, Facts, Keep, KeptImage, Need, Needs, Probe, Refit, Rules
-from sightline.model.image import FitPart, ImageInfo, ImageTarget, compute_seen_size, is_illegibly_long
+from sightline.model.image import FitPart, ImageInfo, ImageTarget, compute_seen_size, is_illegibly_tall
 from sightline.model.labels import build_label, build_reference
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
@@ -65,8 +65,8 @@ def _may_fold(scene: Scene, live: Sequence[Sight], facts: Facts, rules: Rules) -
     """Return whether a page may be folded. The tools are searched only if there is a page to fold."""
     sources = (sight.source for sight in live if isinstance(sight.source, InlineSource))
     infos = (facts.get(_choose_info_need(source, rules), ImageInfo) for source in sources)
-    long_pages = (is_illegibly_long(info.size, rules.profile.sizing) for info in infos if isinstance(info, ImageInfo))
-    return any(long_pages) and not takes_coordinates(scene)
+    tall_pages = (is_illegibly_tall(info.size, rules.profile.sizing) for info in infos if isinstance(info, ImageInfo))
+    return any(tall_pages) and not takes_coordinates(scene)
 
 
 def takes_coordinates(scene: Scene) -> bool:
@@ -207,7 +207,7 @@ def _fold_page(
     """Return the fate of a page that is more legible in another layout; None: it has no such layout, or needs none."""
     sizing = rules.profile.sizing
     takes_note = not sight.pixels_only and sight.path_in_text is None and isinstance(sight.place[-1], int)
-    if not takes_note or info.is_animated or not is_illegibly_long(info.size, sizing):
+    if not takes_note or info.is_animated or not is_illegibly_tall(info.size, sizing):
         return None
     need = Refit(source, replace(target, sizing=sizing, keeps_geometry=False))
     fitted = facts.get(need, FitPart)

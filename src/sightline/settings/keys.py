@@ -130,7 +130,7 @@ KEYS: tuple[Setting, ...] = (
         "byWire: images of tool results stay where the wire allows it; hoist: they always get a message of their own; "
         "an entry of `upstreams` can override it"),
     Setting("legible", "auto", choice("auto", "off"),
-        "auto: the proxy folds a long page into columns if the provider would reduce it until its text is lost, unless "
+        "auto: the proxy folds a tall page into columns if the provider would reduce it until its text is lost, unless "
         "a tool of the conversation takes coordinates; off: it is sent as it is"),
     Setting("grounding", default=True, kind=FLAG,
         meaning="ask vision models for coordinates, if they can give them"),

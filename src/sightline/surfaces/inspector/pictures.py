@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sightline.api.session import ANY_PROVIDER, SAFE_EDGE
 from sightline.model.base64_text import compute_base64_length
 from sightline.model.geometry import Size
-from sightline.model.image import FitPart, Image, ImageTarget, Sizing, compute_seen_size, is_illegibly_long
+from sightline.model.image import FitPart, Image, ImageTarget, Sizing, compute_seen_size, is_illegibly_tall
 from sightline.model.ports import ImageStore
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -130,4 +130,4 @@ def _list_folding_rules(image: Image, sent: SentImage) -> list[Sizing]:
     if image.size.width * size.height == image.size.height * size.width:
         return []
     known = dict.fromkeys(family.sizing for family in FAMILIES if family.sizing is not None)
-    return [rule for rule in known if is_illegibly_long(image.size, rule) and compute_seen_size(size, rule) == size]
+    return [rule for rule in known if is_illegibly_tall(image.size, rule) and compute_seen_size(size, rule) == size]

@@ -1,4 +1,4 @@
-"""A model that sees gets a long page folded into columns, unless the setting or the conversation forbids it."""
+"""A model that sees gets a tall page folded into columns, unless the setting or the conversation forbids it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MODELS = {
 }
 FOUR = pytest.mark.parametrize("wire", WIRES)
 QUIET = {"SIGHTLINE_REFERENCES": "off"}
-find_note = re.compile(r"\[the next image is folded into \d+ columns\b[^\]]*\]").fullmatch
+find_note = re.compile(r"\[the next image: folded into \d+ columns\b[^\]]*\]").fullmatch
 _POINT = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}}
 TOOLS: dict[str, Any] = {
     "anthropic": {"type": "computer_20250124", "name": "computer", "display_width_px": 9, "display_height_px": 9},
@@ -43,7 +43,7 @@ TOOLS: dict[str, Any] = {
 
 @FOUR
 @requirement("fit.page_folded", "fit.page_stable")
-def test_a_long_page_is_folded_to_the_same_bytes_in_every_turn(tmp_path: Path, wire: str) -> None:
+def test_a_tall_page_is_folded_to_the_same_bytes_in_every_turn(tmp_path: Path, wire: str) -> None:
     first = [asked(wire, "Read the page.", PAGE, SMALL)]
     later = [*first, *answered(wire, "It is long."), asked(wire, "And now?")]
     with Provider() as provider:
@@ -67,7 +67,7 @@ def test_a_long_page_is_folded_to_the_same_bytes_in_every_turn(tmp_path: Path, w
 
 @FOUR
 @requirement("fit.page_off", "fit.page_geometry", "law.1")
-def test_a_long_page_is_unchanged_if_it_may_not_be_folded(tmp_path: Path, wire: str) -> None:
+def test_a_tall_page_is_unchanged_if_it_may_not_be_folded(tmp_path: Path, wire: str) -> None:
     plain = request(wire, MODELS[wire], [asked(wire, "Read the page.", PAGE)])
     pointing = {**plain, "tools": [TOOLS[wire]]}
     with Provider() as provider, sightline(tmp_path, provider.url, env=QUIET) as proxy:
@@ -95,7 +95,7 @@ def test_a_folded_page_of_a_tool_has_its_note_before_it(tmp_path: Path) -> None:
 
 
 @requirement("fit.page_off")
-def test_a_text_only_model_is_told_of_a_long_page_as_before(tmp_path: Path) -> None:
+def test_a_text_only_model_is_told_of_a_tall_page_as_before(tmp_path: Path) -> None:
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         said = [asked("openai_chat", "Read the page.", PAGE)]
         assert sent(proxy.url, "openai_chat", "deepseek-v4-pro", said, "deepseek").status == 200

@@ -169,7 +169,10 @@ def _check_shared_record(settings: Settings) -> Refusal | None:
     with os.fdopen(reader) as answer:
         found = answer.read()
     os.waitpid(child, 0)
-    return Refusal(*json.loads(found)) if found and found != "null" else None
+    if not found or found == "null":
+        return None
+    code, what, remedy = json.loads(found)
+    return Refusal(code, what, remedy)
 
 
 def _find_record_refusal(address: SharedAddress) -> list[str] | None:

@@ -169,7 +169,8 @@ def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions)
         return ConvertedFile(known.pixels.data, known.text)
     failed = request.images.read_view(request.scope, compute_view_id(failure_key))
     if failed is not None:
-        return Refusal(*json.loads(failed.pixels.data))
+        code, what, remedy = json.loads(failed.pixels.data)
+        return Refusal(code, what, remedy)
     if renderer.check is not None:
         checked = request.pool.run_sync("check", request.data, {"renderer": renderer.name})
         if isinstance(checked, Refusal):

@@ -95,7 +95,7 @@ def test_json_output_has_body_and_receipt_without_pixels_or_keys(
     receipt = found["receipt"]
     (line,) = receipt["sights"]
     assert (found["changed"], receipt["upstream"], receipt["model"]) == (True, "deepseek", "deepseek-v4-pro")
-    assert (line["fate"], line["why"].split()[-1]) == ("told", "deepseek/deepseek-flash")
+    assert (line["fate"], line["why"]) == ("told", "by deepseek/deepseek-flash (the model takes no images)")
     assert line["tokens"]["after"] == -(-len(held["text"]) // 4)
     said = json.dumps(receipt)
     assert PNG[:40] not in said

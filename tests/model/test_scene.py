@@ -12,7 +12,7 @@ SIGHT = Sight(
 )  # fmt: skip
 SCENE = Scene(
     "m", (SIGHT,), stream=True, messages=(Message("tool"),), tools=frozenset({"read"}), is_partial=True,
-    file_calls=((0, ToolCall("c")),), own_tools=frozenset({"analyze_image"}),
+    file_calls=((0, ToolCall("c")),), own_tools=frozenset({"analyze_image"}), declared_tools=({"name": "read"},),
 )  # fmt: skip
 
 

@@ -151,10 +151,12 @@ def _try_load(peer: peers.Peer, files: Iterable[Path], connections: int, count: 
     """Load a peer; note what another gateway refuses, so that its place in the table stays empty."""
     try:
         return load_peer(peer, files, connections, count)
-    except LoadError as failed:
+    except (LoadError, OSError) as failed:  # or it has ended, so that there is no CPU time to read
         if peer.name in ("nginx", "sightline"):
             raise SystemExit(f"bench: {failed}") from failed
-        samples.refused.setdefault(peer.name, str(failed))
+        samples.refused.setdefault(
+            peer.name, str(failed) if isinstance(failed, LoadError) else f"{peer.name}: it ended"
+        )
         return None
 
 

@@ -352,6 +352,7 @@ def test_an_unknown_tool_that_is_given_a_text_file_reads_it(name: str, arguments
         ("tool_7", {"input": "a.json" * 1000}),
         ("read_media_file", {"path": "/tmp/clipboard"}),
         ("read_page", {"path": "/dashboard"}),
+        ("read", {"path": "x"}),
         ("search_images", {"query": "a red door"}),
         ("find_element", {"text": "Save the file"}),
         ("screenshot_diff", {"name": "login"}),

@@ -13,7 +13,7 @@ its arguments, its command or its code is taken to read it, with three exception
 - A tool that runs or converts files is given a file that can be run or rendered, such as a page or a notebook.
 
 A search in files and a difference print parts of them. A file without a suffix may be anything, unless the tool's name
-says that it reads files.
+says that it reads files, or is `read` and the path has a folder.
 """
 
 from __future__ import annotations
@@ -184,8 +184,10 @@ def _prints_files(words: set[str], call: ToolCall) -> bool:
     is_about_files = not words.isdisjoint(_FILE_WORDS)
     if not words.isdisjoint({"grep", "diff"}) or (is_about_files and not words.isdisjoint({"search", "find"})):
         return True
-    reads = "read" in words and (is_about_files or len(words) == 1)
-    return reads and bool(call.path) and _names_text_file(call.path or "")
+    path = call.path or ""
+    is_in_folder = "/" in path or "\\" in path
+    reads = "read" in words and (is_about_files or (len(words) == 1 and is_in_folder))
+    return reads and bool(path) and _names_text_file(path)
 
 
 def _names_text_file(path: str) -> bool:

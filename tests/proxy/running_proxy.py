@@ -19,6 +19,7 @@ from sightline.model.refusal import Refusal
 from sightline.runtime import build_runtime
 from sightline.server import serve_app
 from sightline.settings import load_settings
+from sightline.surfaces.proxy.telemetry import RequestLog
 
 NOTHING_ON_LOOPBACK = '{"ollama":{"baseUrl":"http://127.0.0.1:9/v1"},"lmstudio":{"baseUrl":"http://127.0.0.1:9/v1"},"llamacpp":{"baseUrl":"http://127.0.0.1:9/v1"},"vllm":{"baseUrl":"http://127.0.0.1:9/v1"}}'
 
@@ -73,7 +74,8 @@ def sightline(
         assert not isinstance(whole, Refusal), whole
         assert whole.live is not None
         running.check_settings = whole.live.check_soon
-        app = compose.build_proxy(whole, running.receipts.append, patience, token, reach)
+        log = RequestLog(whole.record, on_receipt=running.receipts.append)
+        app = compose.build_proxy(whole, patience, token, reach, log)
         serving = asyncio.ensure_future(serve_app(app, listening, ready.set, signals=False))
         await asyncio.get_running_loop().run_in_executor(None, stop.wait)
         serving.cancel()

@@ -15,7 +15,6 @@ from sightline.commands.execution import answer_text
 from sightline.model.image import Image
 from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
-from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.workers import WorkerPool
@@ -72,7 +71,6 @@ def find_policies(settings: Settings, root: Path | None, host: str) -> tuple[Pat
 
 def build_proxy(
     runtime: Runtime,
-    on_receipt: Callable[[Receipt], None] = lambda receipt: None,
     timeout: float = 10.0,
     token: str = "",
     policy: PathPolicy = NO_FILES,
@@ -87,9 +85,7 @@ def build_proxy(
     tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
     parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
     documents, inspector = _build_expander(runtime), build_inspector(runtime)
-    return Proxy(
-        *parts, on_receipt, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents, inspector
-    )
+    return Proxy(*parts, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents, inspector)
 
 
 def _build_expander(runtime: Runtime) -> DocumentExpander:

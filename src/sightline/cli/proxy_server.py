@@ -208,7 +208,6 @@ async def _serve(
             return
         proxy = compose.build_proxy(
             runtime,
-            _print_receipt if options.verbose and not options.as_json else _ignore_receipt,
             token=options.token,
             policy=reach,
             request_log=_build_request_log(runtime, options),
@@ -240,7 +239,8 @@ def _build_request_log(runtime: Runtime, options: ServeOptions) -> RequestLog:
     if options.as_json:
         return RequestLog(runtime.record, write_log_line, _log_omission)
     printer = RequestPrinter(_print_change, _print_wait) if options.prints_changes else None
-    return RequestLog(runtime.record, None, _print_omission, printer)
+    on_receipt = _print_receipt if options.verbose else _ignore_receipt
+    return RequestLog(runtime.record, None, _print_omission, printer, on_receipt)
 
 
 def _print_change(entry: LogEntry) -> None:

@@ -11,13 +11,12 @@ from contextvars import copy_context
 from dataclasses import replace
 
 from sightline.commands import NAME, find_command, is_answer
-from sightline.dial import Exchange, HttpClient
+from sightline.dial import HttpClient
 from sightline.engine import Engine, Reading
 from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, UpstreamDirectory
 from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
-from sightline.model.request_trace import TraceParts
 from sightline.model.scene import Json, Rebuild
 from sightline.server import DIRECT_CONNECTION, App, DirectConnection, Receive, Scope, Send
 from sightline.server.asgi import ClientDisconnected, MemoryBudget, Reservation
@@ -68,7 +67,6 @@ class Proxy:
         http_client: HttpClient,
         find_directory: Callable[[], UpstreamDirectory],
         record: Store,
-        on_receipt: Callable[[Receipt], None] = lambda receipt: None,
         keep_alive_after: float = 10.0,
         token: str = "",
         commands: ChatCommands | None = None,
@@ -90,7 +88,6 @@ class Proxy:
         self._find_directory = find_directory
         self._router = Router()
         self._scope_of = record.compute_scope
-        self._on_receipt = on_receipt
         self._keep_alive_after = keep_alive_after
         self._metrics = metrics = metrics or Metrics()
         self._commands = commands
@@ -99,7 +96,7 @@ class Proxy:
         self._memory = memory or MemoryBudget()  # for request bodies
         self._documents = documents
         self._reader = BodyReader(engine)
-        self._upstream = UpstreamClient(engine, http_client, metrics, self._report)
+        self._upstream = UpstreamClient(engine, http_client, metrics, self._log)
         self._tool_loop = ToolLoop(engine, record.conversations, tools, self._upstream, self._reader) if tools else None
         pages = {
             "/sightline/health": lambda: (200, b"application/json", b'{"ok":true}'),
@@ -171,7 +168,8 @@ class Proxy:
                 context.request, context.route, body, memory, lambda: context.caller.scope
             )
             if isinstance(reading, Refusal):
-                self._report(context, Receipt(context.route.upstream.name, "", notes=(f"not read: {reading}",)))
+                notes = (f"not read: {reading}",)
+                self._log.file_receipt(context, Receipt(context.route.upstream.name, "", notes=notes))
             if not isinstance(body, BufferedBody) or not isinstance(reading, Reading):
                 await self._forward(context, body, None, memory)
                 return
@@ -260,16 +258,6 @@ class Proxy:
             return body, reading
         new_body = BufferedBody(expanded.data, rewritten=True, original=body)
         return new_body, replace(again, notes=(*again.notes, expanded.note))
-
-    def _report(
-        self,
-        context: RequestContext,
-        receipt: Receipt,
-        parts: TraceParts | None = None,
-        exchange: Exchange | None = None,
-    ) -> None:
-        self._on_receipt(receipt)
-        self._log.file_receipt(context, receipt, parts, exchange)
 
 
 def _report_readiness(record: Store) -> tuple[int, bytes, bytes]:

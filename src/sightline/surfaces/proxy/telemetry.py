@@ -14,7 +14,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import orjson
 
@@ -176,12 +175,14 @@ class RequestLog:
         write: Callable[[Mapping[str, Json]], None] | None = None,
         warn: Callable[[Omission], None] = lambda omission: None,
         printer: RequestPrinter | None = None,
+        on_receipt: Callable[[Receipt], None] = lambda receipt: None,
     ) -> None:
         """`write` gets the fields of each request, for a log for programs; `printer` prints lines for people."""
         self._record = record
         self._write = write
         self._warn = warn
         self._printer = printer
+        self._on_receipt = on_receipt
         self._warned: LruCache[bool] = LruCache(_MAX_WARNED)
 
     def wrap(self, app: App) -> App:
@@ -249,6 +250,7 @@ class RequestLog:
     ) -> None:
         """File a receipt with its trace; the usage of the answer in `exchange` is added to it when that ends."""
         context.entry.receipts.append(receipt)
+        self._on_receipt(receipt)
         client = to_printable(context.request.get_header(b"user-agent")[:_MAX_CLIENT_LENGTH])
         slot = None
         if exchange is not None and exchange.status == 200 and not exchange.get_header(b"content-encoding"):
@@ -258,19 +260,6 @@ class RequestLog:
         labels = _find_labels(context.request)
         filed = FiledReceipt(receipt, context.route.api, labels, client=client, answer=slot, parts=parts)
         self._record.ledger.file_receipt(context.caller.scope, filed)
-
-
-class ReceiptReporter(Protocol):
-    """Takes the receipt of a request, with its trace, and the response if its usage belongs to the receipt."""
-
-    def __call__(
-        self,
-        context: RequestContext,
-        receipt: Receipt,
-        parts: TraceParts | None = None,
-        exchange: Exchange | None = None,
-        /,
-    ) -> None: ...
 
 
 class _AnswerObserver:

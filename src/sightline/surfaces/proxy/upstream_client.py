@@ -24,7 +24,7 @@ from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges, bui
 from sightline.surfaces.proxy.own_body_fallback import REJECTED_STATUSES, OwnBodyFallback, RejectedEdits
 from sightline.surfaces.proxy.request_bodies import BufferedBody, StreamedBody
 from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, RequestContext
-from sightline.surfaces.proxy.telemetry import Metrics, ReceiptReporter
+from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.sse import Opening, StreamRejection, read_opening
 
@@ -58,11 +58,10 @@ class UpstreamClient:
         engine: Engine,
         http_client: HttpClient,
         metrics: Metrics,
-        report: ReceiptReporter,
+        log: RequestLog,
     ) -> None:
-        """`report` gets the receipts of requests, and the response if its usage belongs to the receipt."""
         self.engine = engine
-        self.report = report
+        self.report = log.file_receipt
         self._http_client = http_client
         self._metrics = metrics
         self._fallback = OwnBodyFallback(engine)

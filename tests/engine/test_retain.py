@@ -91,8 +91,8 @@ async def test_every_reference_is_in_the_record_with_its_bytes(tmp_path: Path) -
         assert encoded(kept.data) in json.dumps(talk.body())
 
 
-@requirement("retain.receipt", "law.2")
-async def test_the_receipt_says_why_the_frontier_has_moved(tmp_path: Path) -> None:
+async def view_six_images_and_wait(tmp_path: Path) -> tuple[Stage, Talk]:
+    """A conversation whose last request is so long ago that its provider has dropped it from the cache."""
     clock = Clock()
     stage, talk = Stage(record=open_record(tmp_path / "record", kind="memory", now=clock)), Talk(tmp_path)
     talk.ask()
@@ -100,6 +100,12 @@ async def test_the_receipt_says_why_the_frontier_has_moved(tmp_path: Path) -> No
         await stage.prepare(talk.view())
     talk.answer()
     clock.seconds += 3600
+    return stage, talk
+
+
+@requirement("retain.receipt", "law.2")
+async def test_the_receipt_says_why_the_frontier_has_moved(tmp_path: Path) -> None:
+    stage, talk = await view_six_images_and_wait(tmp_path)
     prepared = await stage.prepare(talk.ask())
     assert [(line.fate, line.why) for line in prepared.receipt.sights if line.why] == [("retired", COLD_CACHE)] * 3
     assert prepared.receipt.unchanged_count == 3
@@ -108,13 +114,7 @@ async def test_the_receipt_says_why_the_frontier_has_moved(tmp_path: Path) -> No
 
 @requirement("inspector.data")
 async def test_the_receipt_shows_retirements_before_and_after_once(tmp_path: Path) -> None:
-    clock = Clock()
-    stage, talk = Stage(record=open_record(tmp_path / "record", kind="memory", now=clock)), Talk(tmp_path)
-    talk.ask()
-    for _ in range(6):
-        await stage.prepare(talk.view())
-    talk.answer()
-    clock.seconds += 3600
+    stage, talk = await view_six_images_and_wait(tmp_path)
     retired = await stage.prepare(talk.ask())
     later = await stage.prepare(talk.view())
     edits = retired.trace.build().edits

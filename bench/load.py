@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import itertools
 import json
+import math
 import select
 import socket
 import statistics
@@ -17,6 +18,7 @@ from bodies import MODEL
 
 SEND = 1024 * 1024
 LAST_CHUNK = b"0\r\n\r\n"
+LEAST = 5  # requests that are sent however long they take
 
 
 @dataclass
@@ -110,10 +112,21 @@ def build_request(port: int, path: str, headers: list[str], body: bytes) -> byte
     return "".join([head, *(f"{header}\r\n" for header in headers), "\r\n"]).encode() + body
 
 
-def drive(port: int, requests: list[bytes], connections: int, count: int) -> Tally:
-    """Send `count` of the requests, in turn, over `connections`, and wait for every reply."""
-    turns = itertools.islice(itertools.cycle(requests), count)
-    return _drive(port, [turns] * min(connections, count))
+def drive(port: int, requests: list[bytes], connections: int, count: int, seconds: float = math.inf) -> Tally:
+    """Send `count` of the requests, in turn, over `connections`, and wait for every reply.
+
+    After so many seconds no request is begun, but at least LEAST are sent, and one over each connection.
+    """
+    turns, connections = itertools.islice(itertools.cycle(requests), count), min(connections, count)
+    return _drive(port, [_stop_after(seconds, max(LEAST, connections), turns)] * connections)
+
+
+def _stop_after(seconds: float, least: int, requests: Iterator[bytes]) -> Iterator[bytes]:
+    end = time.perf_counter() + seconds
+    for number, request in enumerate(requests):
+        if number >= least and time.perf_counter() > end:
+            return
+        yield request
 
 
 def drive_conversations(port: int, conversations: list[list[bytes]]) -> Tally:
@@ -160,6 +173,7 @@ def main() -> None:
     parser.add_argument("bodies", type=Path, nargs="+", help="files with request bodies, sent in turn")
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no more requests after that time")
     parser.add_argument("--path", default="/v1/chat/completions")
     parser.add_argument("--model", default=MODEL, help="the name of the model, if the peer wants another one")
     parser.add_argument("--header", action="append", default=[], help="another header: 'name: value'")
@@ -168,11 +182,12 @@ def main() -> None:
     bodies = [path.read_bytes().replace(f'"model":"{MODEL}"'.encode(), named, 1) for path in args.bodies]
     requests = [build_request(args.port, args.path, args.header, body) for body in bodies]
     start = time.perf_counter()
-    tally = drive(args.port, requests, args.connections, args.count)
+    tally = drive(args.port, requests, args.connections, args.count, args.seconds)
     seconds = time.perf_counter() - start
     first = statistics.median(tally.first_ms)
     p99 = sorted(tally.first_ms)[int(len(tally.first_ms) * 0.99)]
-    json.dump({"seconds": seconds, "first_ms": first, "p99_ms": p99, "sha256": sorted(tally.bodies)}, sys.stdout)
+    seen = {"done": tally.done, "seconds": seconds, "first_ms": first, "p99_ms": p99, "sha256": sorted(tally.bodies)}
+    json.dump(seen, sys.stdout)
 
 
 if __name__ == "__main__":

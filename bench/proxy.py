@@ -1,6 +1,7 @@
 """CPU time per request of the proxy, compared with nginx and other gateways in interleaved rounds."""
 
 import json
+import math
 import os
 import platform
 import statistics
@@ -10,11 +11,12 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import bodies
 import certificates
+import load
 import meter
 import peers
 import report
@@ -23,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 STREAM_CHUNKS = 202  # what the upstream sends: 200 words, the finish, and [DONE]
 STREAMS = 6  # of each round
 FRESH = 6  # bodies with images never seen before, for each round
-SLOW = ("litellm", "litellm-rust", "portkey")
+BUDGET = 1.0  # seconds of a load: another gateway that is too slow for its count gets fewer requests, at least five
 WORKERS = (1, 2)
 WORKERS_COUNT = 6000
 
@@ -43,12 +45,11 @@ CAPACITY = "requests per second of CPU of the busiest process, 2 KB, 64 connecti
 
 @dataclass(frozen=True)
 class Case:
-    """One load. Slow gateways get fewer small requests, since each takes them up to a hundred times as long."""
+    """One load."""
 
     size: str
     connections: int
     count: int
-    count_slow: int
     at_most: float | None
     at_least: float
     needs_gb: float = 2
@@ -59,26 +60,29 @@ class Case:
         plural = "s" if self.connections > 1 else ""
         return f"CPU ms per request, {self.size}, {self.connections} connection{plural}{', TLS' if self.tls else ''}"
 
-    def count_for(self, peer: peers.Peer, quick: bool) -> int:
-        count = self.count_slow if peer.name in SLOW else self.count
-        return max(count // 4, min(count, self.connections)) if quick else count
+    @property
+    def on_one_connection(self) -> str:
+        return replace(self, connections=1).name
+
+    def count_requests(self, quick: bool) -> int:
+        return max(self.count // 4, self.connections) if quick else self.count
 
 
 def _list_cases(tls: bool) -> tuple[Case, ...]:
     return (
-        Case("2 KB", 1, 2000, 60, at_most=6, at_least=20, tls=tls),
-        Case("2 KB", 64, 5000, 192, at_most=None, at_least=20, tls=tls),
-        Case("200 KB", 1, 400, 40, at_most=6, at_least=5, tls=tls),
-        Case("200 KB", 64, 1280, 128, at_most=None, at_least=5, tls=tls),
-        Case("5 MB", 1, 40, 8, at_most=6, at_least=5, tls=tls),
-        Case("5 MB", 64, 128, 64, at_most=None, at_least=5, tls=tls),
-        Case("20 MB", 1, 12, 4, at_most=6, at_least=5, tls=tls),
-        Case("20 MB", 36, 36, 36, at_most=None, at_least=5, needs_gb=12, tls=tls),  # Sightline holds 1 GiB of bodies
+        Case("2 KB", 1, 2000, at_most=6, at_least=20, tls=tls),
+        Case("2 KB", 64, 5000, at_most=None, at_least=20, tls=tls),
+        Case("200 KB", 1, 400, at_most=6, at_least=5, tls=tls),
+        Case("200 KB", 64, 1280, at_most=None, at_least=5, tls=tls),
+        Case("5 MB", 1, 40, at_most=6, at_least=5, tls=tls),
+        Case("5 MB", 64, 128, at_most=None, at_least=5, tls=tls),
+        Case("20 MB", 1, 12, at_most=6, at_least=5, tls=tls),
+        Case("20 MB", 36, 36, at_most=None, at_least=5, needs_gb=4, tls=tls),  # Sightline holds 1 GiB of bodies
     )
 
 
 PLAIN, SECURED = _list_cases(tls=False), _list_cases(tls=True)
-FLOOD = Case("20 MB", 16, 16, 16, at_most=None, at_least=5)
+FLOOD = Case("20 MB", 16, 16, at_most=None, at_least=5)
 TARGETS = {
     **{case.name: report.Target(case.at_most, case.at_least) for case in (*PLAIN, *SECURED)},
     CHUNK: report.Target(times_nginx=2),
@@ -109,6 +113,7 @@ class Loaded:
     """What one run of the load generator cost the peer and saw."""
 
     cpu: float
+    done: int
     seconds: float
     first_ms: float
     p99_ms: float
@@ -131,11 +136,17 @@ class LoadError(Exception):
     """A peer refused the requests, or closed the connection."""
 
 
-def load_peer(peer: peers.Peer, files: Iterable[Path], connections: int, count: int) -> Loaded:
+def load_peer(
+    peer: peers.Peer, files: Iterable[Path], connections: int, count: int, seconds: float = math.inf
+) -> Loaded:
+    """Send so many requests, or fewer if they take longer than those seconds."""
     command = [sys.executable, str(HERE / "load.py"), str(peer.port), *map(str, files)]
     before = meter.read_cpu_seconds(peer.pid)
     done = subprocess.run(
-        [*command, "--connections", str(connections), "--count", str(count), *peer.request.options],
+        [
+            *[*command, "--connections", str(connections), "--count", str(count)],
+            *["--seconds", str(seconds), *peer.request.options],
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -144,13 +155,20 @@ def load_peer(peer: peers.Peer, files: Iterable[Path], connections: int, count: 
     if done.returncode:
         raise LoadError(f"{peer.name}: {done.stderr.strip().splitlines()[-1]}")
     seen = json.loads(done.stdout)
-    return Loaded(cpu, seen["seconds"], seen["first_ms"], seen["p99_ms"], tuple(seen["sha256"]))
+    return Loaded(cpu, seen["done"], seen["seconds"], seen["first_ms"], seen["p99_ms"], tuple(seen["sha256"]))
 
 
-def _try_load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int, samples: Samples) -> Loaded | None:
+def _try_load(
+    peer: peers.Peer,
+    files: Iterable[Path],
+    connections: int,
+    count: int,
+    samples: Samples,
+    seconds: float = math.inf,
+) -> Loaded | None:
     """Load a peer; note what another gateway refuses, so that its place in the table stays empty."""
     try:
-        return load_peer(peer, files, connections, count)
+        return load_peer(peer, files, connections, count, seconds)
     except (LoadError, OSError) as failed:  # or it has ended, so that there is no CPU time to read
         if peer.name in ("nginx", "sightline"):
             raise SystemExit(f"bench: {failed}") from failed
@@ -229,15 +247,22 @@ def _measure_case(case: Case, field: Field, samples: Samples) -> None:
     small = case.size == "2 KB" and not case.tls
     direct = load_peer(field.sink, [field.files["2 KB"]], 1, 1000) if small and case.connections == 1 else None
     for peer in field.secured if case.tls else field.plain:
-        count = case.count_for(peer, field.quick)
-        loaded = _try_load(peer, [field.files[case.size]], case.connections, count, samples)
+        count, connections = case.count_requests(field.quick), _limit_connections(case, peer, samples)
+        loaded = _try_load(peer, [field.files[case.size]], connections, count, samples, BUDGET)
         if loaded is None:
             continue
-        samples.add(case.name, peer.name, loaded.cpu / count * 1000)
+        samples.add(case.name, peer.name, loaded.cpu / loaded.done * 1000)
         if direct is not None:
             samples.add(FIRST, peer.name, loaded.first_ms - direct.first_ms)
         if small and case.connections == 64:
-            samples.add(RATE, peer.name, count / loaded.seconds)
+            samples.add(RATE, peer.name, loaded.done / loaded.seconds)
+
+
+def _limit_connections(case: Case, peer: peers.Peer, samples: Samples) -> int:
+    """Return the connections of a case, or as many as the peer answers within the budget: all send at once."""
+    alone = samples.taken[case.on_one_connection][peer.name]
+    within_budget = int(BUDGET * 1000 / alone[-1]) if alone else case.connections
+    return min(case.connections, max(load.LEAST, within_budget))
 
 
 def _measure_streams(field: Field, samples: Samples) -> None:
@@ -269,8 +294,8 @@ def _measure_meanwhile(field: Field, samples: Samples) -> None:
             [*command, "--count", "100000", *peer.request.options], stderr=subprocess.DEVNULL
         ) as large:
             try:
-                count = MEANWHILE_COUNT // 4 if field.quick or peer.name in SLOW else MEANWHILE_COUNT
-                loaded = _try_load(peer, [field.files["2 KB"]], 1, count, samples)
+                count = MEANWHILE_COUNT // 4 if field.quick else MEANWHILE_COUNT
+                loaded = _try_load(peer, [field.files["2 KB"]], 1, count, samples, BUDGET)
             finally:
                 large.terminate()
         if loaded is None:

@@ -121,6 +121,31 @@ def test_a_notification_is_quicker_than_the_next_poll(open_replica: Open, monkey
         wait_for(lambda given=given: other.policy.read_consents() == {"openai": given})  # type: ignore[misc]
 
 
+@requirement("record.shared.own_change")
+def test_a_replica_keeps_its_images_in_memory_after_its_own_change(servers: Servers, open_replica: Open) -> None:
+    one, other = open_replica(), open_replica()
+    image = image_of("cat", 1)
+    one.images.keep("scope", image)
+    assert other.images.read("scope", image.sha256) == image
+    assert one.policy.set_consent("openai", given=True) is None
+    for replica in (one, other):
+        wait_for(lambda replica=replica: count_seen_changes(replica) == 1)  # type: ignore[misc]
+    servers.s3.process.freeze()
+    try:
+        assert one.images.read("scope", image.sha256) == image, "its change concerned no other process's images"
+    finally:
+        servers.s3.process.thaw()
+    assert one.policy.read_consents() == other.policy.read_consents() == {"openai": True}
+    assert other.policy.set_consent("google", given=True) is None
+    wait_for(lambda: one.policy.read_consents() == {"openai": True, "google": True})
+
+
+def count_seen_changes(store: Store) -> int:
+    assert isinstance(store, SqlStore)
+    assert isinstance(store.transactions.storage, shared_storage.SharedStorage)
+    return store.transactions.storage._changes
+
+
 @requirement("record.shared.change")
 def test_a_change_is_noticed_behind_a_pooler_that_passes_no_notifications(
     servers: Servers, open_replica: Open, tmp_path: Path

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -73,6 +74,7 @@ class _PostgresConnection:
 
     def __init__(self, raw: psycopg.Connection[Row]) -> None:
         self._raw = raw
+        self.announced = 0  # the number of the change that this transaction announces; 0: none
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> SqlCursor:
         return self._raw.execute(translate_statement(statement), convert_values(values))
@@ -95,6 +97,8 @@ class PostgresDatabase:
             connection.reply_seconds = reply_seconds
             connection.add_notify_handler(lambda notify: None)  # a pooler may pass on another client's: don't keep them
 
+        self._own_changes: set[int] = set()
+        self._announcing = threading.Lock()  # from the commit of a change until its number is in the set
         options = {"autocommit": True, "prepare_threshold": None}
         with _convert_errors():  # once without the pool, which doesn't say why it can't connect
             conninfo = make_conninfo(address, connect_timeout=_CONNECT_SECONDS)
@@ -150,7 +154,9 @@ class PostgresDatabase:
     begin_erasing = begin_exclusive  # the server's own files keep deleted rows until it reuses their place
 
     def announce_change(self, connection: SqlConnection) -> None:
-        connection.execute("UPDATE sightline SET changes = changes + 1")
+        assert isinstance(connection, _PostgresConnection)
+        row = connection.execute("UPDATE sightline SET changes = changes + 1 RETURNING changes").fetchone()
+        connection.announced = row[0] if row else 0
         connection.execute(f"NOTIFY {_CHANNEL}")  # sent when the transaction is committed
 
     def read_changes(self) -> tuple[int, float]:
@@ -159,6 +165,13 @@ class PostgresDatabase:
         if not found:
             raise ServerError("the tables of the record are empty", "restore them, or use another database")
         return int(found[0][0]), float(found[0][1])
+
+    def has_foreign_change(self, before: int, now: int) -> bool:
+        """Return whether any change after number `before`, up to `now`, was announced by another process."""
+        with self._announcing:
+            own = sum(before < number <= now for number in self._own_changes)
+            self._own_changes = {number for number in self._own_changes if number > now}
+        return now - before != own
 
     def claim_sweep(self, now: float, seconds: float) -> bool:
         """Return whether the last sweep of any replica is this long ago; the caller then has to sweep."""
@@ -190,15 +203,24 @@ class PostgresDatabase:
             raw = self._pool.getconn()
             try:
                 raw = self._open_transaction(raw, opening)
+                connection = _PostgresConnection(raw)
                 try:
-                    yield _PostgresConnection(raw)
+                    yield connection
                 except BaseException:
                     if not raw.closed:
                         raw.execute("ROLLBACK")
                     raise
-                raw.execute("COMMIT")
+                self._commit(raw, connection.announced)
             finally:
                 self._pool.putconn(raw)
+
+    def _commit(self, raw: _BoundedConnection, announced: int) -> None:
+        if not announced:
+            raw.execute("COMMIT")
+            return
+        with self._announcing:  # whoever has read this number waits until it is known as our own
+            raw.execute("COMMIT")
+            self._own_changes.add(announced)
 
     def _open_transaction(self, raw: _BoundedConnection, opening: str) -> _BoundedConnection:
         """Begin a transaction on a connection, or on another one if the server has closed it meanwhile."""

@@ -6,10 +6,10 @@
 | `stand_in` | this process's memory | what was cached, or written there | lost with the process | none       |
 
 A thread asks the server once a second for the number of changes that were announced (consents, lessons, saved
-descriptions, and what was forgotten), and clears the caches if it has changed. A notification of the server makes it
-ask at once, where one arrives. If the server doesn't answer, requests
-go on in the state `stand_in`, as with a record on a disk that is gone: nothing is reported as durable, and no image is
-sent to a provider that needs consent. The thread then tries to connect again, also once a second.
+descriptions, and what was forgotten), and clears the caches if another process has announced one. A notification of the
+server makes it ask at once, where one arrives. If the server doesn't answer, requests go on in the state `stand_in`, as
+with a record on a disk that is gone: nothing is reported as durable, and no image is sent to a provider that needs
+consent. The thread then tries to connect again, also once a second.
 
 Object storage that fails does not change the state: images can't be stored or read until it works again.
 
@@ -171,8 +171,8 @@ class SharedStorage:
         changes, server_time = database.read_changes()
         if self._now is time.time:
             self._offset = server_time - (began + self._now()) / 2
-        if changes != self._changes:
-            self._changes = changes
+        before, self._changes = self._changes, changes
+        if database.has_foreign_change(before, changes):  # after its own, this process has cleared them itself
             self._rows.clear()
             self._bytes.clear()
             backend.policy_cache.clear()

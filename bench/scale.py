@@ -52,7 +52,7 @@ By replicas of one worker, on PostgreSQL and S3, {connections} at a time for eac
 def run(file: Path, *, quick: bool = False) -> None:
     """Measure, and write the figures and their section of the page."""
     result: dict[str, Any] = {"machine": platform.platform(), "cores": os.cpu_count(), "short": quick}
-    with run_servers() as servers, tempfile.TemporaryDirectory() as name, _run_upstream() as upstream:
+    with run_servers(durable=True) as servers, tempfile.TemporaryDirectory() as name, _run_upstream() as upstream:
         bench = _Bench(servers, Path(name), upstream, 10 if quick else 1)
         result["latency"] = {engine: bench.measure_latency(engine) for engine in (DISK, SERVERS)}
         result["workers"] = {

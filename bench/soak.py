@@ -88,7 +88,7 @@ def run(file: Path, *, quick: bool = False, only: str = "") -> None:
     """Measure all parts, or one and leave the other figures as they are; write the figures and their page."""
     result: dict[str, Any] = json.loads(file.read_text()) if only else {}
     result |= {"machine": platform.platform(), "cores": os.cpu_count()}
-    with run_servers() as servers, tempfile.TemporaryDirectory() as folder:
+    with run_servers(durable=True) as servers, tempfile.TemporaryDirectory() as folder:
         os.environ.update(servers.s3.environment())
         places = Places(servers, Path(folder))
         for name in [only] if only else PARTS:

@@ -117,7 +117,7 @@ class Process:
             self._process.send_signal(signal.SIGCONT)
             self._process.send_signal(number)
             try:
-                self._process.wait(20)
+                self._process.wait(60)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -128,9 +128,12 @@ class Process:
 
 
 class Postgres:
-    """A cluster whose users need passwords."""
+    """A cluster whose users need passwords.
 
-    def __init__(self, commands: Path, folder: Path) -> None:
+    If it isn't `durable`, it doesn't wait for the disk: what it has committed survives its end, but no power failure.
+    """
+
+    def __init__(self, commands: Path, folder: Path, *, durable: bool = False) -> None:
         (self.port,) = free_ports(1)
         if _OTHER_NAME:
             shutil.chown(folder, _OTHER_NAME)
@@ -142,18 +145,10 @@ class Postgres:
              "--pwfile", password, "--no-sync", "--encoding=UTF8", "--locale=C"],
             check=True, stdout=subprocess.DEVNULL, cwd=folder, **_OTHER_USER,
         )  # fmt: skip
-        command = [
-            (commands / "postgres").resolve(),
-            "-D",
-            folder / "data",
-            "-p",
-            self.port,
-            "-k",
-            folder,
-            "-h",
-            "127.0.0.1",
-        ]
-        self.process = Process([*command, "-c", "max_connections=200"], folder, as_other=True)
+        command = [(commands / "postgres").resolve(), "-D", folder / "data", "-p", self.port, "-k", folder]
+        options = ("listen_addresses=127.0.0.1", "max_connections=200", f"fsync={'on' if durable else 'off'}")
+        words = [word for option in options for word in ("-c", option)]
+        self.process = Process([*command, *words], folder, as_other=True)
 
     def start(self) -> None:
         self.process.start()

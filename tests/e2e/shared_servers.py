@@ -42,11 +42,11 @@ class Servers:
 
 
 @contextmanager
-def run_servers() -> Iterator[Servers]:
-    """Run all servers until the block ends."""
+def run_servers(*, durable: bool = False) -> Iterator[Servers]:
+    """Run all servers until the block ends; see `Postgres`."""
     commands = find_commands()
     with ExitStack() as stack:
-        postgres = Postgres(commands, stack.enter_context(private_folder()))
+        postgres = Postgres(commands, stack.enter_context(private_folder()), durable=durable)
         s3 = S3(commands, stack.enter_context(private_folder()))
         is_installed = (commands / "pgbouncer").exists()
         bouncer = PgBouncer(commands, stack.enter_context(private_folder()), postgres) if is_installed else None

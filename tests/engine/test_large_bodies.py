@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -92,26 +93,6 @@ async def test_a_small_body_is_read_and_written_without_a_thread() -> None:
 
 
 @requirement("load.beside")
-async def test_the_event_loop_continues_while_many_images_are_prepared() -> None:
-    stage = Stage(references=True)
-    images = [block(encoded(picture(seed, size=(2, 2)))) for seed in range(400)]
-    body = json.dumps({"model": SEEING, "messages": [user(*images, text("what is it"))]}).encode()
-
-    async def work() -> int:
-        reading = await stage.engine.open(body, ANTHROPIC)
-        assert isinstance(reading, Reading)
-        prepared = await stage.engine.prepare(reading, visitor())
-        return len(prepared.scene.sights)
-
-    task, beats = asyncio.ensure_future(work()), 0
-    while not task.done():
-        await asyncio.sleep(0)
-        beats += 1
-    assert await task == 400
-    assert beats > 400
-
-
-@requirement("load.beside")
 async def test_callers_with_large_bodies_take_turns() -> None:
     stage, order = Stage(), list[str]()
     body = talk(user(text("words " * 50_000)))
@@ -125,12 +106,13 @@ async def test_callers_with_large_bodies_take_turns() -> None:
 
 
 class CountingImages:
-    """An image store that counts how many images are stored at a time."""
+    """An image store that records how many images are stored at a time, and in which threads."""
 
     def __init__(self, images: ImageStore) -> None:
         self._images = images
         self._lock = threading.Lock()
         self._under_way = self.most = self.kept = 0
+        self.threads: set[int] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._images, name)
@@ -138,6 +120,7 @@ class CountingImages:
     def keep(self, scope: str, image: Image) -> bool:
         with self._lock:
             self._under_way += 1
+            self.threads.add(threading.get_ident())
             self.most = max(self.most, self._under_way)
         try:
             return self._images.keep(scope, image)
@@ -156,3 +139,20 @@ async def test_only_a_few_images_of_a_request_are_processed_at_a_time(monkeypatc
     images = [block(encoded(picture(seed, size=(2, 2)))) for seed in range(60)]
     await stage.prepare({"model": SEEING, "messages": [user(*images, text("what is it"))]})
     assert (counting.kept, counting.most <= 8) == (60, True)
+
+
+@requirement("load.beside")
+async def test_the_event_loop_continues_while_many_images_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = open_record(Path("unused"), kind="memory")
+    counting = CountingImages(record.images)
+    monkeypatch.setattr(record, "images", counting)
+    stage = Stage(record=record, references=True)
+    images = [block(encoded(picture(seed, size=(2, 2)))) for seed in range(200)]
+    asked = {"model": SEEING, "messages": [user(*images, text("what is it"))]}
+    task, kept_by_turn = asyncio.ensure_future(stage.prepare(asked)), [0]
+    while not task.done():
+        await asyncio.sleep(0)
+        kept_by_turn.append(counting.kept)
+    assert len((await task).scene.sights) == counting.kept == 200
+    assert threading.get_ident() not in counting.threads
+    assert max(after - before for before, after in pairwise(kept_by_turn)) <= 16, "images between two turns of the loop"

@@ -22,19 +22,20 @@ from tests.faults.traffic import WORKERS, find_growth, run_soak  # noqa: E402
 from tests.faults.writer import open_store  # noqa: E402
 from tests.store.writer import description_of, image_of  # noqa: E402
 
-KILLS, SEED, ROUNDS, SOAK_ROUNDS = 200, 15, 300, 600
+KILLS, SEED, ROUNDS, SOAK_SECONDS = 200, 15, 300, 480.0
 DISK, SERVERS = "SQLite and files", "PostgreSQL and S3"
-COLUMNS = ("kills", "opening", "acknowledged", "lost", "half-written", "without bytes")
+COLUMNS = ("kills", "opening", "migrating", "acknowledged", "lost", "half-written", "without bytes")
 PAGE = """# Reliability
 
 Written by `bench/run.py soak`. Machine: {machine}.
 
 Writers that store images, descriptions, views and pinned descriptions are killed with `kill -9`, at moments that a
-fixed seed chooses: a third at a line of the store's code while they create a record, a third at a line while they
-write, and a third from outside, somewhere in a write. Then the record is opened and read back. `opening` counts records
-that were being created and could be used after that; `lost` counts acknowledged images of which something is missing or
-wrong, `half-written` those that were not acknowledged and are there with wrong parts, and `without bytes` rows whose
-bytes are missing.
+fixed seed chooses: a quarter at a line of the store's code while they create a record, a quarter at a statement while
+they migrate a record of an earlier version, a quarter at a line while they write, and a quarter from outside, somewhere
+in a write. Then the record is opened and read back. `opening` counts records that were being created and could be used
+after that, and `migrating` those of an earlier version that then had all their rows and could be used; `lost` counts
+acknowledged images of which something is missing or wrong, `half-written` those that were not acknowledged and are
+there with wrong parts, and `without bytes` rows whose bytes are missing.
 
 {kills}
 
@@ -45,7 +46,7 @@ of a shared record does in memory if the request before it came there, too.
 {times}
 
 Mixed traffic through one proxy: chats, streams, known images, answers that are cancelled, and answers that are read
-slowly, in rounds of 60 requests, {threads} at a time. Between rounds nothing is under way. The first tenth of the
+slowly, in rounds of 60 requests, {threads} at a time. Between rounds nothing is under way. The first fifth of the
 rounds fills caches and pools. In parentheses is the growth: from the most in the first half of the other rounds to the
 most in the second half.
 
@@ -115,13 +116,13 @@ def _kill_on(name_record: Callable[[int], list[str]], count: int) -> dict[str, f
 def _send_traffic(places: Places, quick: bool) -> dict[str, Any]:
     address = places.name_on_servers(0)
     flags = {DISK: (), SERVERS: ("--store", address[0], "--blobs", address[1])}
-    return {engine: _soak(words, 20 if quick else SOAK_ROUNDS) for engine, words in flags.items()}
+    return {engine: _soak(words, 20.0 if quick else SOAK_SECONDS) for engine, words in flags.items()}
 
 
-def _soak(words: Sequence[str], rounds: int) -> dict[str, Any]:
+def _soak(words: Sequence[str], seconds: float) -> dict[str, Any]:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as home, run_soak(SEED, *words, SIGHTLINE_HOME=home) as soak:
-        held = [soak.run_round() for _ in range(rounds)][rounds // 10 :]
+        held = soak.run_rounds(seconds)
         growth = find_growth(held)
         found = {name: f"{most:g} ({getattr(growth, name):+g})" for name, most in asdict(held[-1]).items()}
         return {"requests": soak.requests, "seconds": round(time.monotonic() - began), **found}

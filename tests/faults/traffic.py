@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from asyncio import Task
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,7 @@ from tests.waiting import try_again
 BLIND, SEEING = "deepseek-v4-pro", "deepseek-v4-flash"
 _CHAT, _LONG = "/u/deepseek/v1/chat/completions", "/u/long/v1/chat/completions"
 WORKERS = 6  # requests at a time
-_IMAGES, _ROUND = 6, 60
+_IMAGES, _ROUND, _MIN_ROUNDS = 6, 60, 20
 _EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % (b"word " * 800)
 _LONG_ANSWER = (*[_EVENT * 20] * 50, b"data: [DONE]\n\n")  # 4 MB
 
@@ -80,6 +81,13 @@ class Soak:
         self._kinds: Sequence[Callable[[int], None]] = (
             self._chat, self._stream, self._show_image, self._cancel, self._cancel_image, self._read_slowly
         )  # fmt: skip
+
+    def run_rounds(self, seconds: float) -> list[Holdings]:
+        """Send rounds for so long, and return what was held after each, without the first fifth, which fills caches."""
+        end, held = time.monotonic() + seconds, [self.run_round()]
+        while time.monotonic() < end or len(held) < _MIN_ROUNDS:
+            held.append(self.run_round())
+        return held[len(held) // 5 :]
 
     def run_round(self) -> Holdings:
         """Send a round of requests, and return what the proxy holds when all have ended."""

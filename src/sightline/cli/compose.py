@@ -1,17 +1,17 @@
-"""Build the surfaces on a runtime: the proxy, and the MCP server at /mcp."""
+"""Build the surfaces on a runtime: the proxy, and the MCP server at /mcp.
+
+What tools, commands, the inspector and /sightline/prepare need is imported with their first request, so that the proxy
+listens sooner.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from sightline.api.failure import Failure
-from sightline.api.session import ToolContext, TurnQuota
-from sightline.api.tool_registry import call_tool, list_tools
-from sightline.commands.execution import answer_text
 from sightline.model.image import Image
 from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
@@ -25,32 +25,31 @@ from sightline.runtime import (
     grant_network,
     grant_rendering,
 )
-from sightline.server import App
+from sightline.server import App, Receive, Scope, Send
 from sightline.server.asgi import MemoryBudget
 from sightline.settings import Settings
 from sightline.settings.upstreams import build_directory
 from sightline.sources.files import PathPolicy, build_path_policy
-from sightline.surfaces.inspector.access import InspectorAccess
-from sightline.surfaces.inspector.changes import Changes
-from sightline.surfaces.inspector.export import choose_conversation, find_pictures, make_small, write_page
-from sightline.surfaces.inspector.inspector_app import Inspector, serve_inspector
-from sightline.surfaces.inspector.pictures import PictureMaker
-from sightline.surfaces.inspector.queries import Queries
 from sightline.surfaces.mcp import ClientTerms
 from sightline.surfaces.mcp.http import McpMount
 from sightline.surfaces.proxy.app import ChatCommands, Proxy
 from sightline.surfaces.proxy.document_expander import DocumentExpander
 from sightline.surfaces.proxy.http_headers import CREDENTIAL_HEADERS, NO_CREDENTIAL
 from sightline.surfaces.proxy.middleware import serve_mounts
-from sightline.surfaces.proxy.prepare_endpoint import PREPARE_PATH, PrepareEndpoint
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 from sightline.surfaces.proxy.tool_loop import OwnTools
 from sightline.vision.capabilities import get_provider_name, may_take_pdf
 from sightline.vision.chooser import Caller
 from sightline.wire.tool_loop import OwnResult, OwnTool
 
+if TYPE_CHECKING:
+    from sightline.api.session import ToolContext, TurnQuota
+    from sightline.surfaces.inspector.access import InspectorAccess
+    from sightline.surfaces.inspector.inspector_app import Inspector
+
 NO_FILES = PathPolicy(roots=())
 MCP_PATH = "/mcp"
+PREPARE_PATH = "/sightline/prepare"
 _MIN_KEY_LENGTH = 8  # characters: a shorter value is a placeholder such as `none`
 _CALLERS = 1024  # credentials that have a quota for calls over MCP
 
@@ -80,12 +79,34 @@ def build_proxy(
 ) -> Proxy:
     commands = ChatCommands(partial(_answer_command, runtime, policy))
     memory = MemoryBudget() if mcp is None else mcp.memory
-    prepare_endpoint = PrepareEndpoint(partial(_refresh, runtime), memory)
+    prepare_endpoint = _defer_app(partial(_build_prepare_endpoint, runtime, memory))
     mounts: dict[str, App] = {PREPARE_PATH: prepare_endpoint, **({} if mcp is None else _list_mounts(mcp))}
-    tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
+    tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, cache(_build_quota)))
     parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
-    documents, inspector = _build_expander(runtime), build_inspector(runtime)
+    documents, inspector = _build_expander(runtime), _defer_app(partial(build_inspector, runtime))
     return Proxy(*parts, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents, inspector)
+
+
+def _defer_app(build: Callable[[], App]) -> App:
+    """Return an application that is built with its first request."""
+    get_app = cache(build)
+
+    def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        return get_app()(scope, receive, send)
+
+    return serve
+
+
+def _build_prepare_endpoint(runtime: Runtime, memory: MemoryBudget) -> App:
+    from sightline.surfaces.proxy.prepare_endpoint import PrepareEndpoint
+
+    return PrepareEndpoint(partial(_refresh, runtime), memory)
+
+
+def _build_quota(scope: str = "") -> TurnQuota:
+    from sightline.api.session import TurnQuota
+
+    return TurnQuota()
 
 
 def _build_expander(runtime: Runtime) -> DocumentExpander:
@@ -112,10 +133,17 @@ def _find_directory(runtime: Runtime) -> UpstreamDirectory:
 
 
 def build_inspector_access(settings: Settings) -> InspectorAccess:
+    from sightline.surfaces.inspector.access import InspectorAccess
+
     return InspectorAccess(settings.data_folder / "inspector")
 
 
 def build_inspector(runtime: Runtime) -> Inspector:
+    from sightline.surfaces.inspector.changes import Changes
+    from sightline.surfaces.inspector.inspector_app import Inspector
+    from sightline.surfaces.inspector.pictures import PictureMaker
+    from sightline.surfaces.inspector.queries import Queries
+
     def open_context() -> ToolContext:
         runtime.refresh()
         scope = runtime.record.compute_scope("")
@@ -128,11 +156,16 @@ def build_inspector(runtime: Runtime) -> Inspector:
 
 def build_inspector_app(runtime: Runtime) -> App:
     """Return an application that serves the inspector and nothing else."""
+    from sightline.surfaces.inspector.inspector_app import serve_inspector
+
     return serve_inspector(build_inspector(runtime))
 
 
 def export_conversation(settings: Settings, record: Store, conversation: str, *, with_images: bool) -> bytes | Refusal:
     """Return a conversation, the newest one if the id is empty, as one HTML file."""
+    from sightline.surfaces.inspector.export import choose_conversation, find_pictures, make_small, write_page
+    from sightline.surfaces.inspector.queries import Queries
+
     directory = build_directory(settings)
     if isinstance(directory, Refusal):
         return directory
@@ -173,7 +206,7 @@ def build_mcp_mount(
     `is_only_process`: no other process serves the same address. Otherwise the answer to a question could reach a
     process that did not ask it, so no questions are asked.
     """
-    find_quota = lru_cache(_CALLERS)(lambda scope: TurnQuota())
+    find_quota = lru_cache(_CALLERS)(_build_quota)
     get_shared_scope = partial(runtime.record.compute_scope, NO_CREDENTIAL)
     terms = ClientTerms(
         partial(_open_client_context, runtime, policy, find_quota),
@@ -201,7 +234,8 @@ def _open_client_context(
 
 def choose_offers(runtime: Runtime) -> Callable[[bool], Sequence[OwnTool]]:
     """Return a function that lists the tools to offer to a model. Vision models get none unless the user wants it."""
-    settings, offers = runtime.settings, _build_offers(runtime)
+    settings: Settings | None = None  # by which the offers were built
+    offers: Mapping[bool, Sequence[OwnTool]] = {}
 
     def list_offers(sees: bool) -> Sequence[OwnTool]:
         nonlocal settings, offers
@@ -214,6 +248,8 @@ def choose_offers(runtime: Runtime) -> Callable[[bool], Sequence[OwnTool]]:
 
 def _build_offers(runtime: Runtime) -> dict[bool, list[OwnTool]]:
     """Return the tools for models that don't see and for those that do."""
+    from sightline.api.tool_registry import list_tools
+
     context = _build_context(runtime, NO_FILES, runtime.record.compute_scope(""))
     listed = {str(each["name"]): each for each in list_tools(context)}
     wanted = runtime.settings.tool
@@ -231,7 +267,7 @@ def _build_offer(tool: dict[str, Json]) -> OwnTool:
 def _answer_call(
     runtime: Runtime,
     policy: PathPolicy,
-    quota: TurnQuota,
+    get_quota: Callable[[], TurnQuota],
     name: str,
     arguments: Json,
     origin: RequestOrigin,
@@ -239,10 +275,13 @@ def _answer_call(
     turn: str,
 ) -> OwnResult:
     """Run a tool call of a model, with the images that its client may see and the files of `policy`."""
+    from sightline.api.failure import Failure
+    from sightline.api.tool_registry import call_tool
+
     profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)
     turn_key = f"{origin.scope} {turn}"  # clients never share a turn
     outcome = call_tool(
-        _build_context(runtime, policy, origin.scope, Caller(origin, profile), turn_key, quota), name, arguments
+        _build_context(runtime, policy, origin.scope, Caller(origin, profile), turn_key, get_quota()), name, arguments
     )
     blocks = [each for each in outcome.content() if isinstance(each, dict)]
     text = "\n".join(str(each["text"]) for each in blocks if "text" in each)
@@ -258,6 +297,8 @@ def _build_context(
     turn: str | None = None,
     quota: TurnQuota | None = None,
 ) -> ToolContext:
+    from sightline.api.session import ToolContext
+
     return ToolContext(
         runtime.record,
         scope,
@@ -269,7 +310,7 @@ def _build_context(
         settings=runtime.settings,
         caller=caller,
         turn=turn,
-        quota=quota or TurnQuota(),
+        quota=quota or _build_quota(),
     )
 
 
@@ -277,5 +318,7 @@ def _answer_command(
     runtime: Runtime, policy: PathPolicy, text: str, origin: RequestOrigin, model: str, images: Sequence[str]
 ) -> str:
     """Answer a command that was typed into a conversation, with what its client may see and the files of `policy`."""
+    from sightline.commands.execution import answer_text
+
     profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)
     return answer_text(text, _build_context(runtime, policy, origin.scope, Caller(origin, profile)), images)

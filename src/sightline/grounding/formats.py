@@ -8,19 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sightline.grounding.readers import (
-    MarkReader,
-    read_actions,
-    read_bin_tokens,
-    read_box_tags,
-    read_inline_boxes,
-    read_inline_points,
-    read_json_keys,
-    read_loc_tokens,
-    read_named_sides,
-    read_patch_tokens,
-    read_point_tags,
-)
 from sightline.model.facts import NO_COORDINATES
 from sightline.model.geometry import Size
 
@@ -32,7 +19,7 @@ _IMAGES = " Use `Image-N:` prefix for multi-image inputs."
 class GroundingFormat:
     name: str
     instruction: str  # the end of the prompt
-    readers: tuple[MarkReader, ...]  # in order; what one has read, the next does not see
+    readers: tuple[str, ...]  # names in `readers.READERS`, in order; what one has read, the next does not see
     scale: float | None = None  # the number for a whole side of the image; None: pixels of the image as it was seen
     max_value: float | None = None  # the largest possible number, if it is not the scale
     order: Literal["xy", "yx"] = "xy"
@@ -48,18 +35,18 @@ _PIXEL_BOX = _LEAD + "bounding-box coordinates as `[x1, y1, x2, y2]` in absolute
 _JSON = '`{"bbox_2d": [x1, y1, x2, y2], "label": "..."}`'
 _ALL = (
     GroundingFormat(NO_COORDINATES, "", ()),
-    GroundingFormat("qwen_pixels", _PIXEL_BOX + _IMAGES, (read_json_keys, read_box_tags, read_inline_boxes)),
+    GroundingFormat("qwen_pixels", _PIXEL_BOX + _IMAGES, ("json_keys", "box_tags", "inline_boxes")),
     GroundingFormat(
         "qwen_normalized_1000",
         f"{_LEAD}its bounding box as {_JSON} in relative coordinates from 0 to 1000.{_IMAGES}",
-        (read_json_keys, read_box_tags, read_actions, read_inline_boxes),
+        ("json_keys", "box_tags", "actions", "inline_boxes"),
         scale=1000,
     ),
     GroundingFormat(
         "molmo_points",
         _LEAD + 'point coordinates as `<point x="..." y="..." alt="..."/>` using your standard percentage-based '
         "convention.",
-        (read_point_tags, read_inline_boxes),
+        ("point_tags", "inline_boxes"),
         scale=100,
         tolerance=0,
         is_integer=False,
@@ -68,52 +55,52 @@ _ALL = (
         "molmo2_points",
         _LEAD + 'points as `<points coords="1 1 308 305">label</points>` using your standard convention: the number '
         "of the image, then for each point its number, x and y from 000 to 1000.",
-        (read_point_tags, read_inline_boxes),
+        ("point_tags", "inline_boxes"),
         scale=1000,
     ),
     GroundingFormat(
         "deepseek_bbox",
         f"{_LEAD}`<|ref|>name<|/ref|><|det|>[[x1, y1, x2, y2]]<|/det|>` in coordinates from 0 to 999.{_IMAGES}",
-        (read_box_tags, read_json_keys, read_inline_boxes),
+        ("box_tags", "json_keys", "inline_boxes"),
         scale=999,
     ),
     GroundingFormat(
         "internvl_pixels",
         f"{_LEAD}`<ref>name</ref><box>[[x1, y1, x2, y2]]</box>` in absolute pixels relative to the image.{_IMAGES}",
-        (read_box_tags, read_json_keys, read_inline_boxes),
+        ("box_tags", "json_keys", "inline_boxes"),
     ),
     GroundingFormat(
         "internvl_normalized_1000",
         f"{_LEAD}`<ref>name</ref><box>[[x1, y1, x2, y2]]</box>` in coordinates from 0 to 1000.{_IMAGES}",
-        (read_box_tags, read_json_keys, read_inline_boxes),
+        ("box_tags", "json_keys", "inline_boxes"),
         scale=1000,
     ),
     GroundingFormat(
         "gemini_normalized_1000",
         f'{_LEAD}its bounding box as `{{"box_2d": [ymin, xmin, ymax, xmax], "label": "..."}}` normalized to 0-1000.'
         + _IMAGES,
-        (read_json_keys, read_inline_boxes),
+        ("json_keys", "inline_boxes"),
         scale=1000,
         order="yx",
     ),
     GroundingFormat(
         "glm_normalized_1000",
         f"{_LEAD}`<|begin_of_box|>[[x1, y1, x2, y2]]<|end_of_box|>` in relative coordinates from 0 to 1000.{_IMAGES}",
-        (read_box_tags, read_json_keys, read_inline_boxes),
+        ("box_tags", "json_keys", "inline_boxes"),
         scale=1000,
     ),
-    GroundingFormat("claude_pixels", _PIXEL_BOX + _IMAGES, (read_json_keys, read_inline_boxes, read_inline_points)),
-    GroundingFormat("gpt_pixels", _PIXEL_BOX + _IMAGES, (read_json_keys, read_inline_boxes, read_inline_points)),
+    GroundingFormat("claude_pixels", _PIXEL_BOX + _IMAGES, ("json_keys", "inline_boxes", "inline_points")),
+    GroundingFormat("gpt_pixels", _PIXEL_BOX + _IMAGES, ("json_keys", "inline_boxes", "inline_points")),
     GroundingFormat(
         "uitars_pixels",
         f"{_LEAD}its centre as `<point>x y</point>` in absolute pixels relative to the image.{_IMAGES}",
-        (read_actions, read_box_tags, read_json_keys, read_inline_boxes, read_inline_points),
+        ("actions", "box_tags", "json_keys", "inline_boxes", "inline_points"),
     ),
     GroundingFormat(
         "florence_loc",
         "Write each spatial element as its name and its bounding box in location tokens, left, top, right, bottom: "
         "`name<loc_x1><loc_y1><loc_x2><loc_y2>`.",
-        (read_loc_tokens, read_inline_boxes),
+        ("loc_tokens", "inline_boxes"),
         scale=1000,
         max_value=999,
         tolerance=0,
@@ -122,7 +109,7 @@ _ALL = (
         "paligemma_loc",
         "Write each spatial element as its bounding box in location tokens, top, left, bottom, right, and its name: "
         "`<locYYYY><locXXXX><locYYYY><locXXXX> name ;`.",
-        (read_bin_tokens, read_inline_boxes),
+        ("bin_tokens", "inline_boxes"),
         scale=1024,
         max_value=1023,
         order="yx",
@@ -132,14 +119,14 @@ _ALL = (
         "kosmos_patches",
         "<grounding> Write each spatial element as "
         "`<phrase>name</phrase><object><patch_index_0000><patch_index_1023></object>`.",
-        (read_patch_tokens, read_inline_boxes),
+        ("patch_tokens", "inline_boxes"),
         scale=1,
         is_integer=False,
     ),
     GroundingFormat(
         "unit_xyxy",
         f"{_LEAD}its bounding box as {_JSON} in fractions of the image's width and height, from 0 to 1.{_IMAGES}",
-        (read_json_keys, read_named_sides, read_inline_boxes, read_inline_points),
+        ("json_keys", "named_sides", "inline_boxes", "inline_points"),
         scale=1,
         is_integer=False,
     ),

@@ -8,13 +8,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sightline.grounding.formats import FORMATS, GroundingFormat
-from sightline.grounding.readers import CoordinateMark
 from sightline.model.fence import escape_attribute, replace_surrogates, to_one_line
 from sightline.model.geometry import Box, PixelMap, Rect, Size
 from sightline.model.scene import Json
+
+if TYPE_CHECKING:
+    from sightline.grounding.readers import CoordinateMark
 
 Flag = Literal[
     "",
@@ -52,9 +54,11 @@ def parse_places(text: str, name: str, sizes: Sequence[Size]) -> list[SeenPlace]
 
 def _read_marks(text: str, form: GroundingFormat) -> tuple[list[CoordinateMark], str]:
     """Return the marks in their order, and the text with all of them blanked out."""
+    from sightline.grounding.readers import READERS  # many patterns, and few answers have coordinates
+
     marks: list[CoordinateMark] = []
-    for read in form.readers:
-        new = list(read(text))
+    for name in form.readers:
+        new = list(READERS[name](text))
         text = _blank_out(text, new)
         marks += new
     return sorted(marks, key=lambda mark: mark.start), text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 
@@ -326,3 +326,17 @@ def _cells_to_box(first: int, last: int) -> tuple[float, ...]:
     if left == right or top == bottom:
         return left / _GRID, top / _GRID, (right + 1) / _GRID, (bottom + 1) / _GRID
     return (left + 0.5) / _GRID, (top + 0.5) / _GRID, (right + 0.5) / _GRID, (bottom + 0.5) / _GRID
+
+
+READERS: Mapping[str, MarkReader] = {
+    "actions": read_actions,
+    "bin_tokens": read_bin_tokens,
+    "box_tags": read_box_tags,
+    "inline_boxes": read_inline_boxes,
+    "inline_points": read_inline_points,
+    "json_keys": read_json_keys,
+    "loc_tokens": read_loc_tokens,
+    "named_sides": read_named_sides,
+    "patch_tokens": read_patch_tokens,
+    "point_tags": read_point_tags,
+}

@@ -19,7 +19,7 @@ _OVER_ABROAD = (
     r"|te veel|meer dan|\bzu viele\b|überschr|maximal|höchstens|więcej niż|za dużo|превыш|слишком много|не более"
     r"|超|上限|まで|以下|초과|제한)"
 )
-_LIMIT = re.compile(
+_LIMIT = (
     rf"too many {_PAGES}"
     r"|\bpdf too long\b"
     rf"|max(?:imum)? (?:number of )?{_PAGES}"
@@ -37,8 +37,7 @@ _LIMIT = re.compile(
     rf"|{_OVER_ABROAD}[^.;!?]{{0,30}}{_PAGES_ABROAD}"
     rf"|{_PAGES_ABROAD}[^.;!?]{{0,30}}{_OVER_ABROAD}"
     r"|页数.{0,20}(?:超|不能|不得|上限|限制|过多|太多|最多)"
-    r"|(?:超过|超出|最多|上限|不超过).{0,20}\d\s*页",
-    re.IGNORECASE,
+    r"|(?:超过|超出|最多|上限|不超过).{0,20}\d\s*页"
 )
 
 
@@ -46,4 +45,5 @@ def is_page_limit(status: int, text: str) -> bool:
     """Return whether an error response says that a document has too many pages."""
     if status in UNRELATED_STATUSES:
         return False
-    return any(_LIMIT.search(_WORD_ENDS.sub(" ", sentence)) for sentence in extract_sentences(text))
+    sentences = (_WORD_ENDS.sub(" ", sentence) for sentence in extract_sentences(text))
+    return any(re.search(_LIMIT, sentence, re.IGNORECASE) for sentence in sentences)

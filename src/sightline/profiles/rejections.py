@@ -105,17 +105,20 @@ class RejectionWording:
     match a number with a unit; `listed` matches the accepted formats, `refused` the rejected one."""
 
     kind: RejectionKind
-    pattern: re.Pattern[str]
+    pattern: str
     limits: ImageLimits  # what the wording implies beyond its numbers
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return re.search(self.pattern, text, re.IGNORECASE | re.MULTILINE)  # compiled when first needed: there are 80
 
 
 _NO_LIMITS = ImageLimits()
 
 
-def _compile_wordings(
+def _list_wordings(
     kind: RejectionKind, *patterns: str, limits: ImageLimits = _NO_LIMITS
 ) -> tuple[RejectionWording, ...]:
-    return tuple(RejectionWording(kind, re.compile(each, re.IGNORECASE | re.MULTILINE), limits) for each in patterns)
+    return tuple(RejectionWording(kind, each, limits) for each in patterns)
 
 
 _SIZE = r"(?P<size>\d{1,6}(?:\.\d{1,3})?)\s?(?P<unit>[KM])i?B"
@@ -130,18 +133,18 @@ _ENDS = r"(?=\s*(?:$|[.,;:!?)(\"'`]|(?:inputs?|contents?|blocks?|parts?|modalit\
 
 # The first match decides. "blind" is remembered longest, so it comes after everything that is more specific.
 WORDINGS = (
-    *_compile_wordings(
+    *_list_wordings(
         "crowd_edge",
         r"dimensions exceed max allowed size for many-image requests: (?P<crowd_edge>\d{2,6})",
         limits=ImageLimits(crowd=20),
     ),
-    *_compile_wordings(
+    *_list_wordings(
         "edge",
         r"dimensions exceed max allowed size: (?P<edge>\d{2,6})",
         r"image (?:dimensions?|resolution|width|height)\b.{0,60}?"
         r"(?:exceed|larger|greater|at most|maximum).{0,40}?(?P<edge>\d{3,6}) ?(?:px|pixels)",
     ),
-    *_compile_wordings(
+    *_list_wordings(
         "bytes",
         r"image exceeds .{1,10} maximum: [\d,]{1,15} bytes > (?P<encoded_bytes>\d[\d,]{0,14}) bytes",
         rf"image\b.{{0,40}}?(?:exceeds?|larger than|limit|less than|smaller than|at most|max(?:imum)?|under|below)\b"
@@ -157,20 +160,20 @@ WORDINGS = (
         r"\bmax(?:imum)? (?:allowed )?image (?:file )?size (?:is |was |has been )?exceeded",
         r"图[片像](?:文件)?(?:大小|尺寸|体积)?(?:过大|太大|超过|超出)",
     ),
-    *_compile_wordings(
+    *_list_wordings(
         "count",
         r"contains \d{1,6} images, exceeding the maximum of (?P<count>\d{1,6})",
         r"too many images.{0,80}?(?:maximum of|up to|at most|limit(?: is| of)?) (?P<count>\d{1,6})",
         r"too (?:many images|much media)\b.{0,60}?> (?P<count>\d{1,6})",
         r"at most (?P<count>[1-9]\d{0,5}) image(?:s|\(s\))? may be provided",
     ),
-    *_compile_wordings("count", r"only supports one image while more than one image", limits=ImageLimits(count=1)),
-    *_compile_wordings(
+    *_list_wordings("count", r"only supports one image while more than one image", limits=ImageLimits(count=1)),
+    *_list_wordings(
         "media_type",
         r"image does not match the provided media type",
         r"specified using the image/\w+ media type, but the image appears to be",
     ),
-    *_compile_wordings(
+    *_list_wordings(
         "format",
         r"input should be (?P<listed>'image/.{1,200})",
         r"unsupported MIME type:? ?['\"`]?(?P<refused>image/[\w.+-]{1,30})",
@@ -180,7 +183,7 @@ WORDINGS = (
         r"\bimage (?:format|type)\b.{0,40}(?:not supported|unsupported)",
         r"unsupported media type for base64 image",
     ),
-    *_compile_wordings(
+    *_list_wordings(
         "undecodable",
         r"(?:could not|unable to|cannot|failed to) (?:process|decode|load|parse|identify|read)"
         r" (?:the |input |provided )*image\b",
@@ -192,8 +195,8 @@ WORDINGS = (
         r"unsupported image\.",
     ),
     # Z.AI uses the first for a broken image and for some models without vision, the second for anything unexpected.
-    *_compile_wordings("unclear", r"图片输入格式/解析错误", r"^invalid api parameter"),
-    *_compile_wordings(
+    *_list_wordings("unclear", r"图片输入格式/解析错误", r"^invalid api parameter"),
+    *_list_wordings(
         "tool_images",
         r"multimodal function responses are not supported",
         # Gateways that accept only text in a tool result, also for models with vision.
@@ -202,15 +205,15 @@ WORDINGS = (
         r"\btool_result\b.{0,80}input tag 'image' found",
         r"role:tool\b.{0,80}\.content' : value must be a string",  # Groq
     ),
-    *_compile_wordings("tool_order", r"unexpected role 'user' after role 'tool'"),  # Mistral, code 3230
-    *_compile_wordings(
+    *_list_wordings("tool_order", r"unexpected role 'user' after role 'tool'"),  # Mistral, code 3230
+    *_list_wordings(
         "request",
         rf"too large to send natively.{{0,80}}?{_SIZE} limit",
         rf"request (?:body |entity |payload |size )?(?:is )?(?:too large|exceeds).{{0,60}}?{_SIZE}",
         r"request_too_large|payload too large|request entity too large",
         r"request exceeds the maximum (?:allowed )?(?:size|number of bytes)",
     ),
-    *_compile_wordings(
+    *_list_wordings(
         "blind",
         r"no endpoints found that support image",
         r"\b(?:no|none of the) (?:[\w-]+ ){0,4}?supports? (?:the )?image(?:s\b| inputs?| modalit)",
@@ -270,7 +273,7 @@ _ORDINARY = re.compile(r"data policy|^tools?[.\[]|input_schema|invalid (?:json )
 _TOKENS = re.compile(r"tokens|\bTPM\b|rate limit|context (?:length|window)", re.IGNORECASE)
 
 
-_SHAPE = re.compile(
+_SHAPE = (
     r"\b(?:messages|contents?|input|parts|tools?)(?:\[\d|\.\d)"
     r"|\b(?:unknown|unexpected|unrecogni[sz]ed|invalid|missing|extra|additional) (?:\w+ ){0,2}"
     r"['\"`]?(?:fields?|keys?|names?|variant|param(?:eter)?s?|propert(?:y|ies)|roles?|items?|types?|inputs?)\b"
@@ -278,14 +281,13 @@ _SHAPE = re.compile(
     r"|\bexpected (?:an? |one of )?['\"`]?(?:string|array|object|list|text|map|sequence)\b"
     r"|\broles? must alternate|\brole\b.{0,40}\b(?:after|follow)"
     r"|validation error|deserialize|invalid json|\bschema\b"
-    r"|tool_(?:use|result|call)|function (?:call|response)",
-    re.IGNORECASE,
+    r"|tool_(?:use|result|call)|function (?:call|response)"
 )
 
 
 def is_about_shape(text: str) -> bool:
     """Return whether an error is about the form of a request: a field, its type, a role, or the order of messages."""
-    return _SHAPE.search("\n".join(extract_sentences(text))) is not None
+    return re.search(_SHAPE, "\n".join(extract_sentences(text)), re.IGNORECASE) is not None
 
 
 def is_about_length(text: str) -> bool:
@@ -299,7 +301,7 @@ def parse_rejection(status: int, text: str) -> Rejection | None:
         return None
     sentences = [sentence for sentence in extract_sentences(text) if not _ORDINARY.search(sentence)]
     text_searched = "\n".join(sentences)
-    found = next(((each, match) for each in WORDINGS if (match := each.pattern.search(text_searched))), None)
+    found = next(((each, match) for each in WORDINGS if (match := each.search(text_searched))), None)
     kind: RejectionKind = found[0].kind if found else "request"
     if kind == "request" and (_TOKENS.search(text_searched) or not (found or status == 413)):
         return None

@@ -28,7 +28,6 @@ from sightline.surfaces.proxy.request_bodies import MAX_BODY_BYTES, BufferedBody
 from sightline.surfaces.proxy.request_context import CancelOnDisconnect, describe_refusal
 from sightline.wire.json_document import lift_runs, parse_object
 
-PREPARE_PATH = "/sightline/prepare"
 _INLINE_BYTES = 64 * 1024  # of a request that is read, prepared and written without a thread
 _PLACEHOLDER = "sightline-base64-"  # in the place of base64 while a request is measured
 _OPTIONS = ("wire", "model", "upstream", "retention")

@@ -22,7 +22,9 @@ _MAX_SCHEMA_DEPTH = 40
 _USER_ROLES = ("user", "tool")  # on some wires a user's text shares a message with tool results
 
 
-def build_target(limits: ImageLimits, images: int = 1, encoded: int = 0) -> ImageTarget:
+def build_target(
+    limits: ImageLimits, images: int = 1, encoded: int = 0, *, keeps_geometry: bool = False
+) -> ImageTarget:
     """Return the limits for each of several images; `encoded` is the total length of their base64 texts."""
     max_encoded = limits.encoded_bytes
     # A tenth of the request is reserved for text. The share of an image is halved when the number of images doubles:
@@ -30,7 +32,8 @@ def build_target(limits: ImageLimits, images: int = 1, encoded: int = 0) -> Imag
     budget = limits.request_bytes * 9 // 10 if limits.request_bytes is not None else None
     if budget is not None and encoded > budget:
         max_encoded = min(max_encoded or budget, budget >> (images - 1).bit_length())
-    return ImageTarget(limits.formats, max_encoded, limits.get_max_edge(images), still=limits.still)
+    edge = limits.get_max_edge(images)
+    return ImageTarget(limits.formats, max_encoded, edge, still=limits.still, keeps_geometry=keeps_geometry)
 
 
 def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
@@ -39,9 +42,8 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
         return scene
     live = [sight for sight in scene.sights if sight.fate is None]
     encoded = sum(len(s.source.text) for s in live if isinstance(s.source, InlineSource))
-    target = replace(build_target(rules.profile.limits, len(live), encoded), keeps_geometry=True)
-    if rules.fold_pages and not _may_fold(scene, live, facts, rules):
-        rules = replace(rules, fold_pages=False)
+    target = build_target(rules.profile.limits, len(live), encoded, keeps_geometry=True)
+    folds = rules.fold_pages and _may_fold(scene, live, facts, rules)
     max_count = rules.profile.limits.count
     dropped = _find_over_count(live, max_count)
     needs: list[Need] = []
@@ -53,7 +55,7 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
         if id(sight) in dropped:
             outcome = _refuse_over_count(sight, max_count, facts)
         else:
-            outcome = _choose_fate(sight, target, facts, rules)
+            outcome = _choose_fate(sight, target, facts, rules, folds)
         if isinstance(outcome, tuple):
             needs += outcome
         elif not needs:
@@ -131,7 +133,7 @@ def _refuse_over_count(sight: Sight, limit: int | None, facts: Facts) -> Fate | 
 _FIRST_FRAME = "only its first frame is shown"
 
 
-def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules) -> Fate | _NeedTuple:
+def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules, folds: bool) -> Fate | _NeedTuple:
     source = sight.source
     if not isinstance(source, InlineSource):
         return _AS_SENT
@@ -145,7 +147,7 @@ def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules) 
         case Refusal():
             return Refused(write_absence(info, sight.filename), info)
         case ImageInfo():
-            return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules)
+            return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules, folds)
 
 
 def _choose_info_need(source: InlineSource, rules: Rules) -> Check | Probe:
@@ -168,9 +170,9 @@ def _encode_limit(max_bytes: int) -> int:
 
 
 def _fit_sight(
-    sight: Sight, source: InlineSource, info: ImageInfo, target: ImageTarget, facts: Facts, rules: Rules
+    sight: Sight, source: InlineSource, info: ImageInfo, target: ImageTarget, facts: Facts, rules: Rules, folds: bool
 ) -> Fate | _NeedTuple:
-    if rules.fold_pages and (folded := _fold_page(sight, source, info, target, facts, rules)):
+    if folds and (folded := _fold_page(sight, source, info, target, facts, rules)):
         return folded
     if target.accepts(info, len(source.text)) and not rules.reencode:
         return _AS_SENT if info.mime == source.declared_mime else Shown(info.mime)

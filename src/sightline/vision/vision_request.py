@@ -237,9 +237,8 @@ async def fit_images(
 
 def _compute_target(seer: Seer, form: str, byte_counts: Sequence[int]) -> ImageTarget:
     """Return the limits for each of several images with this many bytes."""
-    target = replace(
-        build_target(seer.limits, len(byte_counts), sum(map(compute_base64_length, byte_counts))), keeps_geometry=True
-    )
+    encoded = sum(map(compute_base64_length, byte_counts))
+    target = build_target(seer.limits, len(byte_counts), encoded, keeps_geometry=True)
     if seer.name == LOCAL_SEER:
         target = replace(target, pixels=_READER_PIXELS)
     return target if form == NO_COORDINATES else replace(target, sizing=find_model_family(seer.name).sizing)

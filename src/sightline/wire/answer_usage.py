@@ -13,7 +13,7 @@ import re
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
-from sightline.wire.json_tree import get_at
+from sightline.wire.json_tree import get_value
 
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 16 * 1024
@@ -41,16 +41,16 @@ def read_usage(wire: WireName, counts: Json) -> Usage:
 
 def _read_openai_usage(counts: Json, input_name: str, output_name: str) -> Usage:
     """Return the counts of both APIs of OpenAI; DeepSeek and Moonshot have names of their own for cached tokens."""
-    details = f"{input_name}_details"
-    names = ((details, "cached_tokens"), ("prompt_cache_hit_tokens",), ("cached_tokens",))
-    cached = next((found for steps in names if (found := read_count(counts, *steps)) is not None), None)
-    written = read_count(counts, details, "cache_write_tokens")
+    details = get_value(counts, f"{input_name}_details")
+    named = ((details, "cached_tokens"), (counts, "prompt_cache_hit_tokens"), (counts, "cached_tokens"))
+    cached = next((found for tree, name in named if (found := read_count(tree, name)) is not None), None)
+    written = read_count(details, "cache_write_tokens")
     return Usage(read_count(counts, input_name), read_count(counts, output_name), cached, written)
 
 
-def read_count(tree: Json, *steps: str | int) -> int | None:
-    """Return the number of tokens at the end of `steps`, if there is one."""
-    found = get_at(tree, *steps)
+def read_count(tree: Json, name: str) -> int | None:
+    """Return the number of tokens under a name, if there is one."""
+    found = tree.get(name) if isinstance(tree, dict) else None
     return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
 
 

@@ -261,11 +261,15 @@ class ChangeListener:
         self._connection: psycopg.Connection[Row] | None = None
 
     def wait(self, seconds: float) -> None:
-        """Wait until a change is announced, or for so long. Raise `psycopg.Error` if the connection is lost."""
+        """Wait until a change is announced, or for so long. Raise `psycopg.Error` if the connection is lost.
+
+        On a new connection, don't wait: what was announced before it was there has to be asked for.
+        """
         try:
             if self._connection is None:
                 self._connection = psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
                 self._connection.execute(f"LISTEN {_CHANNEL}")
+                return
             for _ in self._connection.notifies(timeout=seconds, stop_after=1):
                 return
         except psycopg.Error:

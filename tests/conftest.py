@@ -23,6 +23,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 from hypothesis import settings  # noqa: E402 - a hundred modules that are kept as well
 
 from sightline.vision.seers import wire_seer  # noqa: E402
+from tests.lent_workers import lend_workers  # noqa: E402
+
+lend_workers()
 
 # Before a failed question is repeated: dozens of tests ask where nothing answers, and forked commands pause as long.
 wire_seer.RETRY_SECONDS = 0.02

@@ -24,7 +24,7 @@ async def test_other_requests_are_served_during_decompression(encoding: str, mon
     loop, work = asyncio.get_running_loop(), request_bodies._DECOMPRESS_BY_ENCODING[encoding]
     served = threading.Event()
 
-    def decompress_beside(data: bytes | bytearray, most: int) -> bytes | None:
+    def decompress_beside(data: bytes | bytearray, most: int) -> bytes | bytearray | None:
         loop.call_soon_threadsafe(served.set)
         return work(data, most) if served.wait(20) else None
 

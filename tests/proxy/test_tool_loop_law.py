@@ -209,7 +209,7 @@ def test_client_and_upstream_see_what_they_would_see_without_the_loop(tmp_path: 
         sightline(tmp_path, f"x=http://127.0.0.1:{server.port}", env={"SIGHTLINE_TOOL": "on"}) as proxy,
     ):
 
-        @settings(max_examples=100, deadline=None)
+        @settings(deadline=None)
         @given(
             conversations(),
             st.lists(st.booleans(), min_size=3, max_size=3),

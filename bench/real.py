@@ -69,6 +69,7 @@ ROWS = (
     ScoreRow("title bars said per 100 pictures", "title bars", "pictures", 0, most=True),
     ScoreRow("icons read as letters per 100 pictures", "icons as letters", "pictures", 20, most=True),
     ScoreRow("lines of code in place", "code lines", "code lines of", 98),
+    ScoreRow("share of descriptions that is text", "description, text", "description", 60),
     ScoreRow("parts said of 100 photographs", "photographs, parts said", "photographs", 0, most=True),
 )  # fmt: skip
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from sightline.model.geometry import Box
-from sightline.reader.page_text import find_titles
+from sightline.reader.describe import describe_image, transcribe
+from sightline.reader.headings import find_titles
 from sightline.reader.reading import ImageReading, InterfacePart, Table, TextLine
 from sightline.reader.rectangles import contains_centre, enclose_boxes
 from sightline.reader.tables import add_table_heads
@@ -43,7 +44,7 @@ def score_picture(truth: Truth, reading: ImageReading) -> Counter[str]:
     counts: Counter[str] = Counter(pictures=1)
     truth = {**truth, "words": join_pieces(truth["words"])}
     for part in (_score_text, _score_order, _score_tables, _score_controls, _score_charts, _score_rest, _score_states,
-                 _score_code):  # fmt: skip
+                 _score_code, _score_description):  # fmt: skip
         counts += part(truth, reading)
     return counts
 
@@ -344,6 +345,11 @@ def _score_states(truth: Truth, reading: ImageReading) -> Counter[str]:
             any(contains_centre(each, box) or contains_centre(box, each) for each in there) for box in claims
         )
     return counts
+
+
+def _score_description(_: Truth, reading: ImageReading) -> Counter[str]:
+    """Count the characters of the description, and those of its text."""
+    return Counter({"description": len(describe_image(reading).text), "description, text": len(transcribe(reading))})
 
 
 def _score_code(truth: Truth, reading: ImageReading) -> Counter[str]:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from sightline.reader.describe import NOTE
 from sightline.reader.report import HINT, RELATED
 from sightline.store import open_record
 from sightline.vision.background_loop import run_blocking
-from sightline.vision.prompts import DESCRIBE_INSTRUCTIONS, hash_prompt
+from sightline.vision.prompts import DESCRIBE_INSTRUCTIONS, hash_prompt, key_answers
 from sightline.vision.seers.local import LocalSeer, start_readers
 from sightline.vision.vision_request import VisionImage, fit_images
 from tests.pixels.bitmaps import exif, photo
@@ -69,7 +70,9 @@ def test_every_line_is_listed_in_reading_order_with_its_box() -> None:
     assert len(json.loads(json.dumps(found.as_dict()))["boxes"]) == len(found.boxes)
     assert set(lines) <= boxes.keys()
     assert boxes["Create your account"] == pytest.approx((109, 129, 340, 151), abs=2)
-    assert all(line in found.text for line in boxes)
+    assert all(
+        label.removeprefix("field ") in found.text for label in boxes if not label.startswith(("check", "button"))
+    )
 
 
 @requirement("seer.local", "seer.local.related")
@@ -103,9 +106,11 @@ def test_coordinates_are_the_same_in_text_boxes_and_fence() -> None:
     assert found.text.splitlines()[1].startswith(f'- A white button "Cancel" at {written}, ')
     assert f'"box": {written}' in found.fence
     assert list(found.as_dict()["boxes"][0]["box"]) == json.loads(written)  # type: ignore[index,call-overload,arg-type]
-    whole = told("dialog.png").text
-    assert "Boxes are [x1, y1, x2, y2]." in whole
-    assert f'button "Cancel" at {written}' in whole
+    whole = told("dialog.png")
+    assert "Boxes are [x1, y1, x2, y2]." in whole.text
+    assert written not in whole.text
+    assert box.coordinates in {each.coordinates for each in whole.boxes if each.label == "button Cancel"}
+    assert f'button "Cancel" at {written}' in told("dialog.png", "Give the positions of everything.").text
 
 
 @requirement("seer.local", "seer.local.related")
@@ -135,8 +140,8 @@ def test_an_unanswerable_question_gets_all_text() -> None:
 @pytest.mark.parametrize("question", ["Which budget is carried over?", "What is this?"])
 def test_a_result_that_is_cut_has_its_related_lines_and_a_hint_to_crop(question: str) -> None:
     page = Image.open(SAMPLES / "small9.png").convert("RGB")
-    tall = Image.new("RGB", (page.width, page.height * 3), "white")
-    for part in range(3):
+    tall = Image.new("RGB", (page.width, page.height * 5), "white")
+    for part in range(5):
         tall.paste(page, (0, part * page.height))
     tall.save("tall.png")
     asked = sightline.vision_analyze(prompt=question, file_path=str(Path("tall.png").resolve()), model="local/local")
@@ -225,9 +230,23 @@ def _kept(name: str) -> Description | None:
     assert settings is not None
     record = open_record(settings.record_folder)
     digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    kept = record.descriptions.read(record.compute_scope(""), digest, "local", hash_prompt(DESCRIBE_INSTRUCTIONS))
+    prompt = key_answers(hash_prompt(DESCRIBE_INSTRUCTIONS), "local")
+    kept = record.descriptions.read(record.compute_scope(""), digest, "local", prompt)
     record.close()
     return kept
+
+
+@requirement("reader.version")
+def test_a_description_of_an_older_reader_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
+    _prepared("dialog.png")
+    kept = _kept("dialog.png")
+    assert kept is not None
+    record = Session().tool_context.record
+    digest = hashlib.sha256(Path("form.png").read_bytes()).hexdigest()
+    old = replace(kept, sha256=digest, text="words of an older reader")
+    record.descriptions.keep(record.compute_scope(""), old, hash_prompt(DESCRIBE_INSTRUCTIONS))
+    assert old.text not in _prepared("form.png")
 
 
 @requirement("seer.consent.local")

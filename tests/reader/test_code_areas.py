@@ -36,10 +36,12 @@ def test_a_program_keeps_its_indentation_and_each_line_its_number() -> None:
     assert (area.x, area.y) == (22, TOP)
     reading = examine_image(Sketch((500, 200)).pixels, lines)
     numbered = [f"{at:>2}   {text}".rstrip() for at, text in enumerate(PROGRAM, 8)]
-    assert [line[:2] + line[2:].replace(" ", "") for line in reading.text.splitlines()] == [
+    fence, *written, end = reading.text.splitlines()
+    assert (fence, end) == ("```", "```")
+    assert [line[:2] + line[2:].replace(" ", "") for line in written] == [
         line[:2] + line[2:].replace(" ", "") for line in numbered
     ]
-    columns = [len(line) - len(line[2:].lstrip()) for line in reading.text.splitlines() if line[2:].strip()]
+    columns = [len(line) - len(line[2:].lstrip()) for line in written if line[2:].strip()]
     assert [column - columns[0] for column in columns] == [0, 4, 8, 4, 0]
 
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from sightline.model.geometry import Box, Size
-from sightline.reader.describe import NOTE, describe_image, quote_line, transcribe
+from sightline.reader.describe import NOTE, describe_image, list_findings, quote_line, transcribe
 from sightline.reader.examine import examine_image
 from sightline.reader.field_labels import is_pale_button, is_placeholder
+from sightline.reader.headings import find_heading, find_titles
+from sightline.reader.icons import find_icons
 from sightline.reader.ocr.page import replace_lone_strokes
-from sightline.reader.page_text import find_heading, find_titles
 from sightline.reader.reading import Barcode, ImageReading, InterfacePart, Table
 from sightline.reader.rectangles import format_box
 from tests.reader import screens
@@ -30,11 +31,56 @@ def test_a_description_begins_with_every_line_and_has_one_note(screen: str) -> N
     assert report.text.startswith("\n".join(line.text for line in reading.lines))
     assert report.text.count(NOTE) == 1
     assert report.text.endswith(NOTE)
-    assert [(spot.label, spot.box) for spot in report.spots] == [(line.text, line.box) for line in reading.lines]
+    lines = [(line.text, line.box) for line in reading.lines]
+    assert [(spot.label, spot.box) for spot in report.spots[: len(lines)]] == lines
 
 
-def test_a_description_lists_every_part_with_its_box() -> None:
-    text = describe_image(screens.form()).text
+@requirement("reader.description")
+def test_a_description_says_besides_the_text_only_what_text_cannot() -> None:
+    said = list_findings(screens.form())
+    for facts in (
+        ('"Full name"', '"Marguerite O\'Connell"', '"Company (optional)": empty'),
+        ('"I agree to the terms": checked',),
+        ('"Create account" (blue)',),
+        ("red", '"Enter a valid VAT number: 9 digits after…"'),
+    ):
+        assert find_statement(said, *facts)
+    assert not re.search(r"\[\d", said)
+    assert not any(each in said for each in ("panel", '"Subtotal £348.00"', '"Create your account"'))
+    assert len(said) < len(list_findings(screens.form(), positions=True)) / 2
+    assert not re.search(r"\[\d", list_findings(screens.table()))
+    labels = [spot.label for spot in describe_image(screens.form()).spots]
+    assert {"field Full name", "check I agree to the terms", "button Create account"} <= set(labels)
+
+
+@requirement("reader.description")
+def test_a_summary_says_a_repeated_control_once_and_places_what_has_no_name() -> None:
+    lines = tuple(line("View", 30 + 100 * at, 30) for at in range(3))
+    buttons = tuple(InterfacePart("button", Box(20 + 100 * at, 20, 80, 30), WHITE, (at,)) for at in range(3))
+    switch = InterfacePart("switch", Box(20, 90, 28, 16), WHITE, checked=True)
+    pictures = tuple(InterfacePart("picture", Box(9 * at, 200, 8, 8), WHITE) for at in range(10))
+    said = list_findings(ImageReading(Size(400, 300), lines, parts=(*buttons, switch, *pictures)))
+    assert find_statement(said, '"View" (3 times)').count("View") == 1
+    assert find_statement(said, "[20, 90, 48, 106]", " on")
+    assert find_statement(said, "[63, 200, 71, 208]", " 2 ").count("[") == 8
+
+
+@requirement("reader.icons")
+def test_small_marks_beside_text_are_icons_and_not_handwriting() -> None:
+    lines = tuple(line("Some words of a text", 60, 20 + 30 * at) for at in range(4))
+    marks = tuple(Box(20, 20 + 30 * at, 14, 13) for at in range(4))
+    reading = ImageReading(Size(400, 300), lines, unread=marks)
+    text = describe_image(reading).text
+    assert find_statement(text, "Icon", "[20, 20, 34, 33]; [20, 50, 34, 63]")
+    assert "handwriting" not in text
+    assert [spot.label for spot in describe_image(reading).spots].count("icon") == 4
+    wide = replace(reading, unread=tuple(Box(20, 200 + 20 * at, 90, 12) for at in range(3)))
+    assert "handwriting" in describe_image(wide).text
+    assert find_icons(replace(reading, code=(Box(0, 0, 400, 300),))) == []
+
+
+def test_a_description_with_positions_lists_every_part_with_its_box() -> None:
+    text = describe_image(screens.form(), positions=True).text
     for facts in (
         ('"Create your account"', "[108, 129, 317, 151]"),
         ('"Full name"', "[108, 189, 612, 229]", '"Marguerite O\'Connell"'),
@@ -45,11 +91,12 @@ def test_a_description_lists_every_part_with_its_box() -> None:
         ("1280", "900", "white (#ffffff) 80%"),
     ):
         assert find_statement(text, *facts)
-    assert find_statement(describe_image(screens.dialog()).text, '"Backup Manager"', "[254, 160, 338, 172]")
+    dialog = describe_image(screens.dialog(), positions=True).text
+    assert find_statement(dialog, '"Backup Manager"', "[254, 160, 338, 172]")
 
 
 def test_a_description_gives_every_value_of_a_chart() -> None:
-    text = describe_image(screens.chart()).text
+    text = describe_image(screens.chart(), positions=True).text
     values = "Q1, Europe 31; Q1, Asia 18; Q2, Europe 29; Q2, Asia 52"
     assert find_statement(text, '"Revenue by region"', "[30, 10, 930, 570]", "million USD", values)
     assert find_statement(text, "Europe blue", "Asia orange")
@@ -58,7 +105,7 @@ def test_a_description_gives_every_value_of_a_chart() -> None:
 def test_unknown_states_are_reported() -> None:
     parts = (InterfacePart("picture", Box(0, 0, 9, 9), (1, 2, 3)),)
     codes = (Barcode("QRCode", "hello", Box(1, 2, 3, 4)),)
-    text = describe_image(ImageReading(Size(640, 480), parts=parts, codes=codes)).text
+    text = describe_image(ImageReading(Size(640, 480), parts=parts, codes=codes), positions=True).text
     assert text.startswith(NO_TEXT)
     assert find_statement(text, "QR code", "[1, 2, 4, 6]", '"hello"')
     assert len(list_added(EMPTY, replace(EMPTY, photograph=True))) == 1
@@ -69,7 +116,8 @@ def test_unknown_states_are_reported() -> None:
 def test_a_radio_button_has_its_label_and_state() -> None:
     def describe(checked: bool | None) -> str:
         part = InterfacePart("radio", Box(20, 30, 16, 16), (1, 2, 3), (0,), checked)
-        return describe_image(ImageReading(Size(200, 90), (line("Manual", 46, 32),), parts=(part,))).text
+        reading = ImageReading(Size(200, 90), (line("Manual", 46, 32),), parts=(part,))
+        return describe_image(reading, positions=True).text
 
     states = {find_statement(describe(checked), '"Manual"', "[20, 30, 36, 46]") for checked in (True, False, None)}
     assert len(states) == 3
@@ -80,7 +128,7 @@ def test_a_pale_button_may_be_disabled() -> None:
     parts = tuple(InterfacePart("button", Box(20 + 100 * at, 20, 80, 30), WHITE, (at,)) for at in range(2))
     reading = ImageReading(Size(300, 90), lines, parts=parts)
     assert [is_pale_button(part, reading) for part in parts] == [False, True]
-    text = describe_image(reading).text
+    text = describe_image(reading, positions=True).text
     assert find_statement(text, '"Next"', "[120, 20, 200, 50]", "light grey")
     assert find_statement(text, '"Save"', "[20, 20, 100, 50]", "black")
 
@@ -118,8 +166,8 @@ def test_doubtful_characters_and_lines_are_marked(
     text: str, mean: float, doubtful: tuple[int, ...], marked: str
 ) -> None:
     doubted = replace(line(text, 1, 1), confidence=mean, doubtful=doubtful)
-    written = describe_image(ImageReading(Size(90, 90), (doubted,))).text
-    certain = describe_image(ImageReading(Size(90, 90), (line(text, 1, 1),))).text
+    written = describe_image(ImageReading(Size(90, 90), (doubted,)), positions=True).text
+    certain = describe_image(ImageReading(Size(90, 90), (line(text, 1, 1),)), positions=True).text
     listed = written.count(quote_line(doubted)) - certain.count(quote_line(line(text, 1, 1)))
     assert listed == bool(marked)
     legend = [each for each in written.splitlines()[1:] if "‹" in each and quote_line(doubted) not in each]
@@ -130,8 +178,8 @@ def test_doubtful_characters_and_lines_are_marked(
 def test_text_that_was_not_read_is_neither_empty_nor_missing() -> None:
     form = replace(screens.form(), unread=(Box(120, 370, 80, 12),))  # in the field of the company
     facts = ('"Company (optional)"', "[108, 358, 612, 398]")
-    empty = find_statement(describe_image(screens.form()).text, *facts)
-    assert find_statement(describe_image(form).text, *facts) != empty
+    empty = find_statement(describe_image(screens.form(), positions=True).text, *facts)
+    assert find_statement(describe_image(form, positions=True).text, *facts) != empty
 
 
 def test_a_password_field_is_not_empty_but_one_with_an_arrow_or_a_caret_is() -> None:
@@ -143,7 +191,7 @@ def test_a_password_field_is_not_empty_but_one_with_an_arrow_or_a_caret_is() -> 
         sketch.pen.ellipse((72 + 11 * dot, 88, 78 + 11 * dot, 94), "#202020")
     sketch.pen.polygon([(376, 168), (390, 168), (383, 176)], "#505050")
     sketch.pen.line([(70, 242), (70, 262)], "#202020")
-    text = describe_image(examine_image(sketch.pixels, sketch.lines)).text
+    text = describe_image(examine_image(sketch.pixels, sketch.lines), positions=True).text
     fields = dict(re.findall(r'^- [^"]*"(Password|Country|City)" .*\] (.*)$', text, re.MULTILINE))
     assert fields["Country"] == fields["City"] != fields["Password"]
 
@@ -161,9 +209,8 @@ def test_pale_text_in_a_field_may_be_a_placeholder() -> None:
 
 def test_articles_fit_their_colours() -> None:
     parts = (InterfacePart("panel", Box(20, 92, 84, 92), ORANGE, (0,)),)
-    assert (
-        "An orange panel" in describe_image(ImageReading(Size(400, 400), (line("7", 58, 128, 20),), parts=parts)).text
-    )
+    reading = ImageReading(Size(400, 400), (line("7", 58, 128, 20),), parts=parts)
+    assert "An orange panel" in describe_image(reading, positions=True).text
 
 
 def test_lone_strokes_are_chinese_only_beside_other_chinese() -> None:
@@ -188,7 +235,7 @@ def test_only_the_largest_text_is_called_largest() -> None:
     reading = ImageReading(Size(800, 600), lines)
     titles = find_titles(reading)
     assert (titles.heading, titles.largest) == (lines[1], False)
-    assert find_statement(describe_image(reading).text, '"Orders today"')
+    assert find_statement(describe_image(reading, positions=True).text, '"Orders today"')
 
 
 def test_colours_of_text_in_a_photograph_are_not_reported() -> None:

@@ -105,5 +105,5 @@ def test_a_lost_minus_sign_is_restored_and_another_dash_is_not() -> None:
     told = examine_image(sketch.pixels, sketch.lines)
     assert [line.text for line in told.lines] == ["7", "-7", "7", "7", "Seven"]
     assert told.lines[1].box.x < sketch.lines[1].box.x - 16
-    assert quote_line(told.lines[1]) in describe_image(told).text
+    assert quote_line(told.lines[1]) in describe_image(told, positions=True).text
     assert '"‹-›7"' in quote_line(told.lines[1])

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
+from sightline.reader.headings import rank_headings
 from sightline.reader.page_text import lay_out_text, order_lines
 from sightline.reader.reading import TextLine
 from sightline.reader.tables import find_tables
+from tests.requirements import requirement
 
 WORD = st.text("abcde ", min_size=1, max_size=30)
 PLACED = st.builds(
@@ -132,7 +134,55 @@ def test_code_keeps_its_indentation_and_its_blank_lines() -> None:
         for row, text in enumerate(code)
         if text
     ]
-    assert lay_out_text(lines) == "\n".join(code)
+    assert lay_out_text(lines) == "\n".join(["```", *code, "```"])
+
+
+@requirement("reader.code")
+def test_several_blank_lines_of_code_become_one_and_prose_is_no_code() -> None:
+    code = ["import os", "", "", "def twice(number):", "    return 2 * number", "x = twice(number) + 1"]
+    lines = [
+        TextLine(text.strip(), Box(100 + 7 * text.count("    ") * 4, 50 + row * 16, 7 * len(text.strip()) - 1, 11))
+        for row, text in enumerate(code)
+        if text
+    ]
+    assert lay_out_text(lines).splitlines() == ["```", code[0], "", *code[3:], "```"]
+    said = {
+        "some words of a longer line": 6.1,
+        "that goes on in another": 6.6,
+        "and ends there": 5.8,
+        "or here": 6.3,
+    }
+    prose = [
+        TextLine(text, Box(20, 20 + 16 * row, int(width * len(text)), 11))
+        for row, (text, width) in enumerate(said.items())
+    ]
+    assert lay_out_text(prose) == "\n".join(line.text for line in prose)
+
+
+@requirement("reader.structure")
+def test_headings_lists_columns_and_cards_are_marked() -> None:
+    heading = at(20, 20, "Release notes", 24)
+    points = [at(20, 60 + 18 * row, f"• point {row} of the list below") for row in range(3)]
+    column = [at(420, 60 + 18 * row, f"other column, line {row} of prose") for row in range(3)]
+    card = [at(40, 220, "Total"), at(40, 240, "42 items")]
+    lines = [heading, *points, *column, *card]
+    text = lay_out_text(lines, headings=rank_headings(lines), cards=[Box(30, 210, 200, 60)])
+    assert text.split("\n\n") == [
+        "# Release notes",
+        "\n".join(f"- point {row} of the list below" for row in range(3)),
+        "---",
+        "\n".join(line.text for line in column),
+        "---",
+        "Total\n42 items",
+    ]
+
+
+def test_headings_have_levels_by_size_and_head_smaller_text() -> None:
+    lines = [at(20, 10, "Title of it all", 30), at(20, 60, "First part", 20), at(20, 90, "words " * 8),
+             at(20, 130, "Second part", 20), at(20, 160, "more words " * 5), at(20, 400, "ENORMOUS", 40)]  # fmt: skip
+    assert rank_headings(lines) == {0: 1, 1: 2, 3: 2}
+    assert rank_headings(lines, frozenset({1})) == {0: 1, 3: 2}
+    assert rank_headings([]) == {}
 
 
 def test_a_page_without_lines_has_no_text() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sightline.model.geometry import Box
 from sightline.reader.examine import examine_image
-from sightline.reader.page_text import find_titles
+from sightline.reader.headings import find_titles
 from sightline.reader.reading import ImageReading, TextLine
 from sightline.reader.tables import join_cell
 from tests.reader.sketch import Sketch

@@ -14,7 +14,7 @@ from sightline.model.seer import LabelledBox
 from sightline.reader.colours import compare_colours, format_colour
 from sightline.reader.describe import Report
 from sightline.reader.field_labels import is_pale_button, label_parts
-from sightline.reader.page_text import find_titles
+from sightline.reader.headings import find_titles
 from sightline.reader.phrases import normalize
 from sightline.reader.reading import (
     TOGGLES,

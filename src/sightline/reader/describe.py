@@ -1,8 +1,12 @@
-"""Describe what was read: all text in reading order, then every part with its box."""
+"""Describe what was read: all text in reading order, then what the text can't say.
+
+Positions are in the boxes of a report. They are also in its words if the caller asks for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sightline.model.geometry import Box
@@ -10,7 +14,8 @@ from sightline.model.seer import LabelledBox
 from sightline.reader.charts import format_value, name_mark, round_mark
 from sightline.reader.colours import format_colour, name_colour
 from sightline.reader.field_labels import is_pale_button, is_placeholder, label_parts
-from sightline.reader.page_text import find_titles
+from sightline.reader.headings import find_titles
+from sightline.reader.icons import GLYPH, find_icons
 from sightline.reader.reading import (
     TOGGLES,
     Chart,
@@ -23,18 +28,18 @@ from sightline.reader.reading import (
     join_part_text,
     select_parts,
 )
-from sightline.reader.rectangles import format_box
+from sightline.reader.rectangles import contains_centre, format_box
 from sightline.reader.tables import add_table_heads
 
-NOTE = (
-    "Only text and shapes were read, by a reader on this machine. It does not reason, and it does not describe what"
-    " pictures or icons show."
-)
-FINDINGS = "Parts and positions:"
+NOTE = "Read on this machine: only text and shapes, without reasoning. Pictures and icons are not described."
+FINDINGS, POSITIONS = "Besides the text:", "Parts and positions:"
 _PLAIN_COLOURS = frozenset({"black", "dark grey", "grey", "light grey", "white"})
 _MAX_LISTED = 40  # things of one kind that are listed one by one
+_MAX_PLACES, _MAX_COLOURED = 8, 12  # icons or pictures, and texts of one colour, that a summary lists
+_LONGEST_QUOTE = 40  # characters of a line that a summary repeats
+_MUCH_UNREAD = 0.25  # of the lines that were read: unread ones are not only single words
+_COMMON = 0.05  # share of the image that a main colour covers
 _SURE, _LONG = 0.97, 4  # a line of at least this many characters that is less certain may be wrong
-_GLYPH = 1.3  # the largest ratio of width to height of a single letter
 _SATURATED = 60  # difference between the channels of a colour that the eye notices in text
 _STATES: dict[PartKind, dict[bool | None, str]] = {
     "check": {True: "checked", False: "not checked", None: "could not tell whether it is checked"},
@@ -70,9 +75,10 @@ class DescribedItem:
     lines: tuple[int, ...] = ()  # indexes of the lines that it repeats
 
 
-def describe_image(reading: ImageReading) -> Report:
-    """Return everything that was read, for a reader who can't see the image, with a box for every line."""
-    return Report(f"{transcribe(reading)}\n\n{list_findings(reading)}\n\n{NOTE}", list_line_spots(reading))
+def describe_image(reading: ImageReading, *, positions: bool = False) -> Report:
+    """Return everything that was read, for a reader who can't see the image, with boxes for lines and parts."""
+    text = f"{transcribe(reading)}\n\n{list_findings(reading, positions=positions)}\n\n{NOTE}"
+    return Report(text, list_spots(reading))
 
 
 def transcribe(reading: ImageReading) -> str:
@@ -83,26 +89,104 @@ def transcribe(reading: ImageReading) -> str:
     return "No text could be read in this image." if found else "No text was found in this image."
 
 
-def list_findings(reading: ImageReading) -> str:
-    """Return every part of the image as a list, with its box."""
-    return "\n".join([FINDINGS, *(f"- {sentence}" for sentence in _write_sentences(reading))])
+def list_findings(reading: ImageReading, *, positions: bool = False) -> str:
+    """Return what the text can't say as a list; with `positions`, every part of the image with its box."""
+    heading, sentences = (POSITIONS, _write_sentences) if positions else (FINDINGS, _summarize)
+    return "\n".join([heading, *(f"- {sentence}" for sentence in sentences(reading))])
 
 
-def list_line_spots(reading: ImageReading) -> tuple[LabelledBox, ...]:
-    """Return a box for every line and every barcode."""
+def list_spots(reading: ImageReading) -> tuple[LabelledBox, ...]:
+    """Return a box for every line, barcode, control, picture and icon."""
+    controls = (LabelledBox(each.label, each.box) for each in find_controls(reading) if each.box)
     return (
         *(LabelledBox(line.text, line.box) for line in reading.lines),
         *(LabelledBox(f"{code.kind}: {code.text}", code.box) for code in reading.codes),
+        *controls,
+        *(LabelledBox("picture", part.box) for part in select_parts(reading, "picture")),
+        *(LabelledBox("icon", box) for box in find_icons(reading)),
     )
+
+
+def _summarize(reading: ImageReading) -> Iterator[str]:
+    """Yield what the text can't say, briefly; only what has no text is given by its place."""
+    colours = [name_colour(colour) for colour, share in reading.colours[:3] if share >= _COMMON]
+    mostly = f", mostly {' and '.join(dict.fromkeys(colours))}" if colours else ""
+    yield f"The image is {reading.size.width}x{reading.size.height} pixels{mostly}. Boxes are [x1, y1, x2, y2]."
+    yield from _describe_whole(reading)
+    if bar := find_titles(reading).bar:
+        yield f'Title bar: "{bar.marked_text}".'
+    yield from (f'{_name_code(code.kind)} contains "{code.text}".' for code in reading.codes)
+    for chart in reading.charts:
+        yield from _describe_chart(chart, positions=False)
+    for kind, name in _CONTROLS:
+        labels = label_parts(reading) if kind in ("field", *TOGGLES) else {}
+        yield from _list_phrases(name, [_name_part(part, reading, labels.get(part)) for part in
+                                        select_parts(reading, kind)])  # fmt: skip
+    chosen = [line for line in reading.lines if any(line.box == state.box for state in reading.states)]
+    yield from _list_phrases("perhaps selected, on another background than its neighbours", map(_quote, chosen))
+    yield from _list_places("picture", [part.box for part in select_parts(reading, "picture")])
+    yield from _list_places("icon", find_icons(reading))
+    yield from _summarize_colours(reading)
+    yield from _describe_doubts(reading, positions=False)
+    yield from _describe_unread(reading)
+
+
+def _list_phrases(name: str, phrases: Iterable[str]) -> Iterator[str]:
+    """Yield one sentence with all phrases, each once."""
+    counts = Counter(phrases)
+    listed = [f"{each} ({count} times)" if count > 1 else each for each, count in counts.items()]
+    more = [f"and {len(listed) - _MAX_LISTED} more"] if len(listed) > _MAX_LISTED else []
+    if listed:
+        yield f"{name[0].upper()}{name[1:]}: {'; '.join([*listed[:_MAX_LISTED], *more])}."
+
+
+def _list_places(name: str, boxes: Sequence[Box]) -> Iterator[str]:
+    """Yield one sentence with the first boxes of a kind; the rest are among the boxes of the report."""
+    if boxes:
+        yield f"{name.capitalize()} at {_list_boxes(boxes, _MAX_PLACES)}."
+
+
+def _name_part(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
+    """Return a control by its label, or by its place if it has none, and its state."""
+    text = " ".join(reading.lines[at].marked_text for at in part.lines)
+    if part.kind == "button":
+        colour = "" if name_colour(part.colour) in _PLAIN_COLOURS else name_colour(part.colour)
+        pale = "paler than others, perhaps disabled" if is_pale_button(part, reading) else ""
+        details = ", ".join(filter(None, (colour, pale)))
+        return f'"{text}" ({details})' if details else f'"{text}"'
+    name = _quote_label(label).strip() or f"at {format_box(part.box)}"
+    if part.kind != "field":
+        is_pale = any(state.kind == "disabled" and state.box == part.box for state in reading.states)
+        doubt = " (paler than others, perhaps disabled)" if is_pale else ""
+        return f"{name}: {_STATES[part.kind][part.checked]}{doubt}"
+    if not part.lines:
+        return f"{name}: {'could not be read' if has_unread_text(reading, part.box) else 'empty'}"
+    return f'{name}: "{text}"{" (pale, perhaps a placeholder)" if is_placeholder(part, reading) else ""}'
+
+
+def _quote(line: TextLine) -> str:
+    """Return the beginning of a line: the text has the rest."""
+    text = line.marked_text
+    return f'"{text}"' if len(text) <= _LONGEST_QUOTE else f'"{text[:_LONGEST_QUOTE].rstrip()}…"'
+
+
+def _summarize_colours(reading: ImageReading) -> Iterator[str]:
+    """Yield the colours that may carry meaning: of texts, and of panels."""
+    panels: dict[str, list[TextLine]] = {}
+    for part in select_parts(reading, "panel"):
+        if part.lines and _is_saturated(part.colour):
+            panels.setdefault(name_colour(part.colour), []).append(reading.lines[part.lines[0]])
+    for where, named in (("On", panels), ("In", _group_by_colour(reading))):
+        for colour, lines in named.items():
+            more = f" and {len(lines) - _MAX_COLOURED} more" if len(lines) > _MAX_COLOURED else ""
+            quoted = dict.fromkeys(map(_quote, lines[:_MAX_COLOURED]))
+            yield f"{where} {colour}: {', '.join(quoted)}{more}."
 
 
 def _write_sentences(reading: ImageReading) -> Iterator[str]:
     size = f"{reading.size.width} pixels wide and {reading.size.height} pixels high"
     yield f"The image is {size}{_list_common_colours(reading)}. Boxes are [x1, y1, x2, y2]."
-    if reading.rotation:
-        yield describe_rotation(reading)
-    if reading.photograph:
-        yield "Most of it is a photograph or a painting: only a vision model can describe what it shows."
+    yield from _describe_whole(reading)
     yield from (finding.sentence for finding in find_titles_and_codes(reading))
     for chart in reading.charts:
         yield from _describe_chart(chart)
@@ -114,11 +198,19 @@ def _write_sentences(reading: ImageReading) -> Iterator[str]:
     chosen = [line for line in reading.lines if any(line.box == state.box for state in reading.states)]
     if chosen:
         yield f"On another background than its neighbours, perhaps selected: {', '.join(map(quote_line, chosen))}."
-    if reading.icons:
-        yield f"Icons, not described, at {_list_boxes(reading.icons)}."
-    yield from _describe_text_colours(reading)
+    if icons := find_icons(reading):
+        yield f"Icons, not described, at {_list_boxes(icons)}."
+    for colour, lines in _group_by_colour(reading).items():
+        yield f"In {colour}: " + ", ".join(map(quote_line, lines[:_MAX_LISTED])) + "."
     yield from _describe_doubts(reading)
     yield from _describe_unread(reading)
+
+
+def _describe_whole(reading: ImageReading) -> Iterator[str]:
+    if reading.rotation:
+        yield describe_rotation(reading)
+    if reading.photograph:
+        yield "Most of it is a photograph or a painting: only a vision model can describe what it shows."
 
 
 def describe_rotation(reading: ImageReading) -> str:
@@ -202,11 +294,12 @@ def _add_article(name: str) -> str:
     return f"An {name}" if name.startswith("o") else f"A {name}"
 
 
-def _describe_chart(chart: Chart) -> Iterator[str]:
+def _describe_chart(chart: Chart, *, positions: bool = True) -> Iterator[str]:
     title = f' "{chart.title}"' if chart.title else ""
+    title += f" at {format_box(chart.box)}" if positions else ""
     unit = f", in {chart.unit}" if chart.unit else ""
     values = "; ".join(f"{name_mark(mark)} {format_value(round_mark(mark), chart)}" for mark in chart.marks)
-    yield f"A {chart.kind} chart{title} at {format_box(chart.box)}{unit}: {values or 'no value could be read'}."
+    yield f"A {chart.kind} chart{title}{unit}: {values or 'no value could be read'}."
     colours = {mark.series: mark.colour for mark in chart.marks if mark.series}
     if colours:
         named = ", ".join(f"{series} {name_colour(colour)}" for series, colour in colours.items())
@@ -221,16 +314,16 @@ def _describe_tables(reading: ImageReading) -> Iterator[str]:
         yield f"A table at {format_box(table.box)} with {len(table.rows)} rows and {columns} columns."
 
 
-def _describe_text_colours(reading: ImageReading) -> Iterator[str]:
-    """Yield lines whose colour carries meaning; where most text is coloured, it doesn't."""
-    in_buttons = {at for part in select_parts(reading, "button") for at in part.lines}
+def _group_by_colour(reading: ImageReading) -> dict[str, list[TextLine]]:
+    """Return lines whose colour may carry meaning; where most text is coloured, and in programs, it doesn't."""
+    plain = {at for part in select_parts(reading, "button") for at in part.lines} | set(reading.headings)
     by_colour: dict[str, list[TextLine]] = {}
     for at, line in enumerate(reading.lines):
-        if at not in in_buttons and (colour := name_text_colour(line, reading)):
+        if at in plain or any(contains_centre(area, line.box) for area in reading.code):
+            continue
+        if colour := name_text_colour(line, reading):
             by_colour.setdefault(colour, []).append(line)
-    if sum(map(len, by_colour.values())) * 2 <= max(2, len(reading.lines)):
-        for colour, lines in by_colour.items():
-            yield f"In {colour}: " + ", ".join(map(quote_line, lines[:_MAX_LISTED])) + "."
+    return by_colour if sum(map(len, by_colour.values())) * 2 <= max(2, len(reading.lines)) else {}
 
 
 def name_text_colour(line: TextLine, reading: ImageReading) -> str:
@@ -245,13 +338,15 @@ def _is_saturated(ink: Colour) -> bool:
     return max(ink) - min(ink) > _SATURATED
 
 
-def _describe_doubts(reading: ImageReading) -> Iterator[str]:
+def _describe_doubts(reading: ImageReading, *, positions: bool = True) -> Iterator[str]:
+    """Yield what may be misread; without positions, only what the text doesn't mark."""
     if any(line.doubtful for line in reading.lines):
         yield "Characters between ‹ and › may be wrong."
-    unsure = [quote_line(line) for line in reading.lines if _is_unsure(line)]
+    unsure = [line for line in reading.lines if _is_unsure(line) and (positions or not line.doubtful)]
     if unsure:
         more = f" and {len(unsure) - _MAX_LISTED} more" if len(unsure) > _MAX_LISTED else ""
-        yield f"Hard to read, perhaps misread: {', '.join(unsure[:_MAX_LISTED])}{more}."
+        quoted = ", ".join(map(quote_line if positions else _quote, unsure[:_MAX_LISTED]))
+        yield f"Hard to read, perhaps misread: {quoted}{more}."
 
 
 def _is_unsure(line: TextLine) -> bool:
@@ -265,12 +360,15 @@ def quote_line(line: TextLine) -> str:
 
 def _describe_unread(reading: ImageReading) -> Iterator[str]:
     """Yield where text was found that could not be read."""
-    if reading.unread:
-        several = len(reading.unread) > 1
-        one = "a letter or an icon" if reading.unread[0].width <= _GLYPH * reading.unread[0].height else "text"
-        what = f"{len(reading.unread)} lines that look like text" if several else f"1 place that looks like {one}"
-        why = ", perhaps handwriting or an unknown script" if several else ""
-        yield f"{what} could not be read{why}: at {_list_boxes(reading.unread)}."
+    icons = find_icons(reading)
+    unread = [box for box in reading.unread if box not in icons]
+    if unread:
+        several = len(unread) > 1
+        one = "a letter or an icon" if unread[0].width <= GLYPH * unread[0].height else "text"
+        what = f"{len(unread)} lines that look like text" if several else f"1 place that looks like {one}"
+        much = several and len(unread) >= _MUCH_UNREAD * len(reading.lines) and not reading.code
+        why = ", perhaps handwriting or an unknown script" if much else ""
+        yield f"{what} could not be read{why}: at {_list_boxes(unread)}."
     if reading.late:
         lines = "line was" if len(reading.late) == 1 else "lines were"
         yield f"{len(reading.late)} more {lines} not read because time ran out: at {_list_boxes(reading.late)}."
@@ -278,14 +376,14 @@ def _describe_unread(reading: ImageReading) -> Iterator[str]:
         yield "Time ran out before the whole image was searched for text: ask again about a crop of it."
 
 
-def _list_boxes(boxes: Sequence[Box]) -> str:
-    rest = len(boxes) - _MAX_LISTED
+def _list_boxes(boxes: Sequence[Box], most: int = _MAX_LISTED) -> str:
+    rest = len(boxes) - most
     more = f" and {rest} more {'place' if rest == 1 else 'places'}" if rest > 0 else ""
-    return "; ".join(map(format_box, boxes[:_MAX_LISTED])) + more
+    return "; ".join(map(format_box, boxes[:most])) + more
 
 
 def _list_common_colours(reading: ImageReading) -> str:
-    common = [f"{format_colour(colour)} {share:.0%}" for colour, share in reading.colours[:3] if share >= 0.05]
+    common = [f"{format_colour(colour)} {share:.0%}" for colour, share in reading.colours[:3] if share >= _COMMON]
     return f", mostly {', '.join(common)}" if common else ""
 
 

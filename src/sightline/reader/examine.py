@@ -14,6 +14,7 @@ from sightline.reader.charts import find_charts
 from sightline.reader.charts.axes import restore_minus_signs
 from sightline.reader.code_areas import find_code_areas
 from sightline.reader.colours import add_colours, find_dominant_colours, is_photograph
+from sightline.reader.headings import rank_headings
 from sightline.reader.icons import separate_icons
 from sightline.reader.interface_parts import (
     find_parts,
@@ -94,10 +95,14 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     numbered = tuple(renumber_lines(part, new_places) for part in parts)
     loose = find_tables(ordered, containers, plotted)
     tables = sorted((table for table in (*loose, *drawn_tables) if not _has_buttons(table, numbered)), key=_sort_key)
+    cells_of_tables = {at for table in tables for row in table.rows for cell in row for at in cell}
+    labels = {at for part in numbered if part.kind not in ("panel", "bar", "picture") for at in part.lines}
+    headings = rank_headings(ordered, plotted | cells_of_tables | labels)
+    cards = [part.box for part in numbered if part.kind == "panel" and len(part.lines) > 1]
     return ImageReading(
         size,
         ordered,
-        lay_out_text(ordered, tables, chart_boxes, code),
+        lay_out_text(ordered, tables, chart_boxes, code, headings, cards),
         numbered,
         tuple(tables),
         charts,
@@ -105,6 +110,8 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
         find_dominant_colours(pixels),
         photograph,
         icons=icons,
+        headings=tuple(headings),
+        code=tuple(code),
         states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots, segments.regions)),
         marked=tuple(
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)

@@ -1,15 +1,15 @@
-"""The text of a page: the order of its lines, one laid-out text, its title and heading."""
+"""The text of a page: the order of its lines, and one laid-out text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
 
 from sightline.model.geometry import Box
-from sightline.reader.reading import ImageReading, InterfacePart, Table, TextLine, select_parts
+from sightline.reader.reading import Table, TextLine
 
 # All in heights of a line, which is what "near" means in a text.
 BAND = 2.5  # a blank across all columns: what is above it is read before what is below
@@ -20,13 +20,13 @@ PROSE = 25  # characters: longer lines are read column by column, even where the
 MAX_SEARCHED = 600  # lines: with more of them, the best place to split is not searched for
 APART = 1.3  # heights of a line: the blank above a new paragraph
 LONG = 8  # characters: shorter lines do not tell how wide a character is
+RULE = "\n\n---"  # between columns and around cards
+FENCE = "```"
+BULLET = re.compile(r"^[•◦▪‣●○·] ?(?=\S)")
 MONO = 0.04  # how much the width of characters may vary in monospaced text
-
-_TITLE_LINES = 2  # in a title bar: its text, and perhaps a button that was read as a letter
-_INDENT = 1.5  # heights of a title bar: a text that begins further from its left is in the middle
-_OFF_MIDDLE = 0.1  # share of a title bar's width: how far from its middle a centred text may be
-_TOUCH = 3  # pixels between a title bar and its window
-_LARGER = 1.1  # a heading is this many times as large as most text
+FITS = 0.6  # characters: how far the length of a monospaced line may be from its number of characters
+SPREAD = 4  # characters: how much the lengths of monospaced lines must differ to tell that they are
+MANY = 4  # lines that are needed to tell a monospaced text
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +196,17 @@ def is_gutter(texts: Sequence[str]) -> bool:
 
 
 def lay_out_text(
-    lines: Sequence[TextLine], found: Sequence[Table] = (), plots: Sequence[Box] = (), code: Sequence[Box] = ()
+    lines: Sequence[TextLine],
+    found: Sequence[Table] = (),
+    plots: Sequence[Box] = (),
+    code: Sequence[Box] = (),
+    headings: Mapping[int, int] | None = None,
+    cards: Sequence[Box] = (),
 ) -> str:
-    """Return all lines as one text: table rows as rows, code with its indentation, paragraphs apart.
+    """Return all lines as one text in Markdown: headings, lists, tables, code with its indentation, paragraphs apart.
 
     Lines in `plots` are written row by row without blank lines: labels of a chart are not paragraphs. Those in `code`
-    keep their columns.
+    keep their columns. `headings` has the levels of lines. A rule is between columns, and around each of the `cards`.
     """
     if not lines:
         return ""
@@ -210,18 +215,44 @@ def lay_out_text(
     for place, line in enumerate(lines):
         if plot := next((box for box in (*code, *plots) if contains_line(box, line.box)), None):
             homes[place] = plot
-    written: list[str] = []
+    written: list[TextBlock] = []
     done: list[Table] = []
-    for home, places in groupby(range(len(lines)), key=homes.get):
+    for home, each in groupby(range(len(lines)), key=homes.get):
+        places = list(each)
         match home:
             case Table():
-                written += [] if home in done else [_write_table(lines, home)]
+                written += [] if home in done else [TextBlock(_write_table(lines, home), places[0], places[-1])]
                 done.append(home)
             case Box():
-                written.append(_write_rows(lines, list(places), columns=home in code))
+                text = _write_rows(lines, places, columns=home in code)
+                written.append(TextBlock(text, places[0], places[-1]))
             case None:
-                written += _write_blocks(lines, list(places), em)
-    return "\n\n".join(written)
+                written += _write_blocks(lines, places, em, headings or {})
+    return _join_blocks(lines, written, cards)
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A piece of the text, and the indexes of its first and last line."""
+
+    text: str
+    first: int
+    last: int
+
+
+def _join_blocks(lines: Sequence[TextLine], blocks: Sequence[TextBlock], cards: Sequence[Box]) -> str:
+    """Join blocks by blank lines; a rule is where another column or card begins."""
+    out = blocks[0].text
+    for before, block in pairwise(blocks):
+        last, first = lines[before.last].box, lines[block.first].box
+        moved = first.bottom <= last.y or _find_card(last, cards) != _find_card(first, cards)
+        out += f"{RULE if moved else ''}\n\n{block.text}"
+    return out
+
+
+def _find_card(line: Box, cards: Sequence[Box]) -> Box | None:
+    """Return the smallest card around a line."""
+    return min((c for c in cards if contains_line(c, line)), key=lambda c: c.width * c.height, default=None)
 
 
 def _write_rows(lines: Sequence[TextLine], places: Sequence[int], *, columns: bool) -> str:
@@ -244,26 +275,39 @@ def _write_table(lines: Sequence[TextLine], table: Table) -> str:
     return "\n".join([rows[0], rule, *rows[1:]])
 
 
-def _join_rows(lines: Sequence[TextLine], places: Sequence[int]) -> list[list[int]]:
-    """Return lines that continue each other, row by row."""
+def _join_rows(lines: Sequence[TextLine], places: Sequence[int], alone: Container[int] = ()) -> list[list[int]]:
+    """Return lines that continue each other, row by row, except those that stay alone."""
     rows: list[list[int]] = []
     for place in places:
-        if rows and _is_continuation(lines[rows[-1][-1]].box, lines[place].box):
+        last = rows[-1][-1] if rows else None
+        if (
+            last is not None
+            and not (last in alone or place in alone)
+            and _is_continuation(lines[last].box, lines[place].box)
+        ):
             rows[-1].append(place)
         else:
             rows.append([place])
     return rows
 
 
-def _write_blocks(lines: Sequence[TextLine], places: Sequence[int], em: float) -> list[str]:
-    """Return the paragraphs of lines that follow each other."""
+def _write_blocks(
+    lines: Sequence[TextLine], places: Sequence[int], em: float, headings: Mapping[int, int]
+) -> list[TextBlock]:
+    """Return the headings and paragraphs of lines that follow each other."""
     blocks: list[list[list[int]]] = []
-    for row in _join_rows(lines, places):
-        if blocks and _is_below(lines, blocks[-1][-1], row, em):
+    for row in _join_rows(lines, places, headings):
+        apart = not blocks or row[0] in headings or blocks[-1][-1][0] in headings
+        if not apart and _is_below(lines, blocks[-1][-1], row, em):
             blocks[-1].append(row)
         else:
             blocks.append([row])
-    return [text for block in blocks for text in _write_paragraphs(lines, block, em)]
+    return [
+        TextBlock(mark + text, rows[0][0], rows[-1][-1])
+        for block in blocks
+        for mark in ["#" * headings[block[0][0]] + " " if block[0][0] in headings else ""]
+        for text, rows in _write_paragraphs(lines, block, em)
+    ]
 
 
 def _is_continuation(before: Box, box: Box) -> bool:
@@ -279,30 +323,43 @@ def _is_below(lines: Sequence[TextLine], above: Sequence[int], row: Sequence[int
     return near and box.x < max(lines[place].box.right for place in above) and abs(box.x - before.x) < 40 * em
 
 
-def _write_paragraphs(lines: Sequence[TextLine], block: Sequence[list[int]], em: float) -> list[str]:
+def _write_paragraphs(
+    lines: Sequence[TextLine], block: Sequence[list[int]], em: float
+) -> list[tuple[str, Sequence[list[int]]]]:
+    """Return each paragraph and its rows."""
     width = _measure_monospace_width(lines, block)
     if width is not None:
-        return [_write_code(lines, block, width)]
-    texts = ["  ".join(lines[place].marked_text for place in row) for row in block]
-    out = [texts[0]]
-    for (above, row), text in zip(pairwise(block), texts[1:], strict=True):
-        gap = lines[row[0]].box.y - max(lines[place].box.bottom for place in above)
-        if gap > APART * em:
-            out.append(text)
+        return [(_write_code(lines, block, width), block)]
+    out: list[tuple[str, list[list[int]]]] = []
+    for at, row in enumerate(block):
+        text = BULLET.sub("- ", "  ".join(lines[place].marked_text for place in row))
+        above = max((lines[place].box.bottom for place in block[at - 1]), default=0) if at else 0
+        if not out or lines[row[0]].box.y - above > APART * em:
+            out.append((text, [row]))
         else:
-            out[-1] += f"\n{text}"
-    return out
+            out[-1] = (f"{out[-1][0]}\n{text}", [*out[-1][1], row])
+    return list(out)
 
 
 def _measure_monospace_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
     """Return the width of a character where all are equally wide, as in code; None in other text."""
-    width = _measure_character_width(lines, block)
-    if width is None or len(block) < 3:
+    long = [lines[place] for row in block for place in row if len(lines[place].text) >= LONG]
+    if len(block) < 3 or len(long) < 3:
         return None
-    widths = [divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
-    similar = sum(abs(each / width - 1) <= MONO for each in widths)
-    numbered = is_gutter([lines[row[0]].text for row in block])
-    return width if numbered or similar >= 0.75 * len(widths) else None
+    if is_gutter([lines[row[0]].text for row in block]):
+        return median(map(divide_width, long))
+    width, fitting = max(((each, _select_fitting(long, each)) for each in map(divide_width, long)), key=_count_fitting)
+    lengths = [len(line.text) for line in fitting]
+    return width if len(fitting) >= max(MANY, 0.75 * len(long)) and max(lengths) - min(lengths) >= SPREAD else None
+
+
+def _select_fitting(lines: Sequence[TextLine], width: float) -> list[TextLine]:
+    """Return the lines whose characters are of this width, whatever their number."""
+    return [line for line in lines if abs(divide_width(line) / width - 1) * len(line.text) <= FITS]
+
+
+def _count_fitting(found: tuple[float, list[TextLine]]) -> int:
+    return len(found[1])
 
 
 def _measure_character_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
@@ -317,7 +374,7 @@ def divide_width(line: TextLine) -> float:
 
 
 def _write_code(lines: Sequence[TextLine], block: Sequence[list[int]], width: float) -> str:
-    """Return each line at its own column, with blank lines kept."""
+    """Return each line at its own column, fenced; one blank line stands for several."""
     left = min(lines[place].box.x for row in block for place in row)
     steps = [max(1, lines[b[0]].box.bottom - lines[a[0]].box.bottom) for a, b in pairwise(block)]
     high = measure_line_height(lines[row[0]] for row in block)
@@ -329,66 +386,9 @@ def _write_code(lines: Sequence[TextLine], block: Sequence[list[int]], width: fl
         for place in row:
             column = round((lines[place].box.x - left) / width)
             text += " " * max(column - len(text), 1 if text else 0) + lines[place].marked_text
-        out += [""] * (max(0, round(steps[number - 1] / pitch) - 1) if number else 0)
+        out += [""] if number and round(steps[number - 1] / pitch) > 1 else []
         out.append(text)
-    return "\n".join(out)
-
-
-@dataclass(frozen=True, slots=True)
-class PageTitles:
-    """The line in the title bar, and the heading."""
-
-    bar: TextLine | None  # in a title bar
-    heading: TextLine | None  # larger than the rest, bars and buttons aside
-    largest: bool = False  # whether the heading is the largest text of all
-
-
-def find_titles(reading: ImageReading) -> PageTitles:
-    """Find the title of the window, if the image shows one, and the heading."""
-    heads = [reading.lines[bar.lines[0]] for bar in select_parts(reading, "bar") if _is_title_bar(bar, reading)]
-    head = find_heading(reading)
-    others = [measure_letter_size(line) for line in reading.lines if line is not head]
-    largest = head is not None and all(measure_letter_size(head) > size for size in others)
-    return PageTitles(heads[0] if len(heads) == 1 else None, head, largest)
-
-
-def _is_title_bar(bar: InterfacePart, reading: ImageReading) -> bool:
-    """Return whether a bar is the top of a window: a short text on a panel that stands alone on a background."""
-    if not 0 < len(bar.lines) <= _TITLE_LINES or bar.box.x <= 0 or bar.box.right >= reading.size.width:
-        return False
-    title, usual = reading.lines[bar.lines[0]], median(measure_letter_size(line) for line in reading.lines)
-    left, right = title.box.x - bar.box.x, bar.box.right - title.box.right
-    centred = left > _INDENT * bar.box.height
-    if centred and (measure_letter_size(title) > _LARGER * usual or abs(left - right) > _OFF_MIDDLE * bar.box.width):
-        return False  # the head of a card, or a menu
-    stacked = [part for part in select_parts(reading, "panel", "bar") if _has_same_sides(part.box, bar.box)]
-    below = [
-        part.box for part in stacked
-        if abs(part.box.y - bar.box.bottom) <= _TOUCH and part.box.height >= 2 * bar.box.height
-        and part.colour != bar.colour
-    ]  # fmt: skip
-    if not below or any(abs(part.box.bottom - bar.box.y) <= _TOUCH for part in stacked):
-        return False
-    window = Box(bar.box.x, bar.box.y, bar.box.width, below[0].bottom - bar.box.y)
-    level = [line.box for line in reading.lines if window.y <= line.box.y < window.bottom]
-    return all(contains_line(window, box) for box in level)
-
-
-def _has_same_sides(one: Box, other: Box) -> bool:
-    return abs(one.x - other.x) <= _TOUCH and abs(one.right - other.right) <= _TOUCH
-
-
-def find_heading(reading: ImageReading) -> TextLine | None:
-    """Return the first of the largest lines outside bars, buttons and cells, if clearly larger than most."""
-    used = {at for part in select_parts(reading, "button", "field", "bar") for at in part.lines}
-    cells = {at for table in reading.tables for row in table.rows[1:] for cell in row for at in cell}
-    free = [at for at, line in enumerate(reading.lines) if at not in used and any(map(str.isalpha, line.text))]
-    sizes = {at: measure_letter_size(reading.lines[at]) for at in free}
-    largest = max((at for at in free if at not in cells), key=sizes.__getitem__, default=None)
-    if largest is None:
-        return None
-    usual = sorted(sizes.values())[len(sizes) // 2]
-    return reading.lines[largest] if sizes[largest] >= usual * _LARGER or len(free) == 1 else None
+    return "\n".join([FENCE, *out, FENCE])
 
 
 def measure_letter_size(line: TextLine) -> float:

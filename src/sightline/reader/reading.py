@@ -119,6 +119,8 @@ class ImageReading:
     icons: tuple[Box, ...] = ()  # marks that are no letters
     states: tuple[ItemState, ...] = ()  # of menu items, tabs and toggles
     searched: bool = True  # whether all of the image was searched for lines
+    headings: tuple[int, ...] = ()  # indexes of the lines that are written as headings
+    code: tuple[Box, ...] = ()  # areas of programs with line numbers
 
 
 def find_lines(reading: ImageReading, phrase: str) -> list[TextLine]:

@@ -25,7 +25,7 @@ from sightline.reader.describe import (
     find_controls,
     find_titles_and_codes,
     list_findings,
-    list_line_spots,
+    list_spots,
     name_text_colour,
     quote_line,
     transcribe,
@@ -42,6 +42,7 @@ ALL_TEXT = "All text:"
 HINT = "This is a lot of text: ask about a crop to get all the text of one part."
 _LONG = 6_000  # characters at which some callers clip a report
 _MAX_RELATED = 12
+_PLACES = re.compile(r"\b(?:where|locat\w*|positions?|coordinates?|bounding|boxes|pixels|click\w*)\b", re.IGNORECASE)
 _NEAR_BEST = 0.4  # of the best score; what scores less is not related
 _NEIGHBOURS = 3  # other texts of a line's row that are quoted with it
 _PREFIX, _ENDING = 4, 3  # letters that two forms of a word share, at least, and letters that one may add
@@ -69,8 +70,8 @@ class ReadImage:
 def report_images(question: str, schema: Json, images: Sequence[ReadImage], *, described: bool = False) -> Report:
     """Return what the images say: a filled schema, or everything that was read, what the question names first.
 
-    `described` means that the caller has a description of each image already: only what is related and what differs
-    is returned then.
+    A question about positions gets a list of all parts with their boxes. `described` means that the caller has a
+    description of each image already: only what is related and what differs is returned then.
     """
     if schema is not None:
         from sightline.reader.schema_lookup import fill_schema
@@ -79,7 +80,8 @@ def report_images(question: str, schema: Json, images: Sequence[ReadImage], *, d
     related = [_report_related_items(question, image.reading, at, len(images)) for at, image in enumerate(images)]
     changes = _report_changes(images) if len(images) > 1 else []
     leading = "\n\n".join(each.text for each in (*related, *changes) if each.text)
-    whole = "" if described and len(images) > 1 else _write_everything(images)
+    positions = _PLACES.search(question) is not None
+    whole = "" if described and len(images) > 1 else _write_everything(images, positions=positions)
     spots = tuple(spot for each in (*related, *changes) for spot in each.spots)
     return Report(_join(leading, whole), spots or _list_spots(images))
 
@@ -101,16 +103,16 @@ def _join(leading: str, whole: str) -> str:
     return "\n\n".join(filter(None, (leading, note, whole and f"{ALL_TEXT}\n{whole}")))
 
 
-def _write_everything(images: Sequence[ReadImage]) -> str:
+def _write_everything(images: Sequence[ReadImage], *, positions: bool) -> str:
     numbered = [f"Image {at + 1}:\n" if len(images) > 1 else "" for at in range(len(images))]
     return "\n\n".join(
-        f"{number}{transcribe(image.reading)}\n\n{list_findings(image.reading)}"
+        f"{number}{transcribe(image.reading)}\n\n{list_findings(image.reading, positions=positions)}"
         for number, image in zip(numbered, images, strict=True)
     )
 
 
 def _list_spots(images: Sequence[ReadImage]) -> tuple[LabelledBox, ...]:
-    return tuple(replace(spot, image=at) for at, image in enumerate(images) for spot in list_line_spots(image.reading))
+    return tuple(replace(spot, image=at) for at, image in enumerate(images) for spot in list_spots(image.reading))
 
 
 def _report_related_items(question: str, reading: ImageReading, at: int, images: int) -> Report:

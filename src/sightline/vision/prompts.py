@@ -10,7 +10,7 @@ from sightline.grounding.formats import FALLBACK_FORMAT, FORMATS, choose_format
 from sightline.model.facts import NO_COORDINATES, DescribedImage
 from sightline.model.image import Image
 from sightline.model.scene import Json
-from sightline.model.seer import LOCAL_SEER, Attachment, Question
+from sightline.model.seer import LOCAL_SEER, READER_VERSION, Attachment, Question
 from sightline.passes import wording
 from sightline.profiles.profile_lookup import match_model
 from sightline.settings import Settings
@@ -66,6 +66,11 @@ def hash_prompt(instructions: str, form: str = NO_COORDINATES) -> str:
     if form != NO_COORDINATES:
         text += f"\n{form}"
     return sha256(text.encode()).hexdigest()[:16]
+
+
+def key_answers(prompt: str, seer: str) -> str:
+    """Return the key of a seer's answers to a prompt: those of the local reader have its version."""
+    return f"{prompt}:{READER_VERSION}" if seer == LOCAL_SEER else prompt
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from sightline.vision.concurrency import (
     hash_question,
     name_look,
 )
-from sightline.vision.prompts import REPAIR_QUESTION, find_coordinate_form
+from sightline.vision.prompts import REPAIR_QUESTION, find_coordinate_form, key_answers
 from sightline.vision.providers import ModelCheck, calculate_cost
 from sightline.vision.seers.litellm import LITELLM_PROVIDERS
 from sightline.vision.vision_request import (
@@ -204,7 +204,8 @@ class VisionService:
             return None
         form = self._find_form(candidate)
         for hash_prompt in filter(None, (cache.hash_prompt, cache.hash_own_prompt)):
-            if known := self._descriptions.read(scope, sha256, candidate.name, hash_prompt(form)):
+            prompt = key_answers(hash_prompt(form), candidate.name)
+            if known := self._descriptions.read(scope, sha256, candidate.name, prompt):
                 return known
         return None
 
@@ -371,7 +372,7 @@ class VisionService:
             return None
         if cache.save is not None:
             return await self._threads.run(request.scope, cache.save, result)
-        prompt = (cache.hash_own_prompt or cache.hash_prompt)(result.form)
+        prompt = key_answers((cache.hash_own_prompt or cache.hash_prompt)(result.form), result.seer)
         description = result.as_description(request.sha256s[0])
         keep = partial(self._descriptions.keep, request.scope, description, prompt, request.lease)
         await self._threads.run(request.scope, keep)

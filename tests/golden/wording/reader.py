@@ -57,6 +57,12 @@ def _describe_screens(_: Path) -> str:
     return "\n\n".join(f"{name}\n{describe_image(make()).text}" for name, make in screens.ALL.items())
 
 
+def _list_positions(_: Path) -> str:
+    """Each of these screens with the positions of its parts, and icons and doubtful lines."""
+    readings = [*(make() for make in screens.ALL.values()), _UNREAD["doubtful"], *list(_UNREAD.values())[-2:]]
+    return "\n\n".join(list_findings(each, positions=True) for each in readings)
+
+
 def _describe_unread(_: Path) -> str:
     """What was not read, or not for certain."""
     return "\n\n".join(f"{name}\n{transcribe(each)}\n{list_findings(each)}" for name, each in _UNREAD.items())
@@ -119,6 +125,7 @@ def _describe_fields(_: Path) -> str:
 
 _MADE: tuple[Callable[[Path], str], ...] = (
     _describe_screens,
+    _list_positions,
     _describe_unread,
     _describe_states,
     _describe_fields,

@@ -16,12 +16,11 @@ from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.pixels.probe import SVG, UNKNOWN
 from sightline.pixels.renderers.choose_renderer import RENDERERS, choose_renderer
-from sightline.pixels.renderers.contact_sheet import build_contact_sheet
 from sightline.pixels.renderers.libreoffice import LIBREOFFICE_RENDERER
 from sightline.pixels.renderers.office import OFFICE_RENDERER
 from sightline.pixels.renderers.pdf import PDF_RENDERER
 from sightline.pixels.renderers.render_file import PagePicture, RenderRequest, render_file
-from sightline.pixels.renderers.render_worker import render_task
+from sightline.pixels.renderers.render_worker import build_contact_sheet, render_task
 from sightline.pixels.renderers.renderer import (
     ConvertedFile,
     InstalledProgram,

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from io import BytesIO
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.model.refusal import Refusal
+from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
 from sightline.pixels.renderers.choose_renderer import find_renderer
-from sightline.pixels.renderers.contact_sheet import SHEET_PAGES, build_contact_sheet
-from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, Renderer, RenderOptions
+from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, Renderer, RenderOptions, encode_page
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Pillow
 
 T = TypeVar("T")
 
 _STACK_BYTES = 256 * 1024 * 1024  # for libraries that call themselves for every level of a document
 _MAX_TEXT_BYTES = 32 * 1024 * 1024
+SHEET_PAGES = 12
+_CELL_EDGE = 480  # pixels of the longer side of a page
+_GAP = 12
+_LABEL_HEIGHT = 30
+_FONT_SIZE = 20
+_GROUND, _FRAME, _INK = "#e8e8e8", "#a0a0a0", "#000000"
 
 
 def render_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
@@ -95,3 +106,37 @@ def run_on_deep_stack(work: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def build_contact_sheet(pages: Sequence[RenderedPage]) -> bytes:
+    """Return one picture of all pages, in rows, in the same order."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    pictures = [_shrink(page.data) for page in pages]
+    cell_width = max(each.width for each in pictures) + _GAP
+    cell_height = max(each.height for each in pictures) + _GAP + _LABEL_HEIGHT
+    columns = _choose_columns(len(pages), cell_width, cell_height)
+    rows = ceil(len(pages) / columns)
+    sheet = Image.new("RGB", (columns * cell_width + _GAP, rows * cell_height + _GAP), _GROUND)
+    draw = ImageDraw.Draw(sheet)
+    font = ImageFont.truetype(FONT_FOLDER / "DejaVuSans.ttf", _FONT_SIZE)
+    for index, (page, picture) in enumerate(zip(pages, pictures, strict=True)):
+        row, column = divmod(index, columns)
+        left, top = _GAP + column * cell_width, _GAP + row * cell_height
+        sheet.paste(picture, (left, top))
+        draw.rectangle((left - 1, top - 1, left + picture.width, top + picture.height), outline=_FRAME)
+        draw.text((left, top + picture.height + 4), page.label or str(page.number), fill=_INK, font=font)
+    return encode_page(sheet)
+
+
+def _choose_columns(count: int, width: int, height: int) -> int:
+    """Return how many columns make the sheet about square."""
+    return max(1, min(count, round(sqrt(count * height / width))))
+
+
+def _shrink(data: bytes) -> Pillow:
+    from PIL import Image
+
+    picture = Image.open(BytesIO(data)).convert("RGB")
+    picture.thumbnail((_CELL_EDGE, _CELL_EDGE), Image.Resampling.LANCZOS)
+    return picture

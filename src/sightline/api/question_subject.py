@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, cast
 
-from sightline.api.document_pages import DocumentPages, render_pages
+from sightline.api.document_pages import DocumentPages, draw_stills, find_missing_rendering, render_pages
 from sightline.api.file_fitter import MAX_SENT_BYTES, Fit
 from sightline.api.input_file import InputFile, check_size, refuse_kind
 from sightline.api.session import NATIVE_FORMATS, ToolContext
-from sightline.api.video_stills import draw_stills, find_missing_rendering
 from sightline.api.views import SourceImage, render_page
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal

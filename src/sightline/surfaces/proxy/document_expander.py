@@ -2,18 +2,18 @@
 
 The expanded body is read like any other: its pages are images, which are refitted, described or retired. A PDF of a
 scan has no text, so that a text-only model gets descriptions of its pages. A model of which nothing is known gets its
-PDFs unchanged.
+PDFs unchanged. Addresses and ids of uploaded files are left alone: only the provider can read those.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, cast
 
 from sightline.engine.driver import Engine
 from sightline.engine.requests import Reading
@@ -22,13 +22,15 @@ from sightline.model.fence import escape_for_brackets, neutralize
 from sightline.model.ports import ImageStore
 from sightline.model.profile import RequestOrigin, WireName
 from sightline.model.refusal import Refusal
-from sightline.model.scene import JsonPath
+from sightline.model.scene import InlineSource, Json, JsonPath, Rebuild
 from sightline.pixels.workers import WorkerPool
 from sightline.server.asgi import NO_MEMORY
 from sightline.vision.concurrency import LruCache
-from sightline.wire.documents import DocumentBlock, find_documents, replace_documents
+from sightline.wire import anthropic, gemini, openai_chat, openai_responses
+from sightline.wire.base64_images import build_inline
 from sightline.wire.json_document import JsonDocument
-from sightline.wire.json_tree import Buffer
+from sightline.wire.json_tree import Block, Buffer, Texts, enumerate_objects, get_at, get_text, get_value
+from sightline.wire.lowering import BlockFormat
 
 if TYPE_CHECKING:
     from sightline.pixels.renderers.render_file import PagePicture, RenderRequest
@@ -51,6 +53,9 @@ _DISCONNECTED = Refusal("unavailable", "the client has disconnected", "send the 
 _TOO_LARGE = Refusal("too_large", "it is larger than 32 MiB", "send a smaller one")
 
 NewKind = Literal["pages", "text", "a sentence"]
+_PDF = "application/pdf"
+_CONTENT_KEYS = ("content", "parts", "output")  # of a message: its blocks
+_MAX_NAME = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,3 +238,91 @@ def _describe(kinds: Sequence[NewKind]) -> str:
     """Return a note for the receipt."""
     subject = "a PDF was" if len(kinds) == 1 else f"{len(kinds)} PDFs were"
     return f"{subject} replaced by {' and '.join(dict.fromkeys(kinds))}"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBlock:
+    """A PDF in a request."""
+
+    place: JsonPath  # of its block
+    source: InlineSource = field(repr=False)
+    name: str  # of the file; empty: unknown
+
+
+def find_documents(wire: WireName, tree: Json, texts: Texts) -> list[DocumentBlock]:
+    """Return the PDFs in the messages of a request, also in tool results."""
+    find = _FINDERS[wire][0]
+    return [
+        DocumentBlock((*place, index), build_inline(_PDF, found[0], texts), " ".join(found[1].split())[:_MAX_NAME])
+        for place in _list_contents(_FINDERS[wire][1], tree)
+        for index, block in enumerate_objects(get_at(tree, *place))
+        if (found := find(block)) is not None
+    ]
+
+
+def replace_documents(
+    wire: WireName, tree: Json, blocks: Mapping[JsonPath, Sequence[str | tuple[str, str]]]
+) -> list[Rebuild]:
+    """Return the edits that replace blocks, by their places, by texts and images (each a media type and base64)."""
+    write = _FINDERS[wire][2]
+    edits = []
+    for place in dict.fromkeys(each[:-1] for each in blocks):
+        elements: list[int | Block] = []
+        for index, block in enumerate(cast("list[Json]", get_at(tree, *place))):
+            new = [
+                write.build_text(part) if isinstance(part, str) else write.build_image(*part)
+                for part in blocks.get((*place, index), ())
+            ]
+            if new and isinstance(mark := get_value(block, "cache_control"), dict):
+                new[-1] = {**new[-1], "cache_control": mark}
+            elements += new or [index]
+        edits.append(Rebuild(place, tuple(elements)))
+    return edits
+
+
+def _list_contents(messages_key: str, tree: Json) -> Iterator[JsonPath]:
+    """Yield the places of all lists of blocks: of each message, and of each tool result in one."""
+    for i, message in enumerate_objects(get_at(tree, messages_key)):
+        for key in _CONTENT_KEYS:
+            if not isinstance(message.get(key), list):
+                continue
+            yield (messages_key, i, key)
+            for j, block in enumerate_objects(message[key]):
+                if block.get("type") == "tool_result" and isinstance(block.get("content"), list):
+                    yield (messages_key, i, key, j, "content")
+
+
+def _find_in_messages(block: Block) -> tuple[str, str] | None:
+    source = block.get("source")
+    if block.get("type") != "document" or get_value(source, "type") != "base64":
+        return None
+    return (get_text(source, "data"), get_text(block, "title")) if get_text(source, "media_type") == _PDF else None
+
+
+def _find_in_chat(block: Block) -> tuple[str, str] | None:
+    return _read_file(block.get("file")) if block.get("type") == "file" else None
+
+
+def _find_in_responses(block: Block) -> tuple[str, str] | None:
+    return _read_file(block) if block.get("type") == "input_file" else None
+
+
+def _read_file(file: Json) -> tuple[str, str] | None:
+    """Return the base64 and the name of a file that is given as a data URL."""
+    head, comma, data = get_text(file, "file_data").partition(",")
+    is_pdf = head.lower().startswith(f"data:{_PDF}") and head.lower().endswith(";base64")
+    return (data, get_text(file, "filename")) if comma and is_pdf else None
+
+
+def _find_in_gemini(part: Block) -> tuple[str, str] | None:
+    blob = part.get("inlineData") or part.get("inline_data")
+    mime = get_text(blob, "mimeType") or get_text(blob, "mime_type")
+    return (get_text(blob, "data"), get_text(blob, "displayName")) if mime == _PDF else None
+
+
+_FINDERS: Mapping[WireName, tuple[Callable[[Block], tuple[str, str] | None], str, BlockFormat]] = {
+    "anthropic": (_find_in_messages, anthropic.MESSAGES_KEY, anthropic.BLOCKS),
+    "openai_chat": (_find_in_chat, openai_chat.MESSAGES_KEY, openai_chat.BLOCKS),
+    "openai_responses": (_find_in_responses, openai_responses.MESSAGES_KEY, openai_responses.BLOCKS),
+    "gemini": (_find_in_gemini, gemini.MESSAGES_KEY, gemini.BLOCKS),
+}

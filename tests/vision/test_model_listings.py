@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.profile import Lesson, Profile, Upstream
-from sightline.profiles.model_listings import list_requests, parse_listing
 from sightline.profiles.presets import PRESETS
+from sightline.vision.model_discovery import list_requests, parse_listing
 from tests.requirements import requirement
 
 ANSWERS: list[tuple[str, Any, dict[str, dict[str, bool]]]] = [

@@ -12,8 +12,8 @@ from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
 import sightline
-from sightline.api.document_pages import DocumentPages
 from sightline.api.failure import Failure
+from sightline.api.question_subject import DocumentPages
 from sightline.api.session import Session, ToolContext
 from sightline.api.tool_results import Analysis, FileAnswer
 from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER

@@ -32,7 +32,7 @@ from sightline.pixels.image_headers import (
     read_tiff,
     read_webp,
 )
-from sightline.pixels.text_bytes import is_legacy_text, is_utf8_text
+from sightline.pixels.text_decoding import is_legacy_text, is_utf8_text
 
 FileFamily = Literal["bitmap", "vector", "document", "video", "text", "archive", "unknown"]
 

@@ -15,8 +15,8 @@ from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.page_layout import fits_provider
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderOptions
 from sightline.pixels.renderers.source_code import CODE_RENDERER, find_lexer, render_code
-from sightline.pixels.renderers.text_decoding import decode_text, make_visible
 from sightline.pixels.renderers.text_fonts import FontCoverage, FontLibrary, SystemFonts, TextStyle, read_coverage
+from sightline.pixels.text_decoding import decode_text, make_visible
 from tests.requirements import requirement
 
 CODE = b"def add(one: int, other: int) -> int:\n\treturn one + other  # the sum\n"

@@ -27,8 +27,8 @@ from sightline.pixels.renderers.page_layout import (
     paint_line,
 )
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, RenderOptions, check_page
-from sightline.pixels.renderers.text_decoding import make_visible
 from sightline.pixels.renderers.text_fonts import INK, FontLibrary, TextStyle, get_cell_width, get_line_height
+from sightline.pixels.text_decoding import make_visible
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

@@ -8,7 +8,7 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.renderers.code_listing import CodeListing, LineTint, render_listing, split_lines
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES, TEXT_NEEDS
-from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding
+from sightline.pixels.text_decoding import decode_text, describe_encoding
 
 _SUFFIXES = frozenset({".diff", ".patch", ".rej"})
 _START = re.compile(rb"(?:diff --git |diff -\S+ |Index: |--- \S.*\n\+\+\+ \S|\*\*\* \S.*\n--- \S|From [0-9a-f]{40} )")

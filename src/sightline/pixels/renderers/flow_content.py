@@ -19,8 +19,8 @@ from sightline.pixels.renderers.page_layout import (
     Span,
 )
 from sightline.pixels.renderers.table_layout import TableBlock, TableCell
-from sightline.pixels.renderers.text_decoding import make_visible
 from sightline.pixels.renderers.text_fonts import TextStyle
+from sightline.pixels.text_decoding import make_visible
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow

@@ -13,7 +13,7 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.renderers.code_listing import CodeListing, render_listing, split_lines
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES, TEXT_NEEDS, find_lexer_by_language, render_source
-from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding
+from sightline.pixels.text_decoding import decode_text, describe_encoding
 
 _SUFFIXES = frozenset({".json", ".geojson", ".jsonl", ".ndjson", ".webmanifest", ".har"})
 _TOKEN = re.compile(r'\s*("(?:[^"\\\x00-\x1f]|\\.)*"|[\[\]{},:]|-?\d[\d.eE+-]*|true|false|null)\s*')

@@ -23,8 +23,8 @@ from sightline.pixels.renderers.page_layout import (
 from sightline.pixels.renderers.renderer import PythonPackage, RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.source_code import TEXT_NEEDS, find_lexer_by_language, render_source
 from sightline.pixels.renderers.table_layout import TableBlock, TableCell
-from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding, make_visible
 from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
+from sightline.pixels.text_decoding import decode_text, describe_encoding, make_visible
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

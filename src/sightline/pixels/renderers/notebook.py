@@ -15,8 +15,8 @@ from sightline.pixels.renderers.markdown import MARKDOWN_IT, make_code_lines, re
 from sightline.pixels.renderers.page_layout import MUTED, CodeBlock, Paragraph, PictureBlock, Span, draw_document
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.source_code import TEXT_NEEDS, render_source
-from sightline.pixels.renderers.text_decoding import decode_text
 from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
+from sightline.pixels.text_decoding import decode_text
 
 _MAX_CELLS, _MAX_CELL_CHARACTERS, _MAX_OUTPUT_CHARACTERS = 2000, 100_000, 20_000
 _INDENT = 20

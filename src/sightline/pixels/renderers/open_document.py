@@ -20,7 +20,6 @@ from sightline.pixels.renderers.flow_content import (
 )
 from sightline.pixels.renderers.office_archive import ENCRYPTED_OFFICE, OfficeArchive, OfficeRefusalError, XmlNode
 from sightline.pixels.renderers.page_layout import PageBreak, Paragraph, Span
-from sightline.pixels.renderers.text_decoding import make_visible
 from sightline.pixels.renderers.text_fonts import TextStyle
 from sightline.pixels.renderers.word_document import format_number
 from sightline.pixels.renderers.workbook import (
@@ -30,6 +29,7 @@ from sightline.pixels.renderers.workbook import (
     build_sheet,
     make_sheet_head,
 )
+from sightline.pixels.text_decoding import make_visible
 
 _PICTURE_BYTES = 24 * 1024 * 1024
 _MAX_REPEATED = 200  # times that a row, a cell or a space is repeated

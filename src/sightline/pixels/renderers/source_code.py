@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sightline.model.refusal import Refusal
 from sightline.pixels.renderers.code_listing import CodeListing, render_listing, split_lines
 from sightline.pixels.renderers.renderer import PythonPackage, RenderedDocument, Renderer, RenderOptions
-from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding
 from sightline.pixels.renderers.text_fonts import SystemFonts
+from sightline.pixels.text_decoding import decode_text, describe_encoding
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

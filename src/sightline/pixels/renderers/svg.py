@@ -26,7 +26,7 @@ from sightline.pixels.renderers.renderer import (
     Renderer,
     RenderOptions,
 )
-from sightline.pixels.renderers.text_decoding import choose_encoding
+from sightline.pixels.text_decoding import choose_encoding
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow

@@ -37,8 +37,8 @@ from sightline.pixels.renderers.page_layout import (
 )
 from sightline.pixels.renderers.renderer import InstalledProgram, RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.source_code import TEXT_NEEDS, render_source
-from sightline.pixels.renderers.text_decoding import decode_text, describe_encoding
 from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
+from sightline.pixels.text_decoding import decode_text, describe_encoding
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _MAC = (

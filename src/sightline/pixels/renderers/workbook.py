@@ -13,8 +13,8 @@ from sightline.pixels.renderers.flow_content import FlowContent, make_heading, m
 from sightline.pixels.renderers.office_archive import OfficeArchive, XmlNode
 from sightline.pixels.renderers.page_layout import MUTED, PageBreak, Span
 from sightline.pixels.renderers.table_layout import TableBlock, TableCell
-from sightline.pixels.renderers.text_decoding import make_visible
 from sightline.pixels.renderers.text_fonts import TextStyle
+from sightline.pixels.text_decoding import make_visible
 
 MAX_SHEET_ROWS, MAX_SHEET_COLUMNS = 2000, 40
 _MAX_SHEET_CELLS = 20_000

@@ -1,4 +1,4 @@
-"""Bytes of a text in any usual encoding to characters that can be drawn.
+"""Tell text from other data by its bytes, and decode it, in any usual encoding, to characters that can be drawn.
 
 The order of attempts: a byte order mark, UTF-16 by its zero bytes, UTF-8, Shift JIS and GB 18030 if what comes out
 looks like Japanese or Chinese, then Windows-1252, which takes everything.
@@ -30,6 +30,10 @@ _MARK_FLOOD = re.compile(f"([{_ZERO_WIDTH}]{{4}})[{_ZERO_WIDTH}]+")
 # What changes the order of other characters or is invisible would deceive the reader; it is drawn as a code point.
 _INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 _LONE_JOINER = re.compile("(?<![^\x00-\xff])[\u200c\u200d\ufe0e\ufe0f]")
+_LETTERS = bytes(range(0x20, 0x7F)) + b"\t\n\r"
+_CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\r\f\x1b")
+_MAX_CONTROLS = 0.02  # of the bytes of a text
+_MIN_LETTERS = 0.6  # of the bytes of a text in an encoding of Western Europe
 
 
 def choose_encoding(data: bytes) -> str:
@@ -105,3 +109,42 @@ def _is_chinese(head: bytes) -> bool:
 
 
 _GUESSES = (("cp932", _is_japanese), ("gb18030", _is_chinese))
+
+
+def is_utf8_text(opening: bytes) -> bool:
+    """Return whether the bytes are UTF-8 with few control characters; the last character may be cut."""
+    controls = len(opening) - len(opening.translate(None, _CONTROLS))
+    if controls > len(opening) * _MAX_CONTROLS:
+        return False
+    try:
+        opening.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start > len(opening) - 4 and error.reason == "unexpected end of data"
+    return True
+
+
+def is_legacy_text(opening: bytes) -> bool:
+    """Return whether the bytes are text in UTF-16 without a mark, or in an encoding of Western Europe or East Asia."""
+    pairs = len(opening) // 2
+    zeros = sorted((opening[: 2 * pairs : 2].count(0), opening[1 : 2 * pairs : 2].count(0)))
+    if pairs > 3 and zeros[1] > 0.7 * pairs and zeros[0] == 0:
+        opening = opening.translate(None, b"\0")
+        return _count_letters(opening) >= _MIN_LETTERS * len(opening)
+    if opening.translate(None, _CONTROLS) != opening:
+        return False
+    if _count_letters(opening) >= _MIN_LETTERS * len(opening):
+        return True
+    return any(_is_valid(opening, encoding) for encoding in ("cp932", "gb18030"))
+
+
+def _count_letters(data: bytes) -> int:
+    return len(data) - len(data.translate(None, _LETTERS))
+
+
+def _is_valid(opening: bytes, encoding: str) -> bool:
+    """Return whether the bytes are valid in an encoding; the last character may be cut."""
+    try:
+        opening.decode(encoding)
+    except UnicodeDecodeError as error:
+        return error.start > len(opening) - 4
+    return True

@@ -21,6 +21,7 @@ from sightline.model.ports import HttpSender, ModelListing, PolicyStore
 from sightline.model.profile import RequestOrigin, Upstream, WireName, join_url, strip_version
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.profiles.profile_lookup import MEDIA_KINDS
 from sightline.vision.concurrency import LruCache
 from sightline.wire.json_tree import parse_bounded_json
 
@@ -29,9 +30,6 @@ _FRESH_DAYS = 1.0
 _RETRY_SECONDS = 3600.0  # after a listing could not be fetched, or says nothing
 _FAILURES_KEPT = 1024
 _log = logging.getLogger(__name__)
-PUBLISHED_KINDS = ("vision", "pdf", "video")
-"""The kinds of media that are kept of an answer."""
-
 _MAX_MODELS = 5000
 _MAX_NAME = 256
 _LISTS = ("data", "models")
@@ -197,7 +195,7 @@ def _read_names(names: Sequence[Json], kinds: Mapping[str, str]) -> dict[str, bo
     if "text" not in names:
         return {}
     taken = {kinds[name] for name in names if isinstance(name, str) and name in kinds}
-    return {kind: kind in taken for kind in PUBLISHED_KINDS}
+    return {kind: kind in taken for kind in MEDIA_KINDS}
 
 
 def _read_flags(flags: Json, kinds: Mapping[str, str]) -> dict[str, bool]:

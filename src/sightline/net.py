@@ -11,6 +11,8 @@ checked address follows the design of ssrfguard, whose core uses blocking socket
 httpx; so only its table of networks could be shared. The table is explicit because `ipaddress.is_global` answers
 a different question, and differently in each version of Python: an address that NAT64 translates to 127.0.0.1 is
 global, and so is a multicast group. Of IPv6 only the publicly assigned range is allowed.
+
+`fetch_web_file` is what the rest of Sightline calls: it fetches only where settings or a host's code allow it.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 from socket import SOCK_STREAM
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from sightline.dial import BrokenResponse, EndlessResponse, Exchange
+from sightline.model.fence import to_one_line
 from sightline.model.refusal import Refusal
 
 HTTPS_PORT = 443
@@ -323,3 +326,38 @@ async def _read_body(exchange: Exchange, target: WebAddress, max_bytes: int) -> 
 def _refuse_size(max_bytes: int) -> Refusal:
     amount = f"{max_bytes >> 20} MiB" if max_bytes >= 1 << 20 else f"{max_bytes} bytes"
     return Refusal("too_large", f"the file at that address is larger than {amount}", "give a smaller one")
+
+
+@dataclass(frozen=True, slots=True)
+class WebGrant:
+    """The permission to fetch. Only code can set another resolver or policy; the settings cannot."""
+
+    resolve: Resolver = resolve_name
+    reach: FetchPolicy = PUBLIC_WEB
+
+
+@dataclass(frozen=True, slots=True)
+class WebFile:
+    data: bytes = field(repr=False)
+    url: str  # after redirects
+    name: str  # the last part of its path; may be empty
+
+
+async def fetch_web_file(url: str, grant: WebGrant | None, *, max_bytes: int = MAX_FETCH_BYTES) -> WebFile | Refusal:
+    """Fetch a file. Without a grant, refuse: no name is looked up and no connection is made."""
+    if grant is None:
+        return _refuse_address(to_one_line(url)[:200])
+    fetched = await fetch(url, max_bytes=max_bytes, resolve=grant.resolve, policy=grant.reach)
+    if isinstance(fetched, Refusal):
+        return fetched
+    return WebFile(fetched.data, fetched.url, unquote(urlsplit(fetched.url).path).rpartition("/")[2])
+
+
+def _refuse_address(url: str) -> Refusal:
+    if url[:8].lower().startswith(("http://", "https://")):
+        return Refusal(
+            "not_permitted",
+            "web addresses are not fetched while the setting network is off",
+            "download it and view the file, or run: sightline config set network on",
+        )
+    return Refusal("not_permitted", f"addresses that begin with {url.split(':')[0]}: are not supported", "give a path")

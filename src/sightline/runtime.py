@@ -38,7 +38,7 @@ from sightline.vision.seers.local import LocalSeer, find_local_seer, start_reade
 from sightline.vision.service import VisionService, make_form_finder
 
 if TYPE_CHECKING:
-    from sightline.sources.web import WebGrant
+    from sightline.net import WebGrant
 
 _log = logging.getLogger(__name__)
 _MAX_SHARED = 8  # shared runtimes, and shared records on disk, that stay open
@@ -381,7 +381,7 @@ def grant_network(*, network: bool) -> WebGrant | None:
     """Return the permission to fetch, or None. The guarded client is imported only if it is needed."""
     if not network:
         return None
-    from sightline.sources.web import WebGrant
+    from sightline.net import WebGrant
 
     return WebGrant()
 

@@ -19,8 +19,8 @@ from sightline.api import Failure, FileAnswer
 from sightline.api.failure import CODES
 from sightline.api.session import Session, ToolContext
 from sightline.model.seer import Usage
+from sightline.net import WebGrant
 from sightline.settings import load_settings
-from sightline.sources.web import WebGrant
 from sightline.vision.prompts import SCHEMA_INSTRUCTIONS
 from tests.api.answering import MP4, PDF, saying, settle
 from tests.api.bad import HTML, PNG

@@ -12,7 +12,7 @@ import sightline
 from sightline.api.failure import Failure
 from sightline.api.session import Session, ToolContext
 from sightline.api.tool_results import View
-from sightline.sources.web import WebGrant
+from sightline.net import WebGrant
 from tests.api.bad import HTML, PNG
 from tests.dial.upstream import Peer, Script, Upstream, listening
 from tests.net.test_fetch import Names, at, leading, reach

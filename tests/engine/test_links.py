@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sightline.model.scene import Json, Refused
+from sightline.net import WebGrant
 from sightline.passes.wording import write_absence
-from sightline.sources.web import WebGrant
 from tests.api.test_network import showing
 from tests.dial.upstream import listening
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, picture, sent, words

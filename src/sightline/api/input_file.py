@@ -243,9 +243,9 @@ def _read_path(context: ToolContext, path: str, *, open_videos: bool) -> InputFi
 
 def _fetch(context: ToolContext, url: str) -> InputFile | Refusal:
     """Fetch the address of `file_url`. Naming it permits fetching it, even with the network off."""
-    from sightline.sources import web
+    from sightline.net import WebGrant, fetch_web_file
 
-    page = run_blocking(web.fetch_web_file(url, context.network or web.WebGrant(), max_bytes=_DOCUMENT_BYTES))
+    page = run_blocking(fetch_web_file(url, context.network or WebGrant(), max_bytes=_DOCUMENT_BYTES))
     return (
         replace(page, stage="address")
         if isinstance(page, Refusal)

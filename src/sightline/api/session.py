@@ -28,7 +28,7 @@ from sightline.vision.background_loop import once
 from sightline.vision.concurrency import LruCache
 
 if TYPE_CHECKING:
-    from sightline.sources.web import WebGrant
+    from sightline.net import WebGrant
     from sightline.vision.chooser import Caller
 
 

@@ -208,9 +208,9 @@ def _build_source(file: files.SourceFile, source: str) -> SourceImage:
 
 def _fetch(context: ToolContext, url: str) -> SourceImage | Refusal:
     """Fetch an image from the web, where that is permitted. A server that doesn't answer counts as `not_found`."""
-    from sightline.sources import web
+    from sightline.net import fetch_web_file
 
-    page = run_blocking(web.fetch_web_file(url, context.network))
+    page = run_blocking(fetch_web_file(url, context.network))
     if isinstance(page, Refusal):
         return replace(page, code="not_found") if page.code == "unavailable" else page
     return SourceImage(page.data, write_path(url), replace_surrogates(page.name))

@@ -19,12 +19,12 @@ from sightline.model.profile import RequestOrigin
 from sightline.model.records import ReceiptLine
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, LinkSource, Sight
+from sightline.net import WebGrant, fetch_web_file
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.probe import probe
 from sightline.pixels.similarity import compare_replies
 from sightline.pixels.workers import WorkerPool
-from sightline.sources import web
 from sightline.vision.concurrency import FairThreads, LruCache
 from sightline.wire.image_bytes import build_from_bytes
 
@@ -142,9 +142,9 @@ def _is_temporary(answer: object) -> bool:
     return isinstance(answer, Refusal) and answer.code in _TEMPORARY_CODES
 
 
-async def fetch_image(link: LinkSource, grant: web.WebGrant | None) -> InlineSource | Refusal:
+async def fetch_image(link: LinkSource, grant: WebGrant | None) -> InlineSource | Refusal:
     """Fetch an image from its address."""
-    page = await web.fetch_web_file(link.url, grant)
+    page = await fetch_web_file(link.url, grant)
     return page if isinstance(page, Refusal) else InlineSource("", pybase64.b64encode(page.data))
 
 

@@ -31,10 +31,10 @@ from sightline.model.scene import (
     Sight,
 )
 from sightline.model.value import value_class
+from sightline.net import WebGrant
 from sightline.profiles.profile_lookup import ProfileOverride
 from sightline.profiles.rejections import Rejection
 from sightline.sources.files import PathPolicy
-from sightline.sources.web import WebGrant
 from sightline.wire import Codec, rerouting
 from sightline.wire.hash_chain import HashChain, build_hash_chain
 from sightline.wire.json_document import JsonDocument

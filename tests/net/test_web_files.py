@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sightline.model.refusal import Refusal
-from sightline.sources.web import WebFile, WebGrant, fetch_web_file
+from sightline.net import WebFile, WebGrant, fetch_web_file
 from tests.dial.upstream import Peer, listening
 from tests.net.test_fetch import Names, at, reach
 from tests.refusals import assert_refusal

@@ -31,8 +31,8 @@ from PIL import Image
 
 from sightline.model.image import ImageTarget, PaddedSizing
 from sightline.model.refusal import Refusal
+from sightline.pixels.file_types import identify_file
 from sightline.pixels.fit_image import fit_image
-from sightline.pixels.probe import identify_file
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.code_listing import split_lines
 from sightline.pixels.renderers.flow_content import write_text

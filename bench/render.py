@@ -181,7 +181,7 @@ def _is_empty(picture: bytes) -> bool:
 def _draw_all(documents: list[Path]) -> tuple[Counter[str], list[str]]:
     """Draw the first page of each document in the workers; return what became of them, and which were not drawn."""
     from sightline.model.refusal import Refusal
-    from sightline.pixels.probe import identify_file
+    from sightline.pixels.file_types import identify_file
     from sightline.pixels.renderers import start_renderers
     from sightline.pixels.renderers.choose_renderer import choose_renderer
     from sightline.pixels.renderers.renderer import Renderer

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.pixels.probe import FileType, identify_file
+from sightline.pixels.file_types import FileType, identify_file
 from tests.pixels.bitmaps import FORMATS, RED, flag, icon_of, psd_of, saved
 from tests.requirements import requirement
 

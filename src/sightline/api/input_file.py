@@ -16,7 +16,7 @@ from sightline.model.base64_text import compute_decoded_size, decode_base64
 from sightline.model.fence import replace_surrogates
 from sightline.model.image import MAX_FILE_BYTES, Image
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import FileType, identify_file
+from sightline.pixels.file_types import FileType, identify_file
 from sightline.sources import files
 from sightline.vision.background_loop import run_blocking
 

@@ -19,8 +19,9 @@ from sightline.model.image import Image
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER, Attachment, Seer
+from sightline.pixels.file_types import PDF
 from sightline.pixels.image_headers import is_animated
-from sightline.pixels.probe import PDF, probe_within_limits
+from sightline.pixels.probe import probe_within_limits
 from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS, RenderOptions
 from sightline.settings import Settings
 from sightline.vision.capabilities import (

@@ -20,7 +20,7 @@ from sightline.api.views import read_reference, write_path
 from sightline.model.fence import dump_json_line
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import SVG, identify_file
+from sightline.pixels.file_types import SVG, identify_file
 from sightline.runtime import get_shared_renderers
 from sightline.sources import files
 from sightline.sources.files import STALE_FILE, SourceFile, write_back

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sightline.model.geometry import Box, Size
 from sightline.model.image import MAX_BITMAP_BYTES, ImageInfo
 from sightline.model.refusal import Refusal
+from sightline.pixels.file_types import PNG, identify_file
 from sightline.pixels.image_headers import find_gif_frame, find_largest_icon
 from sightline.pixels.probe import (
-    PNG,
     WEBP_BYTES_PER_PIXEL,
     check_limits,
     count_available_bytes,
     estimate_decoder_memory,
-    identify_file,
     is_large_gif,
     probe_within_limits,
     read_orientation,

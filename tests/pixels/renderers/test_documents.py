@@ -12,7 +12,7 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import TEXT
+from sightline.pixels.file_types import TEXT
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.delimited_table import build_table, find_delimiter, read_rows
 from sightline.pixels.renderers.diff import choose_tint

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import identify_file
+from sightline.pixels.file_types import identify_file
 from sightline.pixels.renderers import LIMITS, start_renderers
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.document_layout import Block

@@ -14,7 +14,7 @@ from PIL import Image as Pillow
 
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import SVG, UNKNOWN
+from sightline.pixels.file_types import SVG, UNKNOWN
 from sightline.pixels.renderers.choose_renderer import RENDERERS, choose_renderer
 from sightline.pixels.renderers.libreoffice import LIBREOFFICE_RENDERER
 from sightline.pixels.renderers.office import OFFICE_RENDERER

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import UNKNOWN, identify_file
+from sightline.pixels.file_types import UNKNOWN, identify_file
 from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.page_layout import fits_provider

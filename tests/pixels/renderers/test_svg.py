@@ -12,7 +12,7 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import GZIP, SVG, SVGZ, identify_file
+from sightline.pixels.file_types import GZIP, SVG, SVGZ, identify_file
 from sightline.pixels.renderers import LIMITS, start_renderers
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderOptions
 from sightline.pixels.renderers.svg import read_svg_text, render_svg

@@ -10,8 +10,8 @@ from PIL import Image as Pillow
 from PIL import ImageChops, ImageColor
 
 from sightline.model.refusal import Refusal
+from sightline.pixels.file_types import identify_file
 from sightline.pixels.image_headers import is_animated
-from sightline.pixels.probe import identify_file
 from sightline.pixels.renderers.animation import ANIMATION_RENDERER, render_animation
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.render_worker import render_task

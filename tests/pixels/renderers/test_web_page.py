@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from sightline.pixels.probe import identify_file
+from sightline.pixels.file_types import identify_file
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.document_layout import Block
 from sightline.pixels.renderers.page_layout import CodeBlock, Paragraph, PictureBlock, RuleBlock, fits_provider

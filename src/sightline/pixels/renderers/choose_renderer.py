@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import FileType
+from sightline.pixels.file_types import FileType
 from sightline.pixels.renderers.animation import ANIMATION_RENDERER
 from sightline.pixels.renderers.chromium import CHROMIUM_RENDERER
 from sightline.pixels.renderers.delimited_table import TABLE_RENDERER

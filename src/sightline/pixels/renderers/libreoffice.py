@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import identify_file
+from sightline.pixels.file_types import identify_file
 from sightline.pixels.renderers.office import LIBREOFFICE, OFFICE_MIMES, read_office_text
 from sightline.pixels.renderers.office_archive import OfficeArchive, OfficeRefusalError, check_office
 from sightline.pixels.renderers.pdf import PDF_RENDERER

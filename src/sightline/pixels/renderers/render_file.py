@@ -19,7 +19,8 @@ from sightline.model.ports import ImageStore
 from sightline.model.progress import ReportProgress, ignore_progress
 from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import FileType, identify_file, probe_within_limits
+from sightline.pixels.file_types import FileType, identify_file
+from sightline.pixels.probe import probe_within_limits
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.renderer import ConvertedFile, RenderedPage, Renderer, RenderOptions
 from sightline.pixels.workers import WorkerPool, WorkerReply

@@ -27,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import FileType
+from sightline.pixels.file_types import FileType
 
 if TYPE_CHECKING:
     from ctypes import Array, c_ubyte

@@ -168,7 +168,7 @@ class _Film:
 def _open_film(file: IO[bytes]) -> _Film | Refusal:
     import av
 
-    from sightline.pixels.probe import identify_file
+    from sightline.pixels.file_types import identify_file
 
     parser = _FORMATS[identify_file(file.read(4096)).mime]
     file.seek(0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import identify_file
+from sightline.pixels.file_types import identify_file
 from sightline.pixels.renderers.document_layout import Block, lay_blocks
 from sightline.pixels.renderers.embedded_picture import open_data_url
 from sightline.pixels.renderers.flow_content import (

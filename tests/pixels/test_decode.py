@@ -15,7 +15,8 @@ from PIL import Image, ImageCms
 from sightline.model.geometry import Size
 from sightline.model.image import MAX_EDGE, MAX_FILE_BYTES, ImageInfo
 from sightline.model.refusal import Refusal
-from sightline.pixels.decode import check_image, decode, decode_at_size, resize_bitmap
+from sightline.pixels.bitmaps import resize_bitmap
+from sightline.pixels.decode import check_image, decode, decode_at_size
 from sightline.pixels.probe import probe_within_limits
 from tests.pixels import large
 from tests.pixels.bitmaps import (

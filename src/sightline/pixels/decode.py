@@ -14,11 +14,24 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.model.geometry import Box, Size
 from sightline.model.image import MAX_BITMAP_BYTES, ImageInfo
 from sightline.model.refusal import Refusal
+from sightline.pixels.bitmaps import (
+    clear_vips_error,
+    copy_pixels,
+    drop_alpha,
+    drop_unused_alpha,
+    find_stored_box,
+    is_opaque,
+    make_upright,
+    normalize_colours,
+    resize_bitmap,
+    rotate_size,
+)
 from sightline.pixels.file_types import PNG, identify_file
 from sightline.pixels.image_headers import find_gif_frame, find_largest_icon
 from sightline.pixels.probe import (
@@ -59,19 +72,8 @@ _HEIC = Refusal(
     "or on macOS: sips -s format jpeg photo.heic --out photo.jpg",
 )
 _NO_DECODER = Refusal("unsupported_type", "the image cannot be decoded here", "convert it to PNG or JPEG")
-_TRANSFORMS: dict[int, Callable[[Bitmap], Bitmap]] = {
-    2: lambda image: image.fliphor(),
-    3: lambda image: image.rot180(),
-    4: lambda image: image.flipver(),
-    5: lambda image: image.rot90().fliphor(),
-    6: lambda image: image.rot90(),
-    7: lambda image: image.rot270().fliphor(),
-    8: lambda image: image.rot270(),
-}
-_MIRRORED_X, _MIRRORED_Y = frozenset({2, 3, 7, 8}), frozenset({3, 4, 6, 7})  # once the sides are swapped back
 _ROW_FORMATS = frozenset({"image/png", "image/jpeg", "image/tiff"})
 _ROTATED_BY_LOADER = frozenset({"image/avif"})
-_GREYS = frozenset({"b-w", "grey16"})
 _BLOCK = 8  # pixels: the side of a JPEG block
 _OVERSAMPLE = 2  # decoders shrink by averaging blocks; the last halving is left to a better filter
 _MIN_BYTES = 4_000_000  # that must be free for pixels
@@ -124,9 +126,7 @@ def decode_part(
 
 
 def _is_for_pillow(data: bytes, info: ImageInfo) -> bool:
-    if info.mime == "image/gif":
-        return is_large_gif(data, info.size)
-    return info.mime in _PILLOW_FORMATS
+    return is_large_gif(data, info.size) if info.mime == "image/gif" else info.mime in _PILLOW_FORMATS
 
 
 def choose_whole(size: Size) -> Box:
@@ -137,25 +137,6 @@ def decode_at_size(data: bytes, info: ImageInfo, size: Size) -> Bitmap | Refusal
     """Decode an image and scale it to exactly `size`."""
     bitmap = decode(data, info, shrink_to=size)
     return bitmap if isinstance(bitmap, Refusal) else resize_bitmap(bitmap, size).copy_memory()
-
-
-def resize_bitmap(image: Bitmap, size: Size) -> Bitmap:
-    """Resize to exactly `size`, by the best filter."""
-    if (image.width, image.height) == (size.width, size.height):
-        return image
-    x_scale, y_scale = size.width / image.width, size.height / image.height
-    if not image.hasalpha():
-        return image.resize(x_scale, vscale=y_scale, kernel="lanczos3")
-    resized = image.premultiply().resize(x_scale, vscale=y_scale, kernel="lanczos3").unpremultiply()
-    return resized.cast("uchar")
-
-
-def to_pillow(image: Bitmap) -> PillowImage:
-    """Convert to Pillow, which is much faster at comparing and counting pixels and making palettes."""
-    from PIL import Image as Pillow
-
-    mode = ("L", "LA", "RGB", "RGBA")[image.bands - 1]
-    return Pillow.frombuffer(mode, (image.width, image.height), image.write_to_memory(), "raw", mode, 0, 1)
 
 
 def check_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
@@ -189,16 +170,14 @@ class _VipsDecoder:
         if isinstance(image, Refusal):
             return image
         orientation = self._orientation
-        opened_size = _rotate_size(Size(image.width, image.height), orientation)
+        opened_size = rotate_size(Size(image.width, image.height), orientation)
         if not options and opened_size != full_size:  # the header was wrong, or the decoder has cut something off
             full_size, box = opened_size, self.choose(opened_size)
             if isinstance(box, Refusal):
                 return box
         part = box if not options else choose_whole(opened_size)
-        bitmap = self._load_pixels(image, _find_stored_box(part, opened_size, orientation), options)
-        if orientation != 1:
-            bitmap = _copy_pixels(_TRANSFORMS[orientation](bitmap))
-        return DecodedImage(bitmap, full_size, box)
+        bitmap = self._load_pixels(image, find_stored_box(part, opened_size, orientation), options)
+        return DecodedImage(make_upright(bitmap, orientation), full_size, box)
 
     @property
     def _orientation(self) -> int:
@@ -206,22 +185,19 @@ class _VipsDecoder:
 
     def _load_pixels(self, image: Bitmap, box: Box, options: dict[str, Any]) -> Bitmap:
         """Return the pixels in `box`. All rows are read, to notice a file that is truncated below the box."""
-
-        def reopen() -> Bitmap:
-            return _reopen(self.data, self.info, options)
-
-        normalized = _normalize_colours(image, reopen)
+        reopen = partial(_reopen, self.data, self.info, options)
+        normalized = normalize_colours(image, reopen)
         max_pixels = min(self.max_bytes, _count_free_bytes(self.data, self.info, options)) // normalized.bands
         size = self._choose_size(box.size, max_pixels)
         if box.y + box.height < image.height and image.width * image.height <= max_pixels:
-            normalized = _copy_pixels(normalized)
+            normalized = copy_pixels(normalized)
         elif box.y + box.height < image.height and self.info.mime in _ROW_FORMATS:
             shrink_option = {"shrink": _BLOCK} if self.info.mime == "image/jpeg" else {}
             _reopen(self.data, self.info, shrink_option).avg()
         part = normalized.crop(box.x, box.y, box.width, box.height)
-        if size != box.size and part.hasalpha() and _is_opaque(_normalize_colours(reopen(), reopen)):
-            part = _drop_alpha(part)  # shrinking an alpha channel costs much more
-        return _drop_unused_alpha(_copy_pixels(resize_bitmap(part, size)))
+        if size != box.size and part.hasalpha() and is_opaque(normalize_colours(reopen(), reopen)):
+            part = drop_alpha(part)  # shrinking an alpha channel costs much more
+        return drop_unused_alpha(copy_pixels(resize_bitmap(part, size)))
 
     def _choose_size(self, part: Size, max_pixels: int) -> Size:
         """Return the size in which to hold a part; one that has to be rotated is held twice for a while."""
@@ -250,21 +226,6 @@ def _count_free_bytes(data: bytes, info: ImageInfo, options: dict[str, Any]) -> 
     return free - round(WEBP_BYTES_PER_PIXEL * scale * scale * info.size.pixels)
 
 
-def _rotate_size(size: Size, orientation: int) -> Size:
-    return Size(size.height, size.width) if orientation >= 5 else size
-
-
-def _find_stored_box(box: Box, upright: Size, orientation: int) -> Box:
-    """Convert a box in the upright image to one in the rows of the file."""
-    x, y, width, height = box.x, box.y, box.width, box.height
-    stored = _rotate_size(upright, orientation)
-    if orientation >= 5:
-        x, y, width, height = y, x, height, width
-    x = stored.width - x - width if orientation in _MIRRORED_X else x
-    y = stored.height - y - height if orientation in _MIRRORED_Y else y
-    return Box(x, y, width, height)
-
-
 def _check_by_vips(data: bytes, info: ImageInfo) -> ImageInfo | Refusal:
     """Read every row and keep none of them."""
     shorter_side = min(info.size.width, info.size.height)
@@ -274,10 +235,10 @@ def _check_by_vips(data: bytes, info: ImageInfo) -> ImageInfo | Refusal:
     image = _open(data, info, **options)
     if isinstance(image, Refusal):
         return image
-    _normalize_colours(image, lambda: _reopen(data, info, options)).avg()
+    normalize_colours(image, lambda: _reopen(data, info, options)).avg()
     size = Size(image.width, image.height)
     shrunk = shrink_option or size.pixels < info.size.pixels
-    return info if shrunk else replace(info, size=_rotate_size(size, _find_orientation(data, info)))
+    return info if shrunk else replace(info, size=rotate_size(size, _find_orientation(data, info)))
 
 
 def _place_first_frame(image: Bitmap, data: bytes, screen: Size) -> Bitmap:
@@ -334,24 +295,8 @@ def _run_vips(info: ImageInfo, load: Callable[[], T | Refusal]) -> T | Refusal:
     try:
         return load()
     except (pyvips.Error, UnicodeDecodeError) as error:
-        _clear_vips_error()
+        clear_vips_error()
         return _refuse_decode(info, error)
-
-
-def _clear_vips_error() -> None:
-    """Clear the error buffer. A decoder may quote bytes there that are not UTF-8, on which pyvips would fail again."""
-    from pyvips import vips_lib
-
-    vips_lib.vips_error_clear()
-
-
-def _copy_pixels(image: Bitmap) -> Bitmap:
-    """Return the pixels in memory, without the file's metadata, which has been applied or doesn't matter."""
-    import pyvips
-
-    pixels = image.write_to_memory()
-    copied = pyvips.Image.new_from_memory(pixels, image.width, image.height, image.bands, image.format)
-    return copied.copy(interpretation=image.interpretation)
 
 
 def _check_frame_count(image: Bitmap) -> Refusal | None:
@@ -372,54 +317,6 @@ def _refuse_for_memory(info: ImageInfo) -> Refusal:
     return Refusal("too_large", what, "send a smaller one")
 
 
-def _normalize_colours(image: Bitmap, reopen: Callable[[], Bitmap]) -> Bitmap:
-    """Convert to 8 bits, sRGB or grey. `reopen` opens the image again."""
-    if image.interpretation in _GREYS:
-        return _convert_to_8_bits(image, "b-w", reopen)
-    return (_has_other_profile(image) and _apply_profile(image)) or _convert_to_8_bits(image, "srgb", reopen)
-
-
-def _convert_to_8_bits(image: Bitmap, space: str, reopen: Callable[[], Bitmap]) -> Bitmap:
-    """Convert to 8 bits. Wider integers and floats have no defined range, so theirs is stretched."""
-    if image.format in ("uchar", "ushort"):
-        return image if image.format == "uchar" and image.interpretation == space else image.colourspace(space)
-    stats = reopen().stats()
-    low, high = stats(0, 0)[0], stats(1, 0)[0]
-    factor = 255 / (high - low) if high > low else 0.0
-    return image.linear(factor, 0.5 - low * factor if factor else 0.0).cast("uchar").copy(interpretation=space)
-
-
-def _has_other_profile(image: Bitmap) -> bool:
-    """Return whether a colour profile says that the colours are not sRGB, going by its name."""
-    if not image.get_typeof("icc-profile-data"):
-        return False
-    profile = bytes(image.get("icc-profile-data"))
-    return b"sRGB" not in profile and "sRGB".encode("utf-16-be") not in profile
-
-
-def _apply_profile(image: Bitmap) -> Bitmap | None:
-    import pyvips
-
-    try:
-        return image.icc_transform("srgb", embedded=True, intent="relative")
-    except (pyvips.Error, UnicodeDecodeError):  # a profile that is damaged, or for another kind of image
-        _clear_vips_error()
-        return None
-
-
-def _is_opaque(image: Bitmap) -> bool:
-    """Return whether the alpha channel is full everywhere."""
-    return bool(image[image.bands - 1].min() >= 255)
-
-
-def _drop_alpha(image: Bitmap) -> Bitmap:
-    return image.extract_band(0, n=image.bands - 1)
-
-
-def _drop_unused_alpha(image: Bitmap) -> Bitmap:
-    return _copy_pixels(_drop_alpha(image)) if image.hasalpha() and _is_opaque(image) else image
-
-
 def _decode_by_pillow(data: bytes, info: ImageInfo, choose: BoxChooser, max_bytes: int) -> DecodedImage | Refusal:
     if info.mime == "image/x-icon":
         data, is_png = _extract_largest_icon(data)
@@ -438,7 +335,7 @@ def _decode_by_pillow(data: bytes, info: ImageInfo, choose: BoxChooser, max_byte
             bitmap = part.to_bitmap(max(1, min(max_bytes, free) // len(part.mode)))
     except Exception as error:  # noqa: BLE001 - a decoder may raise anything over a hostile or damaged file
         return _refuse_decode(info, error)
-    return DecodedImage(_drop_unused_alpha(bitmap), opened.size, box)
+    return DecodedImage(drop_unused_alpha(bitmap), opened.size, box)
 
 
 @contextmanager

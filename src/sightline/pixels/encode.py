@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sightline.model.geometry import Box, Size, check_crop_box
 from sightline.model.refusal import Refusal
-from sightline.pixels.decode import choose_whole, decode_part, resize_bitmap, to_pillow
+from sightline.pixels.bitmaps import resize_bitmap, to_pillow
+from sightline.pixels.decode import choose_whole, decode_part
 from sightline.pixels.probe import probe_within_limits
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, MapPiece, PixelMap, Rect, Size
 from sightline.model.image import LEGIBLE_SCALE, LONG_RATIO, ImageTarget
-from sightline.pixels.decode import resize_bitmap
+from sightline.pixels.bitmaps import resize_bitmap
 from sightline.pixels.encode import SHARP_PIXELS
 from sightline.pixels.trim import InkProfile
 

@@ -13,7 +13,8 @@ from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.decode import decode_at_size, to_pillow
+from sightline.pixels.bitmaps import to_pillow
+from sightline.pixels.decode import decode_at_size
 from sightline.pixels.probe import probe_within_limits
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, PixelMap, Size
 from sightline.model.image import LONG_RATIO
-from sightline.pixels.decode import to_pillow
+from sightline.pixels.bitmaps import to_pillow
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow

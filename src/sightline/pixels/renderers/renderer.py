@@ -210,7 +210,7 @@ def encode_pixels(pixels: bytes | Array[c_ubyte], width: int, height: int, bands
     """
     import pyvips
 
-    from sightline.pixels.decode import to_pillow
+    from sightline.pixels.bitmaps import to_pillow
     from sightline.pixels.encode import encode, is_drawing, sample_grid
 
     bitmap = pyvips.Image.new_from_memory(pixels, width, height, bands, "uchar")

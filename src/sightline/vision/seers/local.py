@@ -183,7 +183,8 @@ def _decode(data: bytes) -> Pixels | Refusal:
     """Return an array of RGB pixels. Transparent pixels become white, or black if the image is light."""
     import numpy as np
 
-    from sightline.pixels.decode import choose_whole, decode_part, resize_bitmap
+    from sightline.pixels.bitmaps import resize_bitmap
+    from sightline.pixels.decode import choose_whole, decode_part
     from sightline.pixels.probe import probe_within_limits
 
     info = probe_within_limits(data)

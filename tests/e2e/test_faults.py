@@ -81,9 +81,11 @@ def trials(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Trials
         for name, value in servers.s3.environment().items():
             patch.setenv(name, value)
         places = (lambda number: [str(folder / f"disk-{number}")], name_on_servers)
-        kills = [threads.submit(kill_writers, each, KILLS, seed, os.environ) for seed, each in enumerate(places, 1)]
+        on_disk, on_servers = [
+            threads.submit(kill_writers, each, KILLS, seed, os.environ) for seed, each in enumerate(places, 1)
+        ]
         held = threads.submit(soak)
-        found = Trials(*(each.result() for each in kills), held.result())
+        found = Trials(on_disk.result(), on_servers.result(), held.result())
     servers.databases.clear()  # a few new ones are quicker than to empty all of these
     return found
 

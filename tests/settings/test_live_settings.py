@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from sightline.settings import FILE_NAME, KEYS, load_settings
+from sightline.settings import COMMAND_LINE, FILE_NAME, KEYS, load_settings
 from sightline.settings.live_settings import CHECK_SECONDS, LiveSettings, get_process_settings
 from tests.requirements import requirement
 
@@ -15,14 +16,14 @@ from tests.requirements import requirement
 class Process:
     """A process with live settings, whose clock the test moves."""
 
-    def __init__(self, home: Path, held: object = None, **env: str) -> None:
+    def __init__(self, home: Path, held: object = None, flags: Mapping[str, str] | None = None, **env: str) -> None:
         self.file = home / FILE_NAME
         self.now = 100.0
         self.reports: list[str] = []
         if held is not None:
             self.write(held)
         self.live = LiveSettings(
-            load_settings({"SIGHTLINE_HOME": str(home), **env}),
+            load_settings({"SIGHTLINE_HOME": str(home), **env}).override(flags or {}, COMMAND_LINE),
             self.reports.append,
             lambda settings: "nobody is no model" if settings.model == "nobody" else None,
             lambda: self.now,
@@ -144,6 +145,17 @@ def test_settings_that_need_a_restart_stay_and_are_reported(home: Path) -> None:
     assert process.later() == "fallback"
     assert len(process.reports) == 1
     assert {key.name for key in KEYS if key.needs_restart} == {"record", "store", "blobs"}
+
+
+@requirement("settings.live.restart")
+def test_settings_of_the_command_line_stay_and_are_not_reported(home: Path) -> None:
+    """The file never had them, so it has not changed them."""
+    process = Process(home, {"mode": "fallback"}, flags={"store": "postgresql://host/name", "blobs": "s3://bucket"})
+    process.live.get()
+    process.write({"mode": "off"})
+    assert process.later() == "off"
+    assert (process.live.get().store, process.live.get().blobs) == ("postgresql://host/name", "s3://bucket")
+    assert process.reports == []
 
 
 @requirement("settings.live", "settings.order")

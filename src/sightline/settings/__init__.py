@@ -25,9 +25,10 @@ from sightline.settings import settings_file as files
 from sightline.settings.keys import KEYS, Setting, find_key
 from sightline.settings.setting_kinds import API_KEY_NAME
 
-__all__ = ["FILE_NAME", "KEYS", "Setting", "Settings", "find_key", "load_settings"]
+__all__ = ["COMMAND_LINE", "FILE_NAME", "KEYS", "Setting", "Settings", "find_key", "load_settings"]
 
 FILE_NAME = "vision-proxy.json"
+COMMAND_LINE = "command line"  # the source of a value that an option of a command gives
 _IMAGE_MODEL_COMMAND = "sightline config set imageModel MODEL"
 # Where one of these has an object, that object has the keys below it and is no value.
 _PARENT_KEYS = {key.name for key in KEYS if any(other.name.startswith(f"{key.name}.") for other in KEYS)}

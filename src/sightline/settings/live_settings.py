@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sightline.settings import KEYS, Settings, load_settings
+from sightline.settings import COMMAND_LINE, KEYS, Settings, load_settings
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ class LiveSettings:
     ) -> None:
         """`report` gets one line about a change that can't be used, `find_fault` says why the process can't use it."""
         self._current = self._loaded = settings
+        self._given = {name for name in _FIXED_KEYS if settings.sources[name] == COMMAND_LINE}
         self._report, self._find_fault = report, find_fault
         self._clock = clock
         self._next_check = 0.0
@@ -76,7 +77,7 @@ class LiveSettings:
         for each in new_warnings:
             self._report(f"{loaded.file} was changed: {each}")
         for name in _FIXED_KEYS:
-            if loaded.json_values[name] != before.json_values[name]:
+            if name not in self._given and loaded.json_values[name] != before.json_values[name]:
                 self._report(f"{name} was changed in {loaded.file}: restart this command to use the new value")
         settings = loaded.override({name: self._current.json_values[name] for name in _FIXED_KEYS})
         if settings != self._current:

@@ -33,7 +33,7 @@ from sightline.cli.terminal import VerbOutcome, print_refusal, print_status, pri
 from sightline.cli.verbs import silence_warnings
 from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
-from sightline.settings import Settings, load_settings
+from sightline.settings import COMMAND_LINE, Settings, load_settings
 
 EXAMPLE = """  sightline serve
   sightline serve --upstream deepseek
@@ -90,7 +90,7 @@ def run(args: Namespace) -> VerbOutcome:
         return Refusal("not_found", f"there is no file {args.config}", "give another --config")
     settings = load_settings(config_file=args.config)
     flags = {name: value for name in ("store", "blobs") if (value := getattr(args, name)) is not None}
-    settings = settings.override(flags, "command line")
+    settings = settings.override(flags, COMMAND_LINE)
     if refusal := check_folder(args.root) or (settings.shared_address and settings.shared_address.check()):
         return refusal
     as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,11 +18,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import ALONE
 from tests.cli.forked import Forked
 from tests.cli.test_serve import get, serving
-from tests.e2e.shared_servers import Servers
+from tests.e2e.shared_servers import Servers, wait_for
 from tests.proxy.clients import ask_chat, pasted_chat
-from tests.real_servers import ROOT, find_commands
+from tests.proxy.raw_http import exchange
+from tests.real_servers import PASSWORD, ROOT, find_commands, free_ports
 from tests.requirements import requirement
 from tests.scripted.eye import Seen, describe_quadrants
 from tests.scripted.faults import Hang
@@ -67,6 +72,67 @@ def test_the_container_file_has_no_faults() -> None:
     command = [str(find_commands() / "hadolint"), "--no-color", str(ROOT / "deploy" / "Containerfile")]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (0, "")
+
+
+def read_deployment(servers: Servers, folder: Path, token: str) -> dict[str, str]:
+    """Return the variables that the compose file gives to a replica, for servers on this machine."""
+    compose = (ROOT / "deploy" / "compose.yaml").read_text("utf-8")
+    block = compose.partition("\n  sightline:\n")[2].partition("    environment:\n")[2].partition("    depends_on:")[0]
+    given = dict(re.findall(r"^      (\w+): (.*)$", block, re.MULTILINE))
+    servers.address(folder)
+    secrets = {
+        "POSTGRES_PASSWORD": PASSWORD,
+        "SIGHTLINE_TOKEN": token,
+        "S3_KEY": "writer",
+        "S3_SECRET": "writer-secret",
+    }
+    places = {
+        "@postgres/sightline": f"@127.0.0.1:{servers.postgres.port}/{servers.databases[folder]}",
+        "http://s3:8333": f"http://127.0.0.1:{servers.s3.port}",
+    }
+    for name, value in given.items():
+        filled = re.sub(r"\$\{(\w+)[^}]*\}", lambda found: secrets[found[1]], value)
+        for there, here in places.items():
+            filled = filled.replace(there, here)
+        given[name] = filled
+    return given
+
+
+def run_in_container(keyword: str, port: int, env: Mapping[str, str]) -> subprocess.Popen[str]:
+    """Run what the Containerfile says for CMD or HEALTHCHECK, on this port."""
+    text = (ROOT / "deploy" / "Containerfile").read_text("utf-8")
+    found = re.search(rf"^{keyword}\b.*?(\[.*\])$", text, re.MULTILINE)
+    assert found
+    program, *words = [word.replace("8790", str(port)) for word in json.loads(found[1])]
+    command = [sys.executable, *(("-m", "sightline") if program == "sightline" else ())]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen([*command, *words], env={**os.environ, **env}, stdout=quiet, stderr=quiet, text=True)
+
+
+@requirement("project.deploy", "record.shared.replicas", "route.ready")
+def test_the_replicas_of_the_compose_file_run_as_processes(
+    servers: Servers, provider: Provider, tmp_path: Path
+) -> None:
+    """Without containers: the same command, variables and checks, two replicas, PostgreSQL and object storage."""
+    upstreams = {**json.loads(ALONE["SIGHTLINE_UPSTREAMS"]), "deepseek": {"baseUrl": provider.url, "apiKey": "sk"}}
+    env = {**read_deployment(servers, tmp_path, "a-token"), "SIGHTLINE_UPSTREAMS": json.dumps(upstreams)}
+    headers = {"x-sightline-token": "a-token"}
+    with ExitStack() as stack:
+        ports = free_ports(2)
+        for port in ports:
+            stack.callback(run_in_container("CMD", port, env).kill)
+        for port in ports:
+            wait_for(lambda port=port: run_in_container("HEALTHCHECK", port, env).wait(60) == 0, 60)  # type: ignore[misc]
+            picture = pasted_chat(paint_quadrants(some_colours(1)))
+            answer = ask_chat(f"http://127.0.0.1:{port}/u/deepseek", BLIND, picture, extra_headers=headers)
+            assert describe_quadrants(some_colours(1)) in answer
+            for page in ("ready", "metrics"):
+                got = exchange(
+                    f"http://127.0.0.1:{port}", f"/sightline/{page}", method="GET", headers=[*headers.items()]
+                )
+                assert got.status == 200
+        assert count_looks(provider) == 1
+    servers.recycle_databases()
 
 
 @requirement("record.postgres", "record.shared.replicas")

@@ -68,7 +68,7 @@ def check_schema(connection: SqlConnection) -> int:
     if version > len(MIGRATIONS):
         raise OtherVersionError("a newer version of Sightline wrote it")
     if 0 < version < FIRST_VERSION:
-        raise OtherVersionError("its version is unknown")
+        raise ForeignDatabaseError(f"its schema has version {version}, which Sightline never wrote to PostgreSQL")
     return version
 
 

@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check format e2e compat bench fuzz mutate wheel clean
+.PHONY: help setup run demo test suite check types rules format e2e compat bench fuzz mutate wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -29,15 +29,22 @@ run: setup ## the proxy on loopback
 demo: setup ## a blind model asked about a screenshot, before and after, offline
 	@$(BIN)/python demo/demo.py
 
-test: check ## make check, then the whole suite
+test: rules ## make check and the whole suite; the types are checked while tests wait
+	@$(MAKE) --no-print-directory --jobs=2 types suite
+
+check: rules types ## format, lint, plain names and docstrings, strict types, the import rules, the requirements manifest
+
+suite: setup
 	@$(BIN)/python -m pytest --quiet -rs
 
-check: setup ## format, lint, plain names and docstrings, strict types, the import rules, the requirements manifest
+types: setup
+	@nice $(BIN)/mypy --strict
+
+rules: setup
 	@$(BIN)/ruff format --check --quiet . || { echo "check: not formatted; run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/python scripts/plain
 	@$(BIN)/python scripts/plain bench
-	@$(BIN)/mypy --strict
 	@$(BIN)/python -m pytest --quiet -n 0 tests/test_import_rules.py tests/test_requirements.py
 
 format: setup ## let ruff format and sort

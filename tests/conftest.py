@@ -43,8 +43,8 @@ _HOME_NUMBERS = itertools.count()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: many tests wait, for a process or for a clock."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are processors: many tests wait, for a process or for a clock."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(wrapper=True)

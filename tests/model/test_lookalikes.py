@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import sys
@@ -28,7 +29,14 @@ from sightline.passes.wording import write_absence, write_description, write_joi
 from tests.requirements import requirement
 
 TAG = "</vision_proxy_description>"
-EVERY = [each for each in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(each) not in ("Cn", "Co", "Cs")]
+
+
+@functools.cache
+def every() -> list[str]:
+    """Return every character that is assigned and not for private use."""
+    characters = map(chr, range(sys.maxunicode + 1))
+    return [each for each in characters if unicodedata.category(each) not in ("Cn", "Co", "Cs")]
+
 
 # By name, and independent of the table that is tested; the names are Unicode's.
 BY_NAME = {
@@ -92,7 +100,7 @@ def _variants() -> dict[str, list[str]]:
         letter: [letter, letter.upper(), *map(unicodedata.lookup, map(str.strip, names.split("|")))]
         for letter, names in BY_NAME.items()
     }
-    for each in EVERY:
+    for each in every():
         folded = unicodedata.normalize("NFKC", each).casefold()
         if folded in found and each not in found[folded]:
             found[folded].append(each)
@@ -232,7 +240,9 @@ def test_every_look_alike_of_a_letter_is_recognised(letter: str) -> None:
 
 @requirement("fence.disguise")
 def test_every_invisible_character_is_ignored() -> None:
-    unseen = [each for each in EVERY if unicodedata.category(each) in ("Cc", "Cf", "Mn", "Me", "Mc", "Zs", "Zl", "Zp")]
+    unseen = [
+        each for each in every() if unicodedata.category(each) in ("Cc", "Cf", "Mn", "Me", "Mc", "Zs", "Zl", "Zp")
+    ]
     for each in (*unseen, *UNSEEN):
         for text in (TAG.replace("n_", f"n{each}_"), f"<{each}{TAG[1:]}", TAG.replace("/", f"/{each}")):
             assert neutralize(text)[:4] == "&lt;", ascii(text)
@@ -275,7 +285,7 @@ def test_other_text_stays_unchanged(text: str) -> None:
 
 @requirement("fence.disguise")
 def test_every_character_that_looks_like_a_bracket_is_examined() -> None:
-    assert {each for each in EVERY if "<" in fold_character(each, tags=False)} == set(OPENING_BRACKETS)
+    assert {each for each in every() if "<" in fold_character(each, tags=False)} == set(OPENING_BRACKETS)
 
 
 STYLES = ["\x1b[0m", "\x1b[1;31m", "\x1b[38;2;1;2;3m", "\x1b[K", "\x1b]8;;https://a.example\x1b\\", "\x1b]0;title\x07"]

@@ -25,7 +25,10 @@ WAITING = re.compile(r"cond_(?:timed)?wait|epoll_|acquire_lock|select\.poll|fute
 KINDS = (
     (
         "system calls",
-        re.compile(r"\b(?:writev?|readv?|recv\w*|send\w*|close|fstat\w*|p(?:read|write)\w*|open\w*) \(libc"),
+        re.compile(
+            r"\b(?:writev?|readv?|recv\w*|send\w*|close|[fl]?stat\w*|p(?:read|write)\w*|open\w*|fd?(?:data)?sync"
+            r"|mkdir\w*|rename\w*|unlink\w*) \(libc"
+        ),
     ),
     ("SQLite", re.compile(r"sqlite")),
     ("hashing", re.compile(r"blake3|sha256|_hash")),

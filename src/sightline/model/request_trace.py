@@ -15,6 +15,7 @@ from blake3 import blake3
 from sightline.model.fence import replace_surrogates
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
+from sightline.model.value import value_class
 
 MAX_PLACE_BYTES = 2048  # of a place before it was edited, and of the same place afterwards
 MAX_PLACES = 16  # of one request
@@ -29,7 +30,7 @@ _RUN_MASK = bytes(0x61 if character in _RUN_CHARACTERS else 0x20 for character i
 _LONG_RUN_MASK = b"a" * 64
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class EditedPlace:
     """A place of a request as the client sent it, and as the upstream got it; each is shortened."""
 
@@ -41,7 +42,7 @@ class EditedPlace:
         return {"place": self.place, "before": self.before, "after": self.after}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RequestTrace:
     """The place of a request in its conversation, and what was edited in its newest messages."""
 
@@ -65,7 +66,7 @@ class RequestTrace:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TraceParts:
     """What a trace is built from."""
 

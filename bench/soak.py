@@ -95,7 +95,7 @@ def run(file: Path, *, quick: bool = False, only: str = "") -> None:
         for name in [only] if only else PARTS:
             result[name] = PARTS[name](places, quick)
     file.write_text(json.dumps(result, indent=1) + "\n")
-    page = _render(result)
+    page = render_page(result)
     file.with_suffix(".md").write_text(page)
     (ROOT / "docs" / "reliability.md").write_text(page)
     print(page)
@@ -174,7 +174,8 @@ def _time(work: Callable[[int], None]) -> float:
     return round(statistics.median(taken) * 1000, 3)
 
 
-def _render(result: Mapping[str, Any]) -> str:
+def render_page(result: Mapping[str, Any]) -> str:
+    """Return the page from the figures."""
     kills, times, traffic = result["kills"], result["milliseconds"], result["traffic"]
     calls = next(iter(times.values()))
     return PAGE.format(

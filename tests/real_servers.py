@@ -93,6 +93,11 @@ class Process:
                 **(_OTHER_USER if self._as_other else {}),
             )
 
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
     def send(self, number: signal.Signals) -> None:
         assert self._process
         self._process.send_signal(number)

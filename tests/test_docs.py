@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import re
 import subprocess
 import sys
@@ -42,6 +44,18 @@ def test_the_figures_in_the_documents_are_those_of_the_last_benchmark() -> None:
     ]
     sentence = README.partition("\n## Performance\n")[2].partition("\n## ")[0]
     assert [ratio for column in zip(*ratios, strict=True) for ratio in column] == re.findall(r"[\d.]+×", sentence)
+
+
+@requirement("docs.record_figures")
+@pytest.mark.parametrize(("benchmark", "page"), [("soak", "reliability.md"), ("scale", "scale.md")])
+def test_the_pages_about_the_record_are_written_from_the_last_benchmarks(
+    benchmark: str, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    results = ROOT / "bench" / "results"
+    written = importlib.import_module(benchmark).render_page(json.loads((results / f"{benchmark}.json").read_text()))
+    for copy in (ROOT / "docs" / page, results / f"{benchmark}.md"):
+        assert copy.read_text("utf-8") == written, f"run: python bench/run.py {benchmark}"
 
 
 @requirement("docs.api")

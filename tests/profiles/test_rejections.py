@@ -415,16 +415,17 @@ WRAPPINGS: dict[str, Callable[[str], str]] = {
 
 
 @requirement("recover.wordings")
-@pytest.mark.parametrize("wrapping", WRAPPINGS)
 @pytest.mark.parametrize(("status", "text"), [(s, t) for s, t, *_ in REJECTIONS] + BLIND)
-def test_a_wrapped_rejection_says_the_same(wrapping: str, status: int, text: str) -> None:
-    assert parse_rejection(status, WRAPPINGS[wrapping](text)) == parse_rejection(status, text)
+def test_a_wrapped_rejection_says_the_same(status: int, text: str) -> None:
+    same = parse_rejection(status, text)
+    found = {name: parse_rejection(status, wrap(text)) for name, wrap in WRAPPINGS.items()}
+    assert found == dict.fromkeys(WRAPPINGS, same)
 
 
-@pytest.mark.parametrize("wrapping", WRAPPINGS)
 @pytest.mark.parametrize(("status", "text"), ORDINARY)
-def test_a_wrapped_ordinary_error_teaches_nothing(wrapping: str, status: int, text: str) -> None:
-    assert parse_rejection(status, WRAPPINGS[wrapping](text)) is None
+def test_a_wrapped_ordinary_error_teaches_nothing(status: int, text: str) -> None:
+    found = {name: parse_rejection(status, wrap(text)) for name, wrap in WRAPPINGS.items()}
+    assert found == dict.fromkeys(WRAPPINGS)
 
 
 @requirement("recover.places")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from pathlib import Path
@@ -87,13 +88,16 @@ def test_a_permanent_refusal_is_400_in_the_shape_of_the_wire(tmp_path: Path, wir
     assert not _MOVING.search(error["message"])
 
 
+@functools.cache
 def _refusals() -> list[tuple[str, ast.Call]]:
-    """Every place in the source where a no is said."""
+    """Return every place in the source where a refusal is made."""
     source = Path(package.__file__).parent
+    files = [(file, file.read_text("utf-8")) for file in sorted(source.rglob("*.py"))]
     return [
         (f"{file.relative_to(source)}:{node.lineno}", node)
-        for file in sorted(source.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for file, text in files
+        if "Refusal(" in text
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refusal"
     ]
 

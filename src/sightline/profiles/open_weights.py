@@ -14,6 +14,7 @@ from sightline.profiles.preset import (
     WEBP,
     CachePriceRule,
     Preset,
+    build_bases,
     build_blind_rules,
     build_seeing_rules,
     build_uncertain_rules,
@@ -111,11 +112,7 @@ ZAI_CODING = replace(
 
 MOONSHOT = Preset(
     name="moonshot",
-    bases={
-        "anthropic": "https://api.moonshot.ai/anthropic",
-        "openai_chat": "https://api.moonshot.ai/v1",
-        "openai_responses": "https://api.moonshot.ai/v1",
-    },
+    bases=build_bases("https://api.moonshot.ai", "/anthropic"),
     addresses=("api.moonshot.ai", "api.moonshot.cn"),
     key_variables=("MOONSHOT_API_KEY", "KIMI_API_KEY"),
     rules=(
@@ -145,11 +142,7 @@ KIMI_CODING = Preset(
 
 MINIMAX = Preset(
     name="minimax",
-    bases={
-        "anthropic": "https://api.minimax.io/anthropic",
-        "openai_chat": "https://api.minimax.io/v1",
-        "openai_responses": "https://api.minimax.io/v1",
-    },
+    bases=build_bases("https://api.minimax.io", "/anthropic"),
     addresses=("api.minimax.io", "api.minimaxi.com"),
     key_variables=("MINIMAX_API_KEY",),
     rules=(*build_seeing_rules("minimax-m3*"), *build_blind_rules("minimax-m2*", "minimax-m1*")),

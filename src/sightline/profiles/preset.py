@@ -56,6 +56,11 @@ class Preset:
     stateless: bool = False  # stores no response on the Responses wire, even if `store` is true
 
 
+def build_bases(root: str, anthropic: str = "") -> Mapping[WireName, str]:
+    """Return the addresses of an upstream with three APIs below one address; `anthropic`: the path of Anthropic's."""
+    return {"anthropic": f"{root}{anthropic}", "openai_chat": f"{root}/v1", "openai_responses": f"{root}/v1"}
+
+
 def build_seeing_rules(
     *patterns: str, wires: tuple[WireName, ...] = (), limits: ImageLimits | None = None
 ) -> tuple[ModelRule, ...]:

@@ -16,6 +16,7 @@ from sightline.profiles.preset import (
     WEBP,
     CachePriceRule,
     Preset,
+    build_bases,
     build_blind_rules,
     build_seeing_rules,
     build_uncertain_rules,
@@ -118,11 +119,7 @@ XAI = Preset(
 
 OPENROUTER = Preset(
     name="openrouter",
-    bases={
-        "anthropic": "https://openrouter.ai/api",
-        "openai_chat": "https://openrouter.ai/api/v1",
-        "openai_responses": "https://openrouter.ai/api/v1",
-    },
+    bases=build_bases("https://openrouter.ai/api"),
     addresses=("openrouter.ai",),
     key_variables=("OPENROUTER_API_KEY",),
     # No rows: it publishes each model's inputs, and says in its rejection when no provider takes images.
@@ -176,11 +173,7 @@ _OLLAMA_BLIND = (
 
 OLLAMA_CLOUD = Preset(
     name="ollama-cloud",
-    bases={
-        "anthropic": "https://ollama.com",
-        "openai_chat": "https://ollama.com/v1",
-        "openai_responses": "https://ollama.com/v1",
-    },
+    bases=build_bases("https://ollama.com"),
     addresses=("ollama.com",),
     key_variables=("OLLAMA_API_KEY",),
     rules=(*build_seeing_rules(*_OLLAMA_SEEING), *build_blind_rules(*_OLLAMA_BLIND)),
@@ -193,11 +186,7 @@ OLLAMA_CLOUD = Preset(
 # Only names that have no vision in any build are listed, and the cloud models that a signed-in local server forwards.
 OLLAMA = Preset(
     name="ollama",
-    bases={
-        "anthropic": "http://localhost:11434",
-        "openai_chat": "http://localhost:11434/v1",
-        "openai_responses": "http://localhost:11434/v1",
-    },
+    bases=build_bases("http://localhost:11434"),
     addresses=("localhost:11434",),
     rules=(
         *build_seeing_rules(*(f"{pattern}cloud" for pattern in _OLLAMA_SEEING)),
@@ -210,11 +199,7 @@ OLLAMA = Preset(
 
 LMSTUDIO = Preset(
     name="lmstudio",
-    bases={
-        "anthropic": "http://localhost:1234",
-        "openai_chat": "http://localhost:1234/v1",
-        "openai_responses": "http://localhost:1234/v1",
-    },
+    bases=build_bases("http://localhost:1234"),
     addresses=("localhost:1234",),
     key_variables=("LM_API_TOKEN",),
     limits=ImageLimits(formats=(PNG, JPEG, WEBP)),
@@ -222,22 +207,14 @@ LMSTUDIO = Preset(
 
 LLAMACPP = Preset(
     name="llamacpp",
-    bases={
-        "anthropic": "http://localhost:8080",
-        "openai_chat": "http://localhost:8080/v1",
-        "openai_responses": "http://localhost:8080/v1",
-    },
+    bases=build_bases("http://localhost:8080"),
     addresses=("localhost:8080",),
     limits=ImageLimits(formats=(PNG, JPEG, GIF, "image/bmp")),  # what stb_image reads, not WebP
 )
 
 VLLM = Preset(
     name="vllm",
-    bases={
-        "anthropic": "http://localhost:8000",
-        "openai_chat": "http://localhost:8000/v1",
-        "openai_responses": "http://localhost:8000/v1",
-    },
+    bases=build_bases("http://localhost:8000"),
     addresses=("localhost:8000",),
 )
 

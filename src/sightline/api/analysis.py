@@ -58,11 +58,7 @@ _OFF = Refusal("not_permitted", "describing images is switched off", "run: sight
 _NOT_SAVED = Refusal(
     "invalid_input", "save works only for one whole image, without a question or a crop", "leave those out"
 )
-_NO_ONE = Refusal(
-    "unavailable",
-    "no vision model is available",
-    f"run: {GET_VISION_MODEL}",
-)
+_NO_ONE = Refusal("unavailable", "no vision model is available", f"run: {GET_VISION_MODEL}")
 _SEER_OFF = Refusal(
     "unavailable",
     "no vision model is named, and the setting `seer` is off",
@@ -160,11 +156,9 @@ def check_tool_call(
     if reason is not None and not isinstance(reason, str):
         return Refusal("invalid_input", "the reason must be a string", "give a string, or leave it out")
     asking = _check(context, images, question, crop, model)
-    return (
-        asking
-        if isinstance(asking, Refusal)
-        else replace(asking, from_model=True, reason=replace_surrogates(reason or ""))
-    )
+    if isinstance(asking, Refusal):
+        return asking
+    return replace(asking, from_model=True, reason=replace_surrogates(reason or ""))
 
 
 def _check(context: ToolContext, images: object, question: str, crop: object, model: object) -> ImageQuestion | Refusal:
@@ -173,11 +167,8 @@ def _check(context: ToolContext, images: object, question: str, crop: object, mo
         remedy = f"use at most {MAX_QUESTION_LENGTH:,}"
         return Refusal("invalid_input", f"the question has {len(question):,} characters", remedy)
     if not isinstance(images, list | tuple) or not images:
-        return Refusal(
-            "invalid_input",
-            "images must be a list with at least one image",
-            "give a list of paths or sha256: references",
-        )
+        remedy = "give a list of paths or sha256: references"
+        return Refusal("invalid_input", "images must be a list with at least one image", remedy)
     if len(images) > limit:
         remedy = f"give at most {limit} in a call (maxImagesPerCall)"
         return Refusal("invalid_input", f"there are {len(images)} images", remedy)
@@ -195,11 +186,9 @@ def find_missing_consent(context: ToolContext, asking: ImageQuestion | Refusal) 
     if isinstance(asking, Refusal) or settings.mode == "off":
         return ""
     runtime = get_shared_runtime(settings, context.record)
-    found = (
-        None
-        if isinstance(runtime, Refusal)
-        else runtime.chooser.find_missing_consent(asking.model or None, asking.check)
-    )
+    if isinstance(runtime, Refusal):
+        return ""
+    found = runtime.chooser.find_missing_consent(asking.model or None, asking.check)
     return found[1] if found and not isinstance(locate_images(context, asking), Refusal) else ""
 
 
@@ -251,8 +240,7 @@ def _locate_image(
     box = resolve_crop(found.crop, picture.size) if found.crop else None
     if isinstance(box, Refusal):
         return box
-    sha256 = hashlib.sha256(found.data).hexdigest()
-    image = Image(sha256, picture.mime, picture.size, found.data, picture.is_rotated)
+    image = Image(hashlib.sha256(found.data).hexdigest(), picture.mime, picture.size, found.data, picture.is_rotated)
     return FoundImage(VisionImage(image, found.name, box), name_crop_form(found.crop), found.path)
 
 
@@ -298,12 +286,8 @@ class _LocatedQuestion:
     def _build_prompt(self, hints: Sequence[str]) -> Prompt:
         words, question = self.asking.prompt, self.asking.question
         if len(self.found) > 1:
-            return Prompt(
-                wording.build_joint_prompt(len(self.found), words, hints),
-                words,
-                reader_question=question,
-                lists_images=True,
-            )
+            instructions = wording.build_joint_prompt(len(self.found), words, hints)
+            return Prompt(instructions, words, reader_question=question, lists_images=True)
         instructions = ANSWER_INSTRUCTIONS if question else self.settings.system_prompt or DESCRIBE_INSTRUCTIONS
         return Prompt(instructions, words, reader_question=question)
 
@@ -401,8 +385,7 @@ def build_analysis(made: VisionResult, asking: ImageQuestion, settings: Settings
     if made.fallback_reason:
         text = f"{text}\n\n{explain_fallback(made.fallback_reason, made.seer)}"
     written = write_fence(made.images, text, made.form, made.seer, is_answer=bool(asking.question))
-    behind = _write_boxes(made, settings, _FENCE_CHARACTERS - len(written))
-    whole = "\n".join(filter(None, (written, behind)))
+    whole = "\n".join(filter(None, (written, _write_boxes(made, settings, _FENCE_CHARACTERS - len(written)))))
     usage = Usage() if made.cached else made.answer.usage
     return Analysis(
         made.images, asking.question, made.seer, text, whole, made.find_boxes(), usage, made.cost_usd, made.cached

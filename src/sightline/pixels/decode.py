@@ -261,8 +261,7 @@ def _choose_load_options(data: bytes, info: ImageInfo, wanted: Size | None) -> d
     if info.mime == "image/jpeg":
         factor = next((factor for factor in (8, 4, 2) if factor <= max_factor), 1)
         return {"shrink": factor} if factor > 1 else {}
-    bytes_per_pixel = WEBP_BYTES_PER_PIXEL + 4  # bytes; the result is held as well
-    max_pixels = max(1, _count_free_bytes(data, info, {"scale": 0.0})) // bytes_per_pixel
+    max_pixels = max(1, _count_free_bytes(data, info, {"scale": 0.0})) // (WEBP_BYTES_PER_PIXEL + 4)  # and the result
     scale = min(1.0, 1 / max_factor, math.sqrt(min(max_pixels, _MAX_WEBP_PIXELS) / size.pixels))
     return {"scale": scale} if scale < 1 else {}
 

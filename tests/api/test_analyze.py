@@ -26,10 +26,9 @@ from sightline.model.refusal import Refusal
 from sightline.model.seer import Usage
 from sightline.passes.wording import build_hints
 from sightline.settings import load_settings
-from sightline.vision.chooser import Candidate
+from sightline.vision.chooser import Candidate, advise_user
 from sightline.vision.prompts import DESCRIBE_ALL_QUESTION, DESCRIBE_INSTRUCTIONS, DESCRIBE_QUESTION, hash_prompt
 from sightline.vision.providers import VisionModel
-from sightline.vision.service import advise_user
 from tests.api.eyes import eyes, named, sent, size_of
 from tests.engine.parts import Talk, encoded, picture
 from tests.requirements import requirement

@@ -22,7 +22,7 @@ from sightline.surfaces.proxy import telemetry
 from sightline.surfaces.proxy.request_context import LogEntry
 from sightline.surfaces.proxy.telemetry import RequestLog, RequestPrinter
 from sightline.surfaces.proxy.upstream_client import FAILED_UPSTREAM
-from sightline.vision.service import SEER_ACTIVITY, SeerActivity
+from sightline.vision.vision_request import SEER_ACTIVITY, SeerActivity
 from tests.cli.command import ALONE, sightline
 from tests.cli.forked import Forked
 from tests.cli.test_serve import get, serving

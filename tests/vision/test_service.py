@@ -19,8 +19,16 @@ from sightline.model.seer import Question, Seer, SeerAnswer, Usage
 from sightline.store import open_record
 from sightline.vision.chooser import Candidate, Candidates
 from sightline.vision.prompts import Prompt
-from sightline.vision.service import SEER_ACTIVITY, SeerActivity, VisionService
-from sightline.vision.vision_request import CacheRule, Quota, VisionImage, VisionRequest, VisionResult
+from sightline.vision.service import VisionService
+from sightline.vision.vision_request import (
+    SEER_ACTIVITY,
+    CacheRule,
+    Quota,
+    SeerActivity,
+    VisionImage,
+    VisionRequest,
+    VisionResult,
+)
 from tests.engine.parts import ScriptedSeer, turns
 from tests.requirements import requirement
 

@@ -30,6 +30,7 @@ from sightline.pixels.similarity import compare_replies
 from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
 from sightline.vision.background_loop import run_blocking
+from sightline.vision.chooser import advise_user
 from sightline.vision.prompts import (
     ANSWER_INSTRUCTIONS,
     DESCRIBE_ALL_QUESTION,
@@ -39,7 +40,6 @@ from sightline.vision.prompts import (
     hash_prompt,
 )
 from sightline.vision.providers import GET_VISION_MODEL, ModelCheck
-from sightline.vision.service import advise_user
 from sightline.vision.vision_request import (
     Attempt,
     CacheRule,

@@ -34,9 +34,10 @@ from sightline.runtime import Runtime, get_shared_runtime
 from sightline.settings import Settings, load_settings
 from sightline.vision import json_answers as json_schema
 from sightline.vision.background_loop import run_blocking
+from sightline.vision.chooser import advise_user
 from sightline.vision.prompts import FILE_INSTRUCTIONS, SCHEMA_INSTRUCTIONS, STILLS_QUESTION, Prompt
 from sightline.vision.providers import LOCAL_READER
-from sightline.vision.service import VisionService, advise_user
+from sightline.vision.service import VisionService
 from sightline.vision.vision_request import Attempt, CacheRule, VisionImage, VisionRequest, VisionResult
 
 DESCRIBE_VIDEO = "Describe this video in detail."

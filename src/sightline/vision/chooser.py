@@ -11,6 +11,7 @@ from sightline.model.ports import HttpSender
 from sightline.model.profile import CREDENTIAL_HEADERS, Profile, RequestOrigin, Upstream, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER, Seer
+from sightline.settings import Settings
 from sightline.vision.providers import (
     GET_VISION_MODEL,
     LOCAL_READER,
@@ -322,3 +323,27 @@ def _build_headers(origin: RequestOrigin, wire: WireName) -> Mapping[str, str]:
         name, value = origin.upstream.build_credential(wire, credential.removeprefix("Bearer "))
         others[name] = value
     return others
+
+
+def advise_user(refusal: Refusal, candidate: Candidate, settings: Settings) -> Refusal:
+    """Return a provider's refusal with a remedy that fits its HTTP status."""
+    match refusal.status:
+        case 401 | 403:
+            upstream = candidate.vision_model.upstream if candidate.vision_model else None
+            source = _describe_key_source(upstream, settings)
+            return replace(refusal, remedy=f"its key was refused; set a valid one in {source}")
+        case 404:
+            return replace(refusal, remedy="there is no such model there; name another one")
+        case 400 | 413 | 415 | 422:  # the same request would fail again
+            return replace(refusal, remedy="it rejects this request; try another file, question or model")
+    return refusal
+
+
+def _describe_key_source(upstream: Upstream | None, settings: Settings) -> str:
+    """Return where the user finds the key that was sent."""
+    if upstream is not None and upstream.api_key:
+        return f"the apiKey of {upstream.name} in the settings"
+    if upstream is not None and upstream.name in litellm.LITELLM_PROVIDERS:
+        return f"the credentials that {upstream.name}'s own tools use"
+    variables = () if upstream is None else upstream.key_variables
+    return next((name for name in variables if settings.environment.get(name)), "apiKey in the settings")

@@ -13,16 +13,14 @@ Every request goes through these steps:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import lru_cache, partial
 from time import monotonic
 
 from sightline.model.facts import NO_COORDINATES, Description
 from sightline.model.ports import DescriptionStore, Lease, Ledger
-from sightline.model.profile import Upstream
 from sightline.model.records import LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER, Question, Seer, SeerAnswer, Usage, truncate_answer
@@ -39,7 +37,6 @@ from sightline.vision.concurrency import (
 )
 from sightline.vision.prompts import REPAIR_QUESTION, find_coordinate_form, key_answers
 from sightline.vision.providers import ModelCheck, calculate_cost
-from sightline.vision.seers.litellm import LITELLM_PROVIDERS
 from sightline.vision.vision_request import (
     Attempt,
     CacheRule,
@@ -47,6 +44,7 @@ from sightline.vision.vision_request import (
     VisionResult,
     decode_result,
     make_skip_entry,
+    track_question,
 )
 
 Outcome = VisionResult | Refusal
@@ -59,37 +57,6 @@ _USE_LABELS = "name fields as the image labels them, make them optional, or ask 
 Choose = Callable[[Caller | None, str | None, ModelCheck], Awaitable[Candidates]]
 Price = Callable[[Candidate, Usage], float | None]
 FindForm = Callable[[Candidate], str]
-
-
-@dataclass(frozen=True, slots=True)
-class SeerActivity:
-    """The questions to seers that one request has caused. Several threads may append to the lists."""
-
-    on_question: Callable[[], None] = lambda: None
-    seers: list[str] = field(default_factory=list)  # one for each question
-    costs: list[float | None] = field(default_factory=list)  # of those that are answered; None: the price is not known
-
-    @property
-    def is_waiting(self) -> bool:
-        return len(self.seers) > len(self.costs)
-
-
-SEER_ACTIVITY: ContextVar[SeerActivity | None] = ContextVar("sightline_seer_activity", default=None)
-"""The activity of the request that is being served, for a surface that reports it."""
-
-
-@contextmanager
-def _track_question(seer: str) -> Iterator[Callable[[float | None], None]]:
-    """Add a question to the activity of the current request; the function that it returns sets its cost."""
-    activity, costs = SEER_ACTIVITY.get(), list[float | None]()
-    if activity is not None:
-        activity.seers.append(seer)
-        activity.on_question()
-    try:
-        yield costs.append
-    finally:
-        if activity is not None:
-            activity.costs.append(costs[0] if costs else 0.0)
 
 
 def price_answer(candidate: Candidate, usage: Usage) -> float | None:
@@ -341,7 +308,7 @@ class VisionService:
         async with AsyncExitStack() as turn:
             if request.take_turns:
                 await turn.enter_async_context(self._turns.take_turn(request.scope))
-            set_cost = turn.enter_context(_track_question(seer.name))
+            set_cost = turn.enter_context(track_question(seer.name))
             began = monotonic()
             answer, usage = await _ask_until_usable(request, candidate, seer, question)
             seconds = monotonic() - began
@@ -422,27 +389,3 @@ def _has_left_machine(outcome: Outcome, usage: Usage) -> bool:
     if isinstance(outcome, VisionResult) or usage != Usage():
         return True
     return outcome.code not in ("no_consent", "unsupported_type")
-
-
-def advise_user(refusal: Refusal, candidate: Candidate, settings: Settings) -> Refusal:
-    """Return a provider's refusal with a remedy that fits its HTTP status."""
-    match refusal.status:
-        case 401 | 403:
-            upstream = candidate.vision_model.upstream if candidate.vision_model else None
-            source = _describe_key_source(upstream, settings)
-            return replace(refusal, remedy=f"its key was refused; set a valid one in {source}")
-        case 404:
-            return replace(refusal, remedy="there is no such model there; name another one")
-        case 400 | 413 | 415 | 422:  # the same request would fail again
-            return replace(refusal, remedy="it rejects this request; try another file, question or model")
-    return refusal
-
-
-def _describe_key_source(upstream: Upstream | None, settings: Settings) -> str:
-    """Return where the user finds the key that was sent."""
-    if upstream is not None and upstream.api_key:
-        return f"the apiKey of {upstream.name} in the settings"
-    if upstream is not None and upstream.name in LITELLM_PROVIDERS:
-        return f"the credentials that {upstream.name}'s own tools use"
-    variables = () if upstream is None else upstream.key_variables
-    return next((name for name in variables if settings.environment.get(name)), "apiKey in the settings")

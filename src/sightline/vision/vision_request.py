@@ -1,4 +1,4 @@
-"""A request to look at images, how its images are made to fit a seer, and the result.
+"""A request to look at images, how its images are made to fit a seer, the result, and the questions that it took.
 
 Every question to a seer is a `VisionRequest`, whether the proxy describes an image, a model calls `analyze_image`, a
 person runs `describe`, or a program calls `vision_analyze`. What differs between them is data on the request.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -325,3 +327,34 @@ def _format_all_boxes(images: Sequence[DescribedImage], boxes: Sequence[Original
         for index, each in enumerate(images)
         if (own := [one for one in boxes if one.image == index or (one.image is None and index == 0)])
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SeerActivity:
+    """The questions to seers that one request has caused. Several threads may append to the lists."""
+
+    on_question: Callable[[], None] = lambda: None
+    seers: list[str] = field(default_factory=list)  # one for each question
+    costs: list[float | None] = field(default_factory=list)  # of those that are answered; None: the price is not known
+
+    @property
+    def is_waiting(self) -> bool:
+        return len(self.seers) > len(self.costs)
+
+
+SEER_ACTIVITY: ContextVar[SeerActivity | None] = ContextVar("sightline_seer_activity", default=None)
+"""The activity of the request that is being served, for a surface that reports it."""
+
+
+@contextmanager
+def track_question(seer: str) -> Iterator[Callable[[float | None], None]]:
+    """Add a question to the activity of the current request; the function that it returns sets its cost."""
+    activity, costs = SEER_ACTIVITY.get(), list[float | None]()
+    if activity is not None:
+        activity.seers.append(seer)
+        activity.on_question()
+    try:
+        yield costs.append
+    finally:
+        if activity is not None:
+            activity.costs.append(costs[0] if costs else 0.0)

@@ -30,7 +30,7 @@ from sightline.surfaces.proxy.http_headers import (
     select_seer_headers,
 )
 from sightline.surfaces.proxy.routes import Route
-from sightline.vision.service import SeerActivity
+from sightline.vision.vision_request import SeerActivity
 from sightline.wire import Wire
 from sightline.wire.sse import StreamState, UpstreamBytes, UpstreamEvent, UpstreamFailure, UpstreamSilence, listen
 from sightline.wire.tool_loop import StreamListener

@@ -30,7 +30,7 @@ from sightline.surfaces.proxy.http_headers import ClientRequest
 from sightline.surfaces.proxy.request_context import LogEntry, RequestContext
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.concurrency import LruCache
-from sightline.vision.service import SEER_ACTIVITY, SeerActivity
+from sightline.vision.vision_request import SEER_ACTIVITY, SeerActivity
 from sightline.wire.answer_usage import AnswerEnds
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.message_texts import find_omission_note

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sightline.api import analysis, ask, peers, text_files, tool_registry, views
+from sightline.api import analysis, ask, file_fitter, text_files, tool_registry, views
 from sightline.api.call_ledger import CallDetails, refuse_question
 from sightline.api.crop_arguments import list_crops, match_crops
 from sightline.api.failure import INTERNAL_ERROR, Failure, never_raise
+from sightline.api.file_fitter import SendDecision
 from sightline.api.input_file import read_image_input
-from sightline.api.peers import SendDecision
 from sightline.api.result_content import Wire
 from sightline.api.session import Session, ToolContext
 from sightline.api.tool_results import Analysis, FileAnswer, FileEdit, FileText, ImageList, ListedImage, View
@@ -297,5 +297,5 @@ def _write_path(path: object) -> object:
     return str(path) if isinstance(path, PurePath) else path
 
 
-fit_for = with_async(never_raise(Failure(INTERNAL_ERROR))(peers.fit_for))
-may_send = never_raise(SendDecision(ok=False, warning=str(INTERNAL_ERROR)))(peers.may_send)
+fit_for = with_async(never_raise(Failure(INTERNAL_ERROR))(file_fitter.fit_for))
+may_send = never_raise(SendDecision(ok=False, warning=str(INTERNAL_ERROR)))(file_fitter.may_send)

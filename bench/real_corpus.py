@@ -1,7 +1,8 @@
 """Make the corpus of real pictures: pages out of packages in Chromium, with what the DOM says about them.
 
 The packages are pinned in real_packages.json; its seed draws the pages, their names draw window, scale and theme. Half
-of the pages, by a hash of their names, is set aside. Nothing of it is in the repository: it is made in the cache, once.
+of the pages, by a hash of their names, is set aside; pages of further packages are all in the other half. Nothing of it
+is in the repository: it is made in the cache, once.
 """
 
 import hashlib
@@ -32,6 +33,7 @@ SCREENS = 3  # of one page, from its top down
 PER_PACKAGE = 14  # pages of one package, at most
 BASE = 40  # pictures of pages in each half, whatever they show; more only for what is asked for below
 WANTED = {"table": 34, "check": 24, "chart": 34}  # in each half; galleries have the other controls
+MORE = 72  # pages of further packages, in the first half
 FEW_WORDS = 12
 DARKEN = "document.documentElement.dataset.bsTheme = 'dark'; document.documentElement.dataset.theme = 'dark'"
 STILL = """(() => {
@@ -45,15 +47,16 @@ STILL = """(() => {
 class Drawn:
     """What one half has so far."""
 
+    base: int = BASE
     pictures: int = 0
     things: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_full(self) -> bool:
-        return self.pictures >= BASE and all(self.things[kind] >= enough for kind, enough in WANTED.items())
+        return self.pictures >= self.base and all(self.things[kind] >= enough for kind, enough in WANTED.items())
 
     def wants(self, things: Counter[str]) -> bool:
-        if self.pictures < BASE:
+        if self.pictures < self.base:
             return True
         return any(things[kind] and self.things[kind] < enough for kind, enough in WANTED.items())
 
@@ -87,15 +90,11 @@ def _make_corpus(folder: Path) -> None:
     chance = random.Random(pins["seed"])
     with open_browser() as browser:
         for package, home, page in _draw_pages([*pins["pages"], *pins["charts"]], chance):
-            _show_page(browser, package, home, page, folder, drawn)
+            half = choose_half(f"{package} {page.relative_to(home)}")
+            _show_page(browser, package, home, page, folder / half, drawn[half])
         for name, host, file in _write_hosts(pins, folder, chance):
-            settle, look = 300 if name.startswith("gallery") else 1500, random.Random(f"{name} {file}")
-            scale, dark = look.choice((1, 2)), look.random() < 0.3
-            with serve_folder(host) as address:
-                browser.open(f"{address}/{file}", (1280, 800), scale, dark=dark, settle=settle)
-                browser.evaluate(STILL + (f"; {DARKEN}" if dark else ""))
-                target = folder / choose_half(name) / _name_file(f"{name} {file}")
-                _keep_screen(browser, target, _read_truth(browser), "page", name)
+            _show_host(browser, name, host, file, folder / choose_half(name))
+        _add_more(browser, pins["more"], folder)
     for each in pins["photographs"]:
         for picture in _list_files(_unpack(each), each["pages"]):
             name = f"photograph {picture.name}"
@@ -106,10 +105,34 @@ def _make_corpus(folder: Path) -> None:
         peer_environments.print_status(f"{half}: {drawn[half].pictures} pictures of pages, {dict(drawn[half].things)}")
 
 
+def _add_more(browser: Browser, pins: dict[str, Any], folder: Path) -> None:
+    """Add pages of other packages to the first half; what is set aside stays as it is."""
+    chance, drawn = random.Random(pins["seed"]), Drawn(base=MORE)
+    packages = [(each["name"], _unpack(each), each["pages"]) for each in pins["pages"]]
+    for name, home, patterns in packages:
+        pages = _list_files(home, patterns)
+        for page in chance.sample(pages, min(len(pages), MORE // len(packages))):
+            _show_page(browser, name, home, page, folder / HALVES[0], drawn)
+    galleries = {each["name"]: _unpack(each) for each in pins["galleries"]}
+    hosts = real_galleries.write_galleries(galleries, folder / "hosts" / "more", real_galleries.MORE_MARKUP)
+    for name, host, file in hosts:
+        _show_host(browser, f"more {name}", host, file, folder / HALVES[0])
+
+
+def _show_host(browser: Browser, name: str, host: Path, file: str, folder: Path) -> None:
+    """Keep a picture of a page that is written here."""
+    settle, look = 300 if "gallery" in name else 1500, random.Random(f"{name} {file}")
+    scale, dark = look.choice((1, 2)), look.random() < 0.3
+    with serve_folder(host) as address:
+        browser.open(f"{address}/{file}", (1280, 800), scale, dark=dark, settle=settle)
+        browser.evaluate(STILL + (f"; {DARKEN}" if dark else ""))
+        _keep_screen(browser, folder / _name_file(f"{name} {file}"), _read_truth(browser), "page", name)
+
+
 def _write_hosts(pins: dict[str, Any], folder: Path, chance: random.Random) -> Iterator[tuple[str, Path, str]]:
     """Yield the name, folder and file of the pages that are written here around a package."""
     galleries = {each["name"]: _unpack(each) for each in pins["galleries"]}
-    yield from real_galleries.write_galleries(galleries, folder / "hosts")
+    yield from real_galleries.write_galleries(galleries, folder / "hosts", real_galleries.MARKUP)
     editors = {each["name"]: _unpack(each) for each in pins["editors"]}
     yield from real_editors.write_hosts(editors, folder / "hosts", chance)
 
@@ -130,10 +153,10 @@ def _list_files(home: Path, patterns: list[str]) -> list[Path]:
     return sorted({path for pattern in patterns for path in home.glob(pattern) if path.is_file()})
 
 
-def _show_page(browser: Browser, package: str, home: Path, page: Path, folder: Path, drawn: dict[str, Drawn]) -> None:
+def _show_page(browser: Browser, package: str, home: Path, page: Path, folder: Path, drawn: Drawn) -> None:
+    """Keep pictures of a page, from its top down, as far as more of it is wanted."""
     name = f"{package} {page.relative_to(home)}"
-    half = choose_half(name)
-    if drawn[half].is_full:
+    if drawn.is_full:
         return
     chance = random.Random(name)
     size, scale, dark = chance.choice(SIZES), chance.choice((1, 1, 2)), chance.random() < 0.3
@@ -152,13 +175,13 @@ def _show_page(browser: Browser, package: str, home: Path, page: Path, folder: P
                 words = len(truth["words"])
                 if (
                     (words >= FEW_WORDS or things["chart"])
-                    and drawn[half].wants(things)
+                    and drawn.wants(things)
                     and (not screen or sum(things.values()))
                 ):
-                    file = folder / half / _name_file(f"{name} {screen}")
+                    file = folder / _name_file(f"{name} {screen}")
                     _keep_screen(browser, file, truth, "page", f"{name} {screen}")
-                    drawn[half].pictures += 1
-                    drawn[half].things += things
+                    drawn.pictures += 1
+                    drawn.things += things
         except RuntimeError as error:
             peer_environments.print_status(f"{name} is left out: {error}")
 

@@ -43,7 +43,62 @@ PRETTY_SWITCH = (
     '<p><span class="pretty p-switch p-fill"><input type="checkbox" {state}>'
     '<span class="state p-success"><label>{text}</label></span></span></p>'
 )
+BOOTSTRAP_4 = (
+    '<div class="custom-control custom-{kind}"><input class="custom-control-input" type="{type}" id="{id}" {state}>'
+    '<label class="custom-control-label" for="{id}">{text}</label></div>'
+)
+BOOTSTRAP_4_SWITCH = BOOTSTRAP_4.replace("custom-{kind}", "custom-switch")
+ANT = (
+    '<p><label class="ant-{kind}-wrapper {classes}"><span class="ant-{kind} {classes}">'
+    '<input type="{type}" class="ant-{kind}-input" {state}><span class="ant-{kind}-inner"></span></span>'
+    "<span>{text}</span></label></p>"
+)
+ANT_SWITCH = (
+    '<p><button type="button" role="switch" aria-checked="{on}" class="ant-switch {classes}" {state}>'
+    '<div class="ant-switch-handle"></div><span class="ant-switch-inner"></span></button> {text}</p>'
+)
+ELEMENT = (
+    '<p><label class="el-{kind} {classes}"><span class="el-{kind}__input {classes}">'
+    '<span class="el-{kind}__inner"></span><input type="{type}" class="el-{kind}__original" {state}></span>'
+    '<span class="el-{kind}__label">{text}</span></label></p>'
+)
+ELEMENT_SWITCH = (
+    '<p><span role="switch" aria-checked="{on}" class="el-switch {classes}">'
+    '<input type="checkbox" class="el-switch__input" {state}><span class="el-switch__core" style="width: 40px"></span>'
+    "</span> {text}</p>"
+)
+DAISY = (
+    '<p style="display: flex; gap: 8px"><input type="{type}" id="{id}" class="{kind}" {state}>'
+    '<label for="{id}">{text}</label></p>'
+)
+PATTERNFLY = (
+    '<div class="pf-c-{kind}"><input class="pf-c-{kind}__input" type="{type}" id="{id}" {state}>'
+    '<label class="pf-c-{kind}__label" for="{id}">{text}</label></div>'
+)
+PATTERNFLY_SWITCH = (
+    '<p><label class="pf-c-switch"><input class="pf-c-switch__input" type="checkbox" {state}>'
+    '<span class="pf-c-switch__toggle"></span><span class="pf-c-switch__label">{text}</span></label></p>'
+)
+GOVUK = (
+    '<div class="govuk-{plural}__item"><input class="govuk-{plural}__input" id="{id}" type="{type}" {state}>'
+    '<label class="govuk-label govuk-{plural}__label" for="{id}">{text}</label></div>'
+)
+WINDOWS = '<div class="field-row"><input type="{type}" id="{id}" {state}><label for="{id}">{text}</label></div>'
+USWDS = (
+    '<div class="usa-{kind}"><input class="usa-{kind}__input" id="{id}" type="{type}" {state}>'
+    '<label class="usa-{kind}__label" for="{id}">{text}</label></div>'
+)
 # For each package: its style sheet, a toggle, and a switch if it has one.
+MORE_MARKUP: dict[str, tuple[str, str, str]] = {
+    "bootstrap": ("dist/css/bootstrap.min.css", BOOTSTRAP_4, BOOTSTRAP_4_SWITCH),
+    "antd": ("dist/antd.min.css", ANT, ANT_SWITCH),
+    "element-ui": ("lib/theme-chalk/index.css", ELEMENT, ELEMENT_SWITCH),
+    "daisyui": ("dist/full.css", DAISY, DAISY.replace('class="{kind}"', 'class="toggle"')),
+    "@patternfly/patternfly": ("patternfly.min.css", PATTERNFLY, PATTERNFLY_SWITCH),
+    "govuk-frontend": ("dist/govuk/govuk-frontend.min.css", GOVUK, ""),
+    "98.css": ("dist/98.css", WINDOWS, ""),
+    "uswds": ("dist/css/uswds.min.css", USWDS, ""),
+}
 MARKUP: dict[str, tuple[str, str, str]] = {
     "native": ("", PLAIN, ""),
     "@picocss/pico": ("css/pico.min.css", PLAIN, PLAIN.replace("<input", '<input role="switch"')),
@@ -66,20 +121,22 @@ Standard delivery|Express delivery|Monthly|Yearly|Public|Private|Only me|Everyon
 Read only|Recursive|Ignore case|Whole word|Keep originals|Strict mode|Verbose|Beta features|Two factor|Share the data"""
 
 
-def write_galleries(packages: dict[str, Path], folder: Path) -> Iterator[tuple[str, Path, str]]:
+def write_galleries(
+    packages: dict[str, Path], folder: Path, markup: dict[str, tuple[str, str, str]]
+) -> Iterator[tuple[str, Path, str]]:
     """Yield the name, folder and file of each page; the folder has the package beside the page."""
-    for name in MARKUP:
+    for name, toggles in markup.items():
         host = folder / name.replace("/", "_")
         host.mkdir(parents=True, exist_ok=True)
         if name in packages and not (host / "package").is_symlink():
             (host / "package").symlink_to(packages[name])
         for number in range(VARIANTS):
-            (host / f"{number}.html").write_text(_write_page(name, random.Random(f"{name} {number}")))
+            (host / f"{number}.html").write_text(_write_page(name, toggles, random.Random(f"{name} {number}")))
             yield f"gallery {name}", host, f"{number}.html"
 
 
-def _write_page(name: str, chance: random.Random) -> str:
-    style, toggle, switch = MARKUP[name]
+def _write_page(name: str, toggles: tuple[str, str, str], chance: random.Random) -> str:
+    style, toggle, switch = toggles
     sections = [
         ("Options", [_fill(toggle, "checkbox", chance) for _ in range(6)]),
         ("Choose one", [_fill(toggle, "radio", chance) for _ in range(5)]),
@@ -108,5 +165,8 @@ def _fill(markup: str, kind: str, chance: random.Random) -> str:
         id=f"t{number}",
         name=f"n{number}",
         inline=chance.choice(("", "")),
+        plural="radios" if kind == "radio" else "checkboxes",
+        classes=" ".join(f"is-{name} ant-{kind}-{name}" for name in state.split()),
+        on=str("checked" in state).lower(),
         text=chance.choice(WORDS.replace("\n", "").split("|")),
     )

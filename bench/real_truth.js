@@ -86,24 +86,35 @@
         const asked = frame && hasFrame(frame) && inWindow(box) && box.height <= 80 && !e.matches('[multiple], [size]');
         controls.push({ kind: asked ? 'field' : 'input', box: toBox(box), inner: toBox(e.getBoundingClientRect()), disabled: isOff(e), text: clean(e.type === 'password' ? '' : value || '') });
     }
+    // Where a positioned pseudo-element is counted from: its element, or what is around that, if that is positioned.
+    const findOrigin = n => {
+        let p = n;
+        while (p.parentElement && getComputedStyle(p).position === 'static' && getComputedStyle(p).transform === 'none') p = p.parentElement;
+        const r = p.getBoundingClientRect();
+        return [r.left + p.clientLeft, r.top + p.clientTop];
+    };
+    // The padding and border of a pseudo-element, which its width does not count.
+    const addEdges = (s, a, b) => s.boxSizing === 'border-box' ? 0 : [`border${a}Width`, `border${b}Width`, `padding${a}`, `padding${b}`].reduce((sum, k) => sum + (parseFloat(s[k]) || 0), 0);
+    const isSmallShape = (e, b) => b && b.width >= 10 && b.width <= 80 && b.height >= 10 && b.height <= 48 && !clean(e.innerText || '');
     // Check boxes, radio buttons and switches; many are drawn by a neighbour of an input that is hidden.
     for (const e of all('input[type=checkbox], input[type=radio], [role=checkbox], [role=radio], [role=switch]')) {
         let r = e.getBoundingClientRect(), drawn = null;
         if (/color/.test(e.className)) continue;  // a patch of colour to choose
         const style = getComputedStyle(e), hidden = parseFloat(style.opacity) < 0.1 || style.clip !== 'auto' || style.clipPath !== 'none';
-        const own = isShown(e) && !hidden && r.width >= 8 && r.height >= 8;
+        const own = isShown(e) && !hidden && r.width >= 8 && r.height >= 8 && r.right > 0;
         if (own) drawn = r;
         else {
-            const next = e.nextElementSibling, near = [next, next?.querySelector('label'), e.closest('label'), e.previousElementSibling, e.parentElement].filter(Boolean);
-            const b = next?.getBoundingClientRect();
-            if (b && b.width >= 10 && b.width <= 80 && b.height >= 10 && b.height <= 48 && !clean(next.innerText || '')) drawn = b;
+            const next = e.nextElementSibling, last = e.previousElementSibling, near = [next, next?.querySelector('label'), e.closest('label'), e.previousElementSibling, e.parentElement].filter(Boolean);
+            const b = next?.getBoundingClientRect(), before = last?.getBoundingClientRect();
+            if (isSmallShape(next, b)) drawn = b;
+            else if (!next && isSmallShape(last, before)) drawn = before;
             for (const n of near) for (const pseudo of ['::before', '::after']) {
                 const s = getComputedStyle(n, pseudo), w = parseFloat(s.width), h = parseFloat(s.height);
                 if (drawn || s.content === 'none' || !(w >= 10 && h >= 10 && w <= 70 && h <= 40)) continue;
-                const at = n.getBoundingClientRect();
-                const left = s.position === 'absolute' && s.left !== 'auto' ? parseFloat(s.left) : 0;
-                const top = s.position === 'absolute' && s.top !== 'auto' ? parseFloat(s.top) : (at.height - h) / 2;
-                drawn = new DOMRect(at.left + left, at.top + top, w, h);
+                const at = n.getBoundingClientRect(), [x, y] = findOrigin(n), wide = w + addEdges(s, 'Left', 'Right'), tall = h + addEdges(s, 'Top', 'Bottom');
+                const left = s.position === 'absolute' && s.left !== 'auto' ? x + parseFloat(s.left) + (parseFloat(s.marginLeft) || 0) : at.left;
+                const top = s.position === 'absolute' && s.top !== 'auto' ? y + parseFloat(s.top) + (parseFloat(s.marginTop) || 0) : at.top + (at.height - tall) / 2;
+                drawn = new DOMRect(left, top, wide, tall);
             }
         }
         if (!drawn || !inWindow(drawn)) continue;
@@ -136,7 +147,7 @@
     const seenBox = e => ({ box: toBox(e.getBoundingClientRect()), text: clean(e.innerText || e.value || '').slice(0, 80) });
     const headings = all('h1, h2, h3, h4, h5, h6').filter(e => isSeen(e) && clean(e.innerText)).map(e => ({ ...seenBox(e), level: +e.tagName[1], size: parseFloat(getComputedStyle(e).fontSize) * scale }));
 
-    const selected = e => e.matches('[aria-selected=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .uk-active, .menu-item--active');
+    const selected = e => e.matches('[aria-selected=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .is-selected, .uk-active, .menu-item--active') && !e.closest('.breadcrumb, [class*=breadcrumb]');
     const states = [];
     for (const e of all('a, button, li, tr, [role=tab], [role=option], [role=menuitem], .item, .nav-link, input, select, textarea')) {
         if (!isSeen(e) || !clean(e.innerText || e.value || e.placeholder || '') || e.getBoundingClientRect().height > 90) continue;

@@ -14,6 +14,7 @@ import numpy as np
 from sightline.model.geometry import Box
 from sightline.reader.describe import describe_image, transcribe
 from sightline.reader.headings import find_titles
+from sightline.reader.page_text import LayoutItem, group_rows
 from sightline.reader.reading import ImageReading, InterfacePart, Table, TextLine
 from sightline.reader.rectangles import contains_centre, enclose_boxes
 from sightline.reader.tables import add_table_heads
@@ -23,6 +24,7 @@ TOGGLES = ("check", "radio", "switch")
 SAME = 0.5  # overlap of two boxes that are the same
 CELL = 0.8  # similarity of two texts in a cell
 CODE = 0.85  # similarity of two lines of code
+EDITOR = 0.6  # share of the words of a page that are in an editor which fills it
 VALUE, VALUES = 0.02, 0.6  # a value is right within this share of their range, a chart if this share of its values is
 
 
@@ -180,10 +182,25 @@ def _count_edits(one: str, other: str) -> int:
     return int(row[-1])
 
 
+def order_words(truth: Truth) -> list[dict[str, Any]]:
+    """Return the words in reading order, where the DOM has one: drawings and canvases have none.
+
+    An editor that fills the page writes its line numbers and its lines in an order of its own: it is read by rows.
+    """
+    drawn = [to_box(box) for box in truth["pictures"]]
+    words = [word for word in truth["words"] if not any(contains_centre(box, to_box(word["box"])) for box in drawn)]
+    numbered = [line for block in truth["code"] if block["numbers"] for line in block["lines"]]
+    if sum(len(line["text"].split()) for line in numbered) < EDITOR * len(words) or not numbered:
+        return words
+    rows = group_rows(LayoutItem(to_box(word["box"]), (at,), 0) for at, word in enumerate(words))
+    return [words[item.lines[0]] for row in rows for item in row]
+
+
 def _score_order(truth: Truth, reading: ImageReading) -> Counter[str]:
-    """Count pairs of words in the order of the DOM, and words that follow each other in their block."""
+    """Count pairs of words in reading order, and words that follow each other in their block."""
     places: list[float | None] = []
-    for word in truth["words"]:
+    words = order_words(truth)
+    for word in words:
         box = to_box(word["box"])
         home = next((at for at, line in enumerate(reading.lines) if contains_centre(line.box, box)), None)
         places.append(None if home is None else home + (box.x - reading.lines[home].box.x) / 1e5)
@@ -198,7 +215,7 @@ def _score_order(truth: Truth, reading: ImageReading) -> Counter[str]:
         )
     }
     pairs = [
-        (at, at + 1) for at, (one, other) in enumerate(pairwise(truth["words"]))
+        (at, at + 1) for at, (one, other) in enumerate(pairwise(words))
         if one["block"] == other["block"] and at in ranks and at + 1 in ranks
     ]  # fmt: skip
     return Counter({

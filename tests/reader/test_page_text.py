@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
 from sightline.reader.headings import rank_headings
-from sightline.reader.page_text import lay_out_text, order_lines
-from sightline.reader.reading import TextLine
+from sightline.reader.page_text import order_lines
+from sightline.reader.reading import Colour, TextLine
 from sightline.reader.tables import find_tables
+from sightline.reader.text_layout import lay_out_text
+from tests.reader.screens import WHITE
 from tests.requirements import requirement
 
 WORD = st.text("abcde ", min_size=1, max_size=30)
@@ -65,6 +68,37 @@ def test_columns_beside_a_panel_are_read_in_their_order() -> None:
     assert read([heading, *left, *right, *tall], (Box(0, 10, 150, 180),)) == [*(line.text for line in tall), *text]
     after = [at(820, line.box.y, line.text) for line in tall]
     assert read([heading, *left, *right, *after], (Box(800, 10, 150, 180),)) == [*text, *(line.text for line in tall)]
+
+
+@requirement("reader.order")
+def test_a_side_bar_is_read_before_the_page_beside_it() -> None:
+    head = [at(20, 10, "The name of a company, which goes on over the page and over the bar at its side")]
+    bar = [at(20, 60 + 50 * row, f"Menu {row}") for row in range(8)]
+    page = [at(300, 66 + 70 * row, f"A longer sentence of the page itself, number {row}") for row in range(5)]
+    assert read([*head, *bar, *page]) == [line.text for line in (*head, *bar, *page)]
+    after = [at(1000, line.box.y, line.text) for line in bar]
+    assert read([*page, *after]) == [line.text for line in (*page, *after)]
+
+
+@requirement("reader.order")
+def test_a_side_bar_on_its_own_background_may_be_level_with_the_page() -> None:
+    dark: Colour = (30, 30, 30)
+    bar = [replace(at(20, 60 + 50 * row, f"Menu {row}"), ground=dark) for row in range(6)]
+    page = [replace(at(300, 60 + 50 * row, f"Row {row} of the page"), ground=WHITE) for row in range(6)]
+    assert read([*bar, *page]) == [line.text for line in (*bar, *page)]
+    rows = [line.text for pair in zip(bar, page, strict=True) for line in pair]
+    assert read([*(replace(line, ground=WHITE) for line in bar), *page]) == rows
+
+
+@requirement("reader.order")
+def test_columns_of_toggles_are_read_one_after_the_other() -> None:
+    left = [at(40, 30 + 24 * row, f"left {row}") for row in range(4)]
+    right = [at(340, 30 + 24 * row, f"right {row}") for row in range(4)]
+    lines = [*left, *right]
+    rows = [line.text for pair in zip(left, right, strict=True) for line in pair]
+    assert [lines[place].text for place in order_lines(lines)] == rows
+    labels = frozenset(range(1, 8)) - {4}  # not the headings
+    assert [lines[place].text for place in order_lines(lines, labels=labels)] == [line.text for line in lines]
 
 
 def test_a_list_beside_a_panel_is_not_split() -> None:

@@ -22,13 +22,14 @@ from sightline.reader.interface_parts import (
     select_parts_outside,
 )
 from sightline.reader.ocr.line_image import find_ink, find_ink_columns
-from sightline.reader.page_text import lay_out_text, order_lines
-from sightline.reader.reading import Barcode, Chart, ImageReading, InterfacePart, Pixels, Table, TextLine
+from sightline.reader.page_text import order_lines
+from sightline.reader.reading import TOGGLES, Barcode, Chart, ImageReading, InterfacePart, Pixels, Table, TextLine
 from sightline.reader.rectangles import is_inside, rotate_box
 from sightline.reader.regions import Segments, segment_image
 from sightline.reader.ruled_tables import find_ruled_tables, renumber_table
 from sightline.reader.states import find_states
 from sightline.reader.tables import fill_cell_grid, find_cell_grids, find_tables
+from sightline.reader.text_layout import lay_out_text
 from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 
 _SEARCHED = 16_000_000  # pixels searched for barcodes; of a larger image only every second, third, ... pixel
@@ -86,7 +87,9 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     )  # fmt: skip
     containers = [part.box for part in parts if part.kind in _CONTAINERS]
     plots = [*chart_boxes, *(grid.box for grid in grids), *(table.box for table in ruled), *code]
-    order = order_lines(coloured, containers, plots)
+    order = order_lines(
+        coloured, containers, plots, {at for part in parts if part.kind in TOGGLES for at in part.lines}
+    )
     ordered = tuple(coloured[place] for place in order)
     new_places = {old: new for new, old in enumerate(order)}
     plotted = frozenset(place for place, line in enumerate(ordered) if any(is_inside(line.box, plot) for plot in plots))
@@ -96,8 +99,8 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     loose = find_tables(ordered, containers, plotted)
     tables = sorted((table for table in (*loose, *drawn_tables) if not _has_buttons(table, numbered)), key=_sort_key)
     cells_of_tables = {at for table in tables for row in table.rows for cell in row for at in cell}
-    labels = {at for part in numbered if part.kind not in ("panel", "bar", "picture") for at in part.lines}
-    headings = rank_headings(ordered, plotted | cells_of_tables | labels)
+    controls = {at for part in numbered if part.kind not in ("panel", "bar", "picture") for at in part.lines}
+    headings = rank_headings(ordered, plotted | cells_of_tables | controls)
     cards = [part.box for part in numbered if part.kind == "panel" and len(part.lines) > 1]
     return ImageReading(
         size,

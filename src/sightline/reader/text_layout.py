@@ -1,0 +1,220 @@
+"""Write all lines of a page as one text in Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from statistics import median
+
+from sightline.model.geometry import Box
+from sightline.reader.page_text import (
+    LONG,
+    LayoutItem,
+    contains_line,
+    divide_width,
+    group_rows,
+    is_gutter,
+    measure_line_height,
+)
+from sightline.reader.reading import Table, TextLine
+
+APART = 1.3  # heights of a line: the blank above a new paragraph
+RULE = "\n\n---"  # between columns and around cards
+FENCE = "```"
+BULLET = re.compile(r"^[•◦▪‣●○·] ?(?=\S)")
+FITS = 0.6  # characters: how far the length of a monospaced line may be from its number of characters
+SPREAD = 4  # characters: how much the lengths of monospaced lines must differ to tell that they are
+MANY = 4  # lines that are needed to tell a monospaced text
+
+
+def lay_out_text(
+    lines: Sequence[TextLine],
+    found: Sequence[Table] = (),
+    plots: Sequence[Box] = (),
+    code: Sequence[Box] = (),
+    headings: Mapping[int, int] | None = None,
+    cards: Sequence[Box] = (),
+) -> str:
+    """Return all lines as one text in Markdown: headings, lists, tables, code with its indentation, paragraphs apart.
+
+    Lines in `plots` are written row by row without blank lines: labels of a chart are not paragraphs. Those in `code`
+    keep their columns. `headings` has the levels of lines. A rule is between columns, and around each of the `cards`.
+    """
+    if not lines:
+        return ""
+    em = measure_line_height(lines)
+    homes: dict[int, Table | Box] = {place: table for table in found for row in table.rows for c in row for place in c}
+    for place, line in enumerate(lines):
+        if plot := next((box for box in (*code, *plots) if contains_line(box, line.box)), None):
+            homes[place] = plot
+    written: list[TextBlock] = []
+    done: list[Table] = []
+    for home, each in groupby(range(len(lines)), key=homes.get):
+        places = list(each)
+        match home:
+            case Table():
+                written += [] if home in done else [TextBlock(_write_table(lines, home), places[0], places[-1])]
+                done.append(home)
+            case Box():
+                text = _write_rows(lines, places, columns=home in code)
+                written.append(TextBlock(text, places[0], places[-1]))
+            case None:
+                written += _write_blocks(lines, places, em, headings or {})
+    return _join_blocks(lines, written, cards)
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A piece of the text, and the indexes of its first and last line."""
+
+    text: str
+    first: int
+    last: int
+
+
+def _join_blocks(lines: Sequence[TextLine], blocks: Sequence[TextBlock], cards: Sequence[Box]) -> str:
+    """Join blocks by blank lines; a rule is where another column or card begins."""
+    out = blocks[0].text
+    for before, block in pairwise(blocks):
+        last, first = lines[before.last].box, lines[block.first].box
+        moved = first.bottom <= last.y or _find_card(last, cards) != _find_card(first, cards)
+        out += f"{RULE if moved else ''}\n\n{block.text}"
+    return out
+
+
+def _find_card(line: Box, cards: Sequence[Box]) -> Box | None:
+    """Return the smallest card around a line."""
+    return min((c for c in cards if contains_line(c, line)), key=lambda c: c.width * c.height, default=None)
+
+
+def _write_rows(lines: Sequence[TextLine], places: Sequence[int], *, columns: bool) -> str:
+    """Return rows as they stand, at their columns where these matter."""
+    level = [
+        [item.lines[0] for item in row] for row in group_rows(LayoutItem(lines[at].box, (at,), 0) for at in places)
+    ]
+    rows = level if columns else _join_rows(lines, places)
+    width = _measure_character_width(lines, rows) if columns and len(rows) > 1 else None
+    if width is not None:
+        return _write_code(lines, rows, width)
+    return "\n".join("  ".join(lines[place].marked_text for place in row) for row in rows)
+
+
+def _write_table(lines: Sequence[TextLine], table: Table) -> str:
+    """Return a table in Markdown; its first row is the head."""
+    texts = [[" ".join(lines[place].marked_text for place in cell) for cell in row] for row in table.rows]
+    rows = [f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |" for row in texts]
+    rule = "|" + "---|" * max(map(len, texts))
+    return "\n".join([rows[0], rule, *rows[1:]])
+
+
+def _join_rows(lines: Sequence[TextLine], places: Sequence[int], alone: Container[int] = ()) -> list[list[int]]:
+    """Return lines that continue each other, row by row, except those that stay alone."""
+    rows: list[list[int]] = []
+    for place in places:
+        last = rows[-1][-1] if rows else None
+        if (
+            last is not None
+            and not (last in alone or place in alone)
+            and _is_continuation(lines[last].box, lines[place].box)
+        ):
+            rows[-1].append(place)
+        else:
+            rows.append([place])
+    return rows
+
+
+def _write_blocks(
+    lines: Sequence[TextLine], places: Sequence[int], em: float, headings: Mapping[int, int]
+) -> list[TextBlock]:
+    """Return the headings and paragraphs of lines that follow each other."""
+    blocks: list[list[list[int]]] = []
+    for row in _join_rows(lines, places, headings):
+        apart = not blocks or row[0] in headings or blocks[-1][-1][0] in headings
+        if not apart and _is_below(lines, blocks[-1][-1], row, em):
+            blocks[-1].append(row)
+        else:
+            blocks.append([row])
+    return [
+        TextBlock(mark + text, rows[0][0], rows[-1][-1])
+        for block in blocks
+        for mark in ["#" * headings[block[0][0]] + " " if block[0][0] in headings else ""]
+        for text, rows in _write_paragraphs(lines, block, em)
+    ]
+
+
+def _is_continuation(before: Box, box: Box) -> bool:
+    """Return whether a line is to the right of the one before it."""
+    level = abs(before.y + before.height / 2 - box.y - box.height / 2) <= 0.5 * min(before.height, box.height)
+    return level and box.x >= before.right - 2
+
+
+def _is_below(lines: Sequence[TextLine], above: Sequence[int], row: Sequence[int], em: float) -> bool:
+    """Return whether a row is directly below another, blank lines of code included."""
+    before, box = lines[above[0]].box, lines[row[0]].box
+    near = -0.5 * em <= box.y - before.bottom <= 3.5 * em
+    return near and box.x < max(lines[place].box.right for place in above) and abs(box.x - before.x) < 40 * em
+
+
+def _write_paragraphs(
+    lines: Sequence[TextLine], block: Sequence[list[int]], em: float
+) -> list[tuple[str, Sequence[list[int]]]]:
+    """Return each paragraph and its rows."""
+    width = _measure_monospace_width(lines, block)
+    if width is not None:
+        return [(_write_code(lines, block, width), block)]
+    out: list[tuple[str, list[list[int]]]] = []
+    for at, row in enumerate(block):
+        text = BULLET.sub("- ", "  ".join(lines[place].marked_text for place in row))
+        above = max((lines[place].box.bottom for place in block[at - 1]), default=0) if at else 0
+        if not out or lines[row[0]].box.y - above > APART * em:
+            out.append((text, [row]))
+        else:
+            out[-1] = (f"{out[-1][0]}\n{text}", [*out[-1][1], row])
+    return list(out)
+
+
+def _measure_monospace_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
+    """Return the width of a character where all are equally wide, as in code; None in other text."""
+    long = [lines[place] for row in block for place in row if len(lines[place].text) >= LONG]
+    if len(block) < 3 or len(long) < 3:
+        return None
+    if is_gutter([lines[row[0]].text for row in block]):
+        return median(map(divide_width, long))
+    width, fitting = max(((each, _select_fitting(long, each)) for each in map(divide_width, long)), key=_count_fitting)
+    lengths = [len(line.text) for line in fitting]
+    return width if len(fitting) >= max(MANY, 0.75 * len(long)) and max(lengths) - min(lengths) >= SPREAD else None
+
+
+def _select_fitting(lines: Sequence[TextLine], width: float) -> list[TextLine]:
+    """Return the lines whose characters are of this width, whatever their number."""
+    return [line for line in lines if abs(divide_width(line) / width - 1) * len(line.text) <= FITS]
+
+
+def _count_fitting(found: tuple[float, list[TextLine]]) -> int:
+    return len(found[1])
+
+
+def _measure_character_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
+    """Return the median width of a character in longer lines; None where there are too few of them."""
+    widths = [divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
+    return median(widths) if len(widths) >= 3 else None
+
+
+def _write_code(lines: Sequence[TextLine], block: Sequence[list[int]], width: float) -> str:
+    """Return each line at its own column, fenced; one blank line stands for several."""
+    left = min(lines[place].box.x for row in block for place in row)
+    steps = [max(1, lines[b[0]].box.bottom - lines[a[0]].box.bottom) for a, b in pairwise(block)]
+    high = measure_line_height(lines[row[0]] for row in block)
+    whole: list[float] = [step for step in steps if step >= 0.8 * high] or [high]
+    pitch = max(1.0, min(median(whole), median([step for step in whole if step <= 1.5 * min(whole)])))
+    out: list[str] = []
+    for number, row in enumerate(block):
+        text = ""
+        for place in row:
+            column = round((lines[place].box.x - left) / width)
+            text += " " * max(column - len(text), 1 if text else 0) + lines[place].marked_text
+        out += [""] if number and round(steps[number - 1] / pitch) > 1 else []
+        out.append(text)
+    return "\n".join([FENCE, *out, FENCE])

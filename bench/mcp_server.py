@@ -14,13 +14,26 @@ from meter import read_cpu_seconds, read_resident_mb
 SHOT = Path(__file__).resolve().parent.parent / "demo" / "screenshot.png"
 VIEWS = 50
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}
-TARGETS = {"initialize": 1.2}
+TARGETS = {"initialize": 0.3}
 ROWS = {
     "initialize": ("CPU until `initialize` is answered", "s"),
+    "sdk": ("… by a server of the SDK without any tools", "s"),
     "listed": ("CPU until the tools are listed", "s"),
     "view": ("CPU for a `view_image` of 32 KB", "ms"),
     "memory": ("memory after that, workers included", "MB"),
 }
+SDK_SERVER = """
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+async def serve():
+    server = Server("bare")
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+anyio.run(serve)
+"""
 
 
 def run(rounds: int, file: Path) -> None:
@@ -65,7 +78,17 @@ def _measure_round() -> dict[str, float]:
             figures["memory"] = read_resident_mb(server.pid)
             assert server.stdin is not None
             server.stdin.close()
-    return figures
+    return {**figures, "sdk": _measure_sdk()}
+
+
+def _measure_sdk() -> float:
+    """Return what the SDK alone takes until `initialize` is answered."""
+    with subprocess.Popen([sys.executable, "-c", SDK_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        _ask(server, "initialize", HELLO)
+        seconds = read_cpu_seconds(server.pid)
+        assert server.stdin is not None
+        server.stdin.close()
+    return seconds
 
 
 def _ask(server: subprocess.Popen[bytes], method: str, params: dict[str, Any]) -> None:

@@ -88,7 +88,7 @@ TARGETS = {
     CHUNK: report.Target(times_nginx=2),
     IN_FLIGHT: report.Target(times_nginx=2.5),
     AT_REST: report.Target(ours=100),
-    READY: report.Target(ours=0.6),
+    READY: report.Target(ours=0.2),
     FIRST_STREAMED: report.Target(ours=1),
 }
 

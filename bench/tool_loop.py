@@ -11,6 +11,7 @@ import peers
 
 BLIND = json.dumps({"gpt-6-sol": {"vision": False}})
 COUNT = 1000  # requests of one measurement: the clock of a process ticks in hundredths of a second
+TARGETS = {"2 KB": 0.015}  # milliseconds that our tools may add
 SIZES = {"2 KB": 1, "20 KB": 20, "200 KB": 250}  # by turns
 
 
@@ -49,14 +50,18 @@ def run(rounds: int, file: Path) -> None:
                         row[tool] = min(row.get(tool, 1e9), measure_cpu(proxy, asked, 40 if stream else COUNT))
     file.write_text(json.dumps(figures, indent=2) + "\n")
     table = "\n".join(
-        ["| conversation | without our tools | with them | ratio |", "|---|---|---|---|"]
-        + [
-            f"| {name} | {row['off']:.2f} ms | {row['auto']:.2f} ms | {row['auto'] / row['off']:.2f}× |"
-            for name, row in figures.items()
-        ]
+        ["| conversation | without our tools | with them | ratio | added | target |", "|---|---|---|---|---|---|"]
+        + [_write_row(name, row["off"], row["auto"]) for name, row in figures.items()]
     )
     file.with_suffix(".md").write_text(table + "\n")
     print(table)
+
+
+def _write_row(name: str, without: float, with_tools: float) -> str:
+    added, target = with_tools - without, TARGETS.get(name)
+    judged = "–" if target is None else f"≤ {target:g} ms: {'met' if added <= target else 'MISSED'}"
+    figures = f"{without:.2f} ms | {with_tools:.2f} ms | {with_tools / without:.2f}× | {added:+.3f} ms"
+    return f"| {name} | {figures} | {judged} |"
 
 
 def measure_cpu(proxy: peers.Peer, asked: bytes, count: int) -> float:

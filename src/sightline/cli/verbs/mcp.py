@@ -49,12 +49,10 @@ def run(args: Namespace) -> VerbOutcome:
     if needless := next((name for name in _FOR_HTTP if getattr(args, name) != _FOR_HTTP[name]), ""):
         what = f"--{needless} works only with --http"
         return Refusal("invalid_input", what, "add --http")
-    gc.disable()  # collecting garbage while importing takes a fifth of the start
     with redirect_stdout(sys.stderr):  # stdout belongs to the protocol, also while libraries are imported
         from sightline.surfaces.mcp import ClientTerms
         from sightline.surfaces.mcp.stdio import serve_stdio
     gc.freeze()
-    gc.enable()
 
     serve_stdio(ClientTerms(open_context, reads_roots=True, asks_consent=True))
     return 0

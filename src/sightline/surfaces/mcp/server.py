@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,6 @@ from sightline import __version__
 from sightline.model.fence import to_one_line
 from sightline.model.refusal import Refusal
 from sightline.surfaces.mcp import ClientTerms
-from sightline.surfaces.mcp.large_requests import LIFTED, LiftedRequest, restore
 
 if TYPE_CHECKING:
     from sightline.surfaces.mcp.catalog import Catalog
@@ -106,9 +105,8 @@ async def _normalize_request(ctx: Context, call_next: CallNext) -> HandlerResult
     arguments = (ctx.params or {}).get("arguments")
     if isinstance(arguments, str):
         ctx = replace(ctx, params={**(ctx.params or {}), "arguments": parse_arguments(arguments)})
-    lifted: LiftedRequest | None = ctx.request.scope.get(LIFTED) if ctx.request is not None else None
-    if lifted is not None and lifted.texts:
-        ctx = replace(ctx, params=restore(ctx.params, lifted))
+    if ctx.request is not None:  # it came over HTTP
+        ctx = _restore_base64(ctx, ctx.request.scope)
     try:
         return await call_next(ctx)
     except ValidationError as error:
@@ -122,6 +120,13 @@ async def _normalize_request(ctx: Context, call_next: CallNext) -> HandlerResult
     except MCPError as error:
         message = _PLAIN_MESSAGES.get(error.error.message, error.error.message)
         raise MCPError(error.error.code, message, error.error.data) from None
+
+
+def _restore_base64(ctx: Context, scope: Mapping[str, Any]) -> Context:
+    from sightline.surfaces.mcp.large_requests import LIFTED, LiftedRequest, restore  # not for the handshake on stdio
+
+    lifted: LiftedRequest | None = scope.get(LIFTED)
+    return replace(ctx, params=restore(ctx.params, lifted)) if lifted is not None and lifted.texts else ctx
 
 
 def parse_arguments(text: str) -> object:

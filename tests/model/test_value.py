@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from sightline.model.facts import CompareFile, Facts, Keep, Need, Needs, Probe
 from sightline.model.scene import InlineSource, LinkSource, Shown, Sight
+from sightline.model.value import value_class
 
 IMAGE = InlineSource("image/png", b"iVBORw0KGgo=")
 
@@ -33,3 +34,56 @@ def test_get_all_returns_all_facts_or_the_missing_needs() -> None:
     some = Facts({needs["here"]: False})
     assert some.get_all(needs, bool) == Needs(frozenset({needs["there"]})), "an answer may well be no"
     assert some.with_facts({needs["there"]: True}).get_all(needs, bool) == {"here": False, "there": True}
+
+
+@value_class
+class Coin:
+    """A value with each kind of field."""
+
+    size: int
+    sides: tuple[str, ...] = ()
+    owner: str = field(default="", compare=False)
+    ledger: bytes = field(default=b"", compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCoin:
+    """The same as a dataclass."""
+
+    size: int
+    sides: tuple[str, ...] = ()
+    owner: str = field(default="", compare=False)
+    ledger: bytes = field(default=b"", compare=False, repr=False)
+
+
+@value_class
+class Token:
+    """A value without fields."""
+
+
+@value_class
+class Wallet:
+    """A value with methods of its own."""
+
+    coins: list[int]
+
+    def __repr__(self) -> str:
+        return "Wallet"
+
+    def __hash__(self) -> int:
+        return 7
+
+
+def test_methods_of_a_value_do_what_those_of_a_dataclass_do() -> None:
+    one, other = Coin(2, ("a",), "me", b"x"), Coin(2, ("a",), "you")
+    assert one == other
+    assert hash(one) == hash(other) == hash(FrozenCoin(2, ("a",)))
+    assert repr(one) == repr(FrozenCoin(2, ("a",), "me")).removeprefix("Frozen")
+    assert (one == 2, one == FrozenCoin(2, ("a",)), one != Coin(3)) == (False, False, True)
+    assert (Token() == Token(), repr(Token()), len({Token(), Token()})) == (True, "Token()", 1)
+
+
+def test_a_value_keeps_its_own_methods() -> None:
+    assert (repr(Wallet([1])), hash(Wallet([1]))) == ("Wallet", 7)
+    assert Wallet([1]) == Wallet([1])
+    assert Wallet([1]) != Wallet([2])

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from sightline.agents.launch import Launch, LaunchContext, bypass_web_proxies, refuse_own_address, refuse_upstream
 from sightline.agents.project_files import Steering
 from sightline.model.profile import Upstream, WireName, strip_version
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ProviderTarget:
     """The provider that an agent asks through the proxy."""
 
@@ -30,7 +31,7 @@ class ProviderTarget:
     needs_key: bool = False  # the agent has not used this provider before, and needs its key from now on
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SetupRequest:
     """What the user asks `setup` for, and what is configured."""
 
@@ -87,7 +88,7 @@ def find_no_steering(argv: Sequence[str], context: LaunchContext) -> list[Steeri
     return []
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CodingAgent:
     name: str  # of its command
     title: str

@@ -9,7 +9,6 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sightline.agents.launch import Launch, LaunchContext, choose_version, find_
 from sightline.agents.settings_files import get_object, merge
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 _CHATGPT = "https://chatgpt.com/backend-api/codex"
 _BUILT_IN = "openai"
@@ -28,7 +28,7 @@ _SETTING = ("-c", "--config")
 _CONCERNS_PROVIDER = re.compile(r"\s*(?:model_provider|openai_base_url|model_providers\..*)\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CurrentProvider:
     """The provider that Codex uses, and its address."""
 

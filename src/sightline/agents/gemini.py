@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from sightline.agents.project_files import (
 from sightline.agents.settings_files import get_object, merge
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 _URL_VARIABLE, _HOME_VARIABLE = "GOOGLE_GEMINI_BASE_URL", "GEMINI_CLI_HOME"
 _API_KEY_LOGINS = ("", "gemini-api-key", "gateway")
@@ -43,7 +43,7 @@ _STEERING_VARIABLES = re.compile(rf"{NETWORK}|(?:GEMINI|GOOGLE|CODE_ASSIST)_(?!M
 _ALWAYS_READ = re.compile("GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_CLOUD_PROJECT|GOOGLE_CLOUD_LOCATION")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Files:
     """What Gemini CLI reads in the folder where it is started."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from os.path import normpath
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from sightline.agents.settings_files import parse_dotenv, parse_json
 from sightline.model.profile import USUAL_WIRES, WireName, is_loopback, is_versioned
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 ReadText = Callable[[Path], str | None]
 """The text of a file, or None when it cannot be read."""
@@ -32,7 +33,7 @@ USUAL_PROVIDERS: Mapping[WireName, str] = {
 _THIS_MACHINE = ("127.0.0.1", "localhost")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Launch:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)  # it holds the user's keys
@@ -54,7 +55,7 @@ def _normalize(path: Path) -> Path:
     return Path(normpath(path))
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LaunchContext:
     """Where an agent is started."""
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.agents.launch import LaunchContext
 from sightline.agents.settings_files import get_object, parse_json
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 NETWORK = r"\w*PROXY|(?:NODE(?!_ENV\Z)|BUN|SSL|LD|DYLD|GIT)_\w+|PYTHON\w+|PATH|SHELL|ENV|BASH_ENV"
 """Variables that reroute the traffic of any program, or make it run other code, which can read its keys."""
@@ -39,7 +39,7 @@ _BUN_CODE = ("preload", "define", "loader", "env")
 _ASSIGNED = re.compile(r"(?:\A|\n)\s*(?:export\s+)?([\w.-]+)(?:\s*=|:\s)")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Steering:
     """A setting of a project that decides where keys or images go."""
 

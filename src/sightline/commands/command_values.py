@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from sightline.commands.verb_table import SETTINGS
 from sightline.model.geometry import Crop, FractionCrop, NamedCrop, PixelCrop
+from sightline.model.value import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Describe:
     images: tuple[str, ...]  # paths or sha256: references
     question: str = ""  # empty: the generic prompt
@@ -25,7 +25,7 @@ class Describe:
         return ["describe", *_join_words(self.images, [*options, *_write_flag("save", given=self.save)])]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Redescribe:
     image: str
     model: str = ""
@@ -38,7 +38,7 @@ class Redescribe:
         return Describe((self.image,), model=self.model, save=True)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Consent:
     answer: Literal["list", "yes", "no"] = "list"
     provider: str = ""  # empty: the configured one
@@ -48,7 +48,7 @@ class Consent:
         return ["consent", *_join_words((self.answer, self.provider) if self.provider else (self.answer,), [])]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UseModel:
     """Choose the vision model."""
 
@@ -59,7 +59,7 @@ class UseModel:
         return ["model", *_join_words((self.model,), [])]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ChangeSetting:
     """Set one setting to a valid value."""
 
@@ -73,7 +73,7 @@ class ChangeSetting:
         return [verb, on[self.value] if isinstance(self.value, bool) else str(self.value)]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class GroundingModels:
     action: Literal["add", "remove", "list", "reset"]
     model: str = ""
@@ -86,7 +86,7 @@ class GroundingModels:
         return ["grounding-models", self.action, *_join_words((self.model,) if self.model else (), options)]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ListImages:
     """List the images of this conversation."""
 
@@ -95,7 +95,7 @@ class ListImages:
         return ["list"]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Status:
     @property
     def words(self) -> list[str]:

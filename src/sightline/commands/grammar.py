@@ -8,7 +8,6 @@ import re
 import shlex
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from sightline.commands.command_values import (
     ChangeSetting,
@@ -27,6 +26,7 @@ from sightline.model import geometry
 from sightline.model.geometry import Crop, NamedCrop
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER
+from sightline.model.value import value_class
 
 _BARE_MODES = ("fallback", "always", "off", "route")  # modes that need no verb
 
@@ -153,7 +153,7 @@ def format_shell(command: Command) -> str:
     return shlex.join(["sightline", "vision-proxy", *command.words])
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _VerbInput:
     """The words and the options that a verb is given."""
 

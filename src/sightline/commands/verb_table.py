@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from sightline.model.geometry import CROP_FORMS
+from sightline.model.value import value_class
 from sightline.settings.keys import KEYS, Setting
 from sightline.settings.setting_kinds import FLAG
 
@@ -26,7 +26,7 @@ SETTINGS: Mapping[str, Setting] = {
 """The verbs that change a setting, and which setting."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Argument:
     """One argument of a verb: a word is found by its position, an option by its name; a flag has no value."""
 
@@ -45,7 +45,7 @@ class Argument:
         return f"{form}..." if self.repeatable else form
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CommandVerb:
     summary: str
     arguments: tuple[Argument, ...] = ()

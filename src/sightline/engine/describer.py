@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -36,6 +36,7 @@ from sightline.model.records import (
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, Json
 from sightline.model.seer import LOCAL_SEER, MAX_ANSWER_LENGTH
+from sightline.model.value import value_class
 from sightline.passes import wording
 from sightline.passes.wording import explain_fallback
 from sightline.pixels.workers import WorkerPool
@@ -118,7 +119,7 @@ class PinnedDescriptions:
         return load_description(pinned)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _ImageGroup:
     """The images of a joint description, their similarity, and hints from their file names."""
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from sightline.model.facts import NO_COORDINATES
 from sightline.model.geometry import Size
+from sightline.model.value import value_class
 
 _LEAD = "When you describe a spatial element, follow the description with "
 _IMAGES = " Use `Image-N:` prefix for multi-image inputs."
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class GroundingFormat:
     name: str
     instruction: str  # the end of the prompt
@@ -142,7 +142,7 @@ Tier = Literal[
 FALLBACK_FORMAT = "qwen_pixels"  # for an unknown model if the user names no format
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class GroundingFamily:
     name: str
     pattern: str  # found anywhere in the model's name, in lower case, with dashes for underscores and spaces
@@ -198,7 +198,7 @@ SHIPPED_ENTRIES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class NewEntryAdvice:
     """What to say when the user adds a model."""
 
@@ -276,7 +276,7 @@ def _normalize_name(model: str) -> str:
     return re.sub(r"[\s_]+", "-", model.strip().lower())
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PixelGrid:
     """Resizing to multiples of `step` with an area within bounds; the aspect ratio may change a little."""
 

@@ -7,13 +7,13 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sightline.grounding.formats import FORMATS, GroundingFormat
 from sightline.model.fence import escape_attribute, replace_surrogates, to_one_line
 from sightline.model.geometry import Box, PixelMap, Rect, Size
 from sightline.model.scene import Json
+from sightline.model.value import value_class
 
 if TYPE_CHECKING:
     from sightline.grounding.readers import CoordinateMark
@@ -199,7 +199,7 @@ def _has_only_fractions(found: Sequence[SeenPlace]) -> bool:
     return small and any(len(each.values) == 4 or any(v % 1 for v in each.values) for each in found)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OriginalPlace:
     """A place that an answer mentions, in pixels of the original image."""
 

@@ -6,7 +6,6 @@ A need is what a pass must know; a fact is what the engine found out. A need is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from sightline.model.geometry import Box, Size
@@ -218,7 +217,7 @@ class Facts:
         return Facts({**self._facts, **facts})
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Routing:
     """Which of two models gets a request, and which messages the other one wrote."""
 
@@ -236,7 +235,7 @@ class Routing:
 ProxyMode = Literal["fallback", "always", "off", "route"]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Retention:
     """When an image that the model has seen is replaced by a line."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from sightline.model.refusal import Refusal
@@ -36,7 +35,7 @@ class Size:
         return f"{self.width}x{self.height}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Box:
     """A rectangle of whole pixels."""
 
@@ -61,7 +60,7 @@ class Box:
         return f"{self.x},{self.y},{self.width},{self.height}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Rect:
     """A rectangle with fractional coordinates."""
 
@@ -91,7 +90,7 @@ class Rect:
         return Rect(x, y, self.width * across, self.height * down)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class MapPiece:
     """A rectangle of the source, and the rectangle of the result to which it was copied, perhaps scaled."""
 
@@ -99,7 +98,7 @@ class MapPiece:
     result: Rect
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PixelMap:
     """Where each part of a result comes from. What is in no piece was added or left out."""
 
@@ -170,12 +169,12 @@ CROP_FORMS = f"r=NAME ({', '.join(REGIONS)}), n=X,Y,W,H in fractions, or p=X,Y,W
 """How a crop is written, for help texts; `parse_crop_text` parses it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class NamedCrop:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FractionCrop:
     """Fractions of the image, from 0 to 1."""
 
@@ -185,7 +184,7 @@ class FractionCrop:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PixelCrop:
     x: float
     y: float

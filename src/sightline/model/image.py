@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import assert_never
 
@@ -13,7 +13,7 @@ from sightline.model.geometry import PixelMap, Size
 from sightline.model.value import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PaddedSizing:
     """Anthropic: each side, rounded up to a multiple of `patch`, within `edge`; and at most `max_tokens` patches."""
 
@@ -22,7 +22,7 @@ class PaddedSizing:
     patch: int = 28
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PatchSizing:
     """OpenAI's patch models: at most `max_patches` patches of 32 pixels and `edge` on the longer side."""
 
@@ -32,7 +32,7 @@ class PatchSizing:
     patch: int = 32
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TileSizing:
     """OpenAI's tile models: within 2048 on each side, then the shorter side to 768, in tiles of 512."""
 
@@ -43,7 +43,7 @@ class TileSizing:
     tile_side: int = 512
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CropSizing:
     """Gemini 2: one unit for a small image, else tiles whose side follows the shorter side."""
 
@@ -51,7 +51,7 @@ class CropSizing:
     small_side: int = 384
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FlatSizing:
     """A fixed price for any size; `edge` if the longer side is known to be reduced."""
 
@@ -170,7 +170,7 @@ class ImageInfo:
     is_animated: bool = False  # it has more than one frame
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Image:
     """An image as it can be sent to a provider."""
 
@@ -189,7 +189,7 @@ class Image:
         return f"data:{self.mime};base64,{self.base64}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PageOrigin:
     """What a picture of a page was made by, and which page of how many it is."""
 
@@ -199,7 +199,7 @@ class PageOrigin:
     has_text: bool | None = None  # whether the page has a text layer; None: such files have none
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ImageSummary:
     """An image in the record, without its bytes."""
 
@@ -210,7 +210,7 @@ class ImageSummary:
     path: str = ""  # where it was found last; empty: it did not come from a file
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FitPart:
     """One of the images made from an original, and where its pixels were."""
 
@@ -219,7 +219,7 @@ class FitPart:
     note: str = ""  # what was done, for the model; empty if it is the whole image, perhaps smaller
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FitResult:
     """An image made to fit: one image, or several in reading order."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Protocol
 
 from sightline.model.facts import Description
@@ -29,9 +28,10 @@ from sightline.model.records import (
 from sightline.model.refusal import Refusal
 from sightline.model.request_trace import AnswerSlot, ConversationSummary
 from sightline.model.scene import Json
+from sightline.model.value import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HttpReply:
     status: int
     headers: Sequence[tuple[str, str]]
@@ -46,7 +46,7 @@ class HttpSender(Protocol):
     ) -> HttpReply | Refusal: ...
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Lease:
     """The right to ask a seer one question: the question's name, which is the same for all callers, and its owner."""
 
@@ -242,7 +242,7 @@ class Ledger(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ModelListing:
     """What an upstream publishes: for each model, whether it takes "vision", "pdf" or "video"."""
 

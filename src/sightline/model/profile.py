@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Literal
@@ -42,7 +42,7 @@ UNKNOWN_SIZING = PatchSizing(None, None)
 """Nothing is known about resizing: an image keeps its size, and costs by its area."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CachePrice:
     """What the prompt cache costs, in multiples of the input price, and how long it lasts."""
 
@@ -51,7 +51,7 @@ class CachePrice:
     seconds: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ImageLimits:
     """What a provider rejects. None: no limit is known."""
 
@@ -92,7 +92,7 @@ class ImageLimits:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Profile:
     """One model as one upstream serves it on one wire."""
 
@@ -134,7 +134,7 @@ class Profile:
         return corrected if published is None else replace(corrected, vision=published, why=_PUBLISHED[published])
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Lesson:
     """What a rejection or a trial taught about a model, and what its upstream publishes about it."""
 
@@ -164,7 +164,7 @@ CREDENTIAL_HEADERS = ("authorization", "x-goog-api-key", "x-api-key", "api-key")
 _OWN_HEADERS: Mapping[WireName, str] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Upstream:
     """A provider as the proxy reaches it."""
 
@@ -206,7 +206,7 @@ class RequestOrigin:
         return any(name in CREDENTIAL_HEADERS for name, _ in self.headers)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UpstreamDirectory:
     """The upstreams that requests can reach."""
 

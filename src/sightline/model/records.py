@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, assert_never
 
 from sightline.model.base64_text import CHARACTERS_PER_TOKEN, compute_decoded_size
@@ -137,7 +137,7 @@ class FiledReceipt:
         return {"at": self.at, "wire": self.wire, "labels": labels, **self.receipt.as_json()}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Omission:
     """A client left images out for a model that it believes to have no vision."""
 
@@ -263,14 +263,14 @@ ANSWER_DETAIL = "answer"  # in `LedgerEntry.about`: the beginning of the answer 
 MAX_ANSWER_DETAIL = 2000  # characters
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LedgerEntry:
     """One question to a seer, or a reason why none was asked."""
 
     kind: EntryKind
     images: tuple[str, ...] = ()  # the sha256 of each
     seer: str = ""  # provider/model; empty: no seer was asked
-    usage: Usage = Usage()  # noqa: RUF009, a frozen value
+    usage: Usage = Usage()
     cost_usd: float | None = None  # None: the price is not known
     cache_hit: bool = False
     latency_ms: int | None = None
@@ -279,7 +279,7 @@ class LedgerEntry:
     at: float = 0.0  # when it was added, by the record's clock
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Spending:
     """What one seer cost on one day."""
 
@@ -292,7 +292,7 @@ class Spending:
     failed: int = 0  # calls without a usable answer
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LoopAnswer:
     """An answer of the tool loop, with the calls of our own tools that the client did not see."""
 
@@ -304,7 +304,7 @@ class LoopAnswer:
     created_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StoredView:
     """A view of an image or a part of it that a caller got."""
 
@@ -326,7 +326,7 @@ def compute_view_id(result: str) -> str:
 DescriptionResult = Description | JointDescription | Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PinnedDescription:
     """The description that is used for the images of a turn, so that later requests repeat it exactly."""
 

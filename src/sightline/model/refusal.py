@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from sightline.model.fence import to_one_line
+from sightline.model.value import value_class
 
 RefusalCode = Literal[
     "invalid_input",  # the caller's arguments are wrong
@@ -29,7 +30,7 @@ RefusalStage = Literal["", "file", "address", "model", "vision", "pdf", "video",
 _FOR_USER = re.compile(r"(?<!ask the user to )(?:\brun: |(?:^|(?<=\bor )|(?<=; ))set )")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Refusal:
     """Why something was refused. The remedy is for a person: `run: COMMAND` and `set NAME` speak to the user."""
 

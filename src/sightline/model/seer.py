@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import pybase64
@@ -12,6 +12,7 @@ from sightline.model.image import Image
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.model.value import value_class
 
 LOCAL_SEER = "local"
 """The name of the local reader, as a provider and as a model."""
@@ -22,7 +23,7 @@ TRUNCATION_MARK = "[truncated — the model stopped at its longest answer]"
 """The end of an answer that ran into the model's token limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Attachment:
     """A file that is sent to a model unchanged: a PDF or a video."""
 
@@ -41,7 +42,7 @@ class Attachment:
         return self.url or f"data:{self.mime};base64,{self.base64}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Question:
     """A question to a seer."""
 
@@ -56,7 +57,7 @@ class Question:
     has_descriptions: bool = False  # the caller already has a description of each image
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Usage:
     """Tokens as the provider counted them; None: it did not say."""
 
@@ -77,7 +78,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LabelledBox:
     """A place that an answer mentions, in pixels of the image as the seer got it."""
 
@@ -86,7 +87,7 @@ class LabelledBox:
     image: int = 0  # index of the question's image
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SeerAnswer:
     """What a seer answered."""
 

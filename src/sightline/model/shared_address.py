@@ -6,17 +6,18 @@ Pure: nothing is connected, and no library of a server is imported. An address m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 _STORE_SCHEMES = ("postgresql", "postgres")
 _STORE_EXAMPLE = "postgresql://USER@HOST:5432/DATABASE"
 _BLOBS_EXAMPLE = "s3://BUCKET/PREFIX or file:///FOLDER"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SharedAddress:
     """Where a shared record is; the environment has the credentials for object storage."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from sightline.model.base64_text import CHARACTERS_PER_TOKEN
@@ -29,6 +29,7 @@ from sightline.model.facts import (
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import NO_TURN, Fate, InlineSource, Refused, Scene, Shown, Sight, Source, Told
+from sightline.model.value import value_class
 from sightline.passes.frontier import HistoryImage, compute_frontier
 from sightline.passes.retain import iter_history
 from sightline.passes.wording import write_absence, write_description, write_joint_description
@@ -122,7 +123,7 @@ def _choose_fate(
             return Refused(write_absence(refusal, sight.filename), refusal)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class JointGroup:
     """The images of a turn up to one of its steps, which are described together."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
 
 from sightline.model.geometry import Box, Size
+from sightline.model.value import value_class
 
 
 class ImageHeader(NamedTuple):
@@ -235,7 +235,7 @@ def read_ico(data: bytes) -> ImageHeader | None:
     return ImageHeader(entry.size.width, entry.size.height)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class IconEntry:
     """One picture of an icon file, as its directory lists it."""
 

@@ -10,11 +10,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import IO, TYPE_CHECKING, get_args
 
 from sightline.model.image import WORKER_MEMORY
 from sightline.model.refusal import Refusal, RefusalCode
+from sightline.model.value import value_class
 from sightline.pixels.worker_process import OUT_OF_MEMORY, JsonObject, read_frame, write_frame
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _STDERR_BYTES = 64 * 1024
 _TIME_SIGNAL = getattr(signal, "SIGPROF", None)  # ends a worker that has used up its CPU time; not on Windows
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class WorkerLimits:
     seconds: float = 5.0  # CPU time of one task where the system can count it, so that a busy machine does no harm
     memory: int = WORKER_MEMORY  # bytes of data of the process
@@ -58,7 +59,7 @@ class WorkerLimits:
         return max(self.seconds, self.max_wall_seconds) if self.cpu_seconds else self.seconds
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class WorkerReply:
     facts: JsonObject
     data: bytes = field(repr=False)

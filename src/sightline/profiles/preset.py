@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sightline.model.image import Sizing
 from sightline.model.profile import ImageLimits, ToolImagePlacement, WireName
+from sightline.model.value import value_class
 
 DEFAULT_PLACEMENTS: Mapping[WireName, ToolImagePlacement] = {
     "anthropic": "native",
@@ -16,7 +17,7 @@ DEFAULT_PLACEMENTS: Mapping[WireName, ToolImagePlacement] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ModelRule:
     """One rule about model names; the first one that matches decides."""
 
@@ -28,7 +29,7 @@ class ModelRule:
     tool_images: ToolImagePlacement | None = None  # None: the preset's own
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CachePriceRule:
     """What the prompt cache costs for matching models, in multiples of the input price."""
 
@@ -38,7 +39,7 @@ class CachePriceRule:
     seconds: float = 300.0  # how long an unused prefix stays cached
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Preset:
     name: str
     bases: Mapping[WireName, str]  # the address before /v1/messages, /chat/completions, /responses

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from sightline.model.image import CropSizing, FlatSizing, PaddedSizing, PatchSizing, Sizing, TileSizing
 from sightline.model.profile import UNKNOWN_SIZING, USUAL_WIRES, CachePrice, Profile, ToolImagePlacement, WireName
+from sightline.model.value import value_class
 from sightline.profiles.preset import DEFAULT_PLACEMENTS, ModelRule, Preset
 from sightline.profiles.presets import PRESETS
 
@@ -51,7 +52,7 @@ _NO_USER_AFTER_TOOL: Mapping[WireName, ToolImagePlacement] = {"openai_chat": "br
 _IMAGE_IN_RESPONSE: Mapping[WireName, ToolImagePlacement] = {"gemini": "native"}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ModelFamily:
     """What a model's name implies at every provider."""
 
@@ -130,7 +131,7 @@ _CERTAIN: Mapping[str, frozenset[MediaKind]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class MediaOverride:
     """What the user says about media for the models that match a pattern."""
 
@@ -181,7 +182,7 @@ _NO_RULE = ModelRule(pattern="", vision=None)
 _SEES = {True: "sees images", False: "takes text only", None: "may or may not see images"}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ProfileOverride:
     """What the user says about the models that match a pattern; None: nothing."""
 

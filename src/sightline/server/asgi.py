@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 Scope = dict[str, Any]
 Message = MutableMapping[str, Any]
@@ -96,7 +96,7 @@ class ClientDisconnected(Exception):
     """The client disconnected before its request was complete."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PartialBody:
     """The beginning of a body that is longer than its bound; the rest is still to be received."""
 

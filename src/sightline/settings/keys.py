@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 
 from sightline.model.media_capability import DEFAULT_CAPABILITY
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.model.value import value_class
 from sightline.settings.setting_kinds import (
     BLOBS,
     CAPABILITY,
@@ -35,7 +35,7 @@ from sightline.settings.setting_kinds import (
 PREFIXES = ("SIGHTLINE_", "PI_VISION_PROXY_")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Setting:
     """One setting. A dot in its name means a nested object; a file may write it either way."""
 

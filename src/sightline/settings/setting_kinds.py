@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import TOOL_NAMES, TOOLSET_NAME, Json
 from sightline.model.seer import LOCAL_SEER
 from sightline.model.shared_address import find_blobs_fault, find_store_fault
+from sightline.model.value import value_class
 from sightline.profiles.presets import PRESETS
 from sightline.profiles.profile_lookup import spread_address
 
@@ -33,7 +34,7 @@ _FLAG_WORDS: Mapping[str, bool] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SettingKind:
     """The values that a setting may have, and how they are parsed, checked and converted.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from urllib.parse import urlsplit
 
 from sightline.model.profile import USUAL_WIRES, Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.profiles.presets import PRESET_ALIASES, PRESETS
 from sightline.profiles.profile_lookup import find_preset_name, match_model, spread_address
 from sightline.settings import Settings
@@ -22,7 +23,7 @@ _WIRE_OWNERS: Mapping[WireName, str] = {
 UNKNOWN_UPSTREAM = Upstream("an unknown upstream", {})
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PreviousUpstreams:
     """The addresses that an agent used before it was pointed at Sightline."""
 

@@ -17,12 +17,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from sightline.disk import MAX_LARGE_BYTES, LargeFile
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal, RefusalCode
+from sightline.model.value import value_class
 
 _MAX_PATH_LENGTH = 4096
 _SEPARATORS = re.compile(r"[/\\]")
@@ -55,7 +56,7 @@ _OS_ERRORS: tuple[tuple[type[OSError], RefusalCode, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SourceFile:
     data: bytes = field(repr=False)  # of a large file, only the beginning
     path: Path  # resolved
@@ -63,14 +64,14 @@ class SourceFile:
     large: LargeFile | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OpenFile:
     descriptor: int
     path: Path  # resolved
     name: str  # the last part of the path as requested
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PathPolicy:
     """The folders that may be read, as resolved paths. A relative path starts at the first of them."""
 
@@ -259,7 +260,7 @@ def _format_size(size: int) -> str:
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size} bytes"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _OpenFolder:
     path: Path
     descriptor: int | None  # None where a folder cannot be opened (Windows): then whole paths are used

@@ -43,10 +43,11 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 
 from sightline.disk import PART_SUFFIX, find_broken_link, find_write_error, sync_folder, write_atomically
+from sightline.model.value import value_class
 from sightline.store.read_caches import Blobs, RowCache
 from sightline.store.retention import LastUses, RecordBounds
 from sightline.store.sql import SqlDatabase
@@ -177,7 +178,7 @@ def _delete_if_abandoned(part: Path) -> None:
         pass  # its writer has just renamed it
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Backend:
     """An open record: rows, blobs and key."""
 
@@ -341,7 +342,7 @@ def hash_credential(key: bytes, credential: str) -> str:
     return hashlib.blake2b(credential.encode(), key=key).hexdigest()[:32]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DatabaseSwap:
     """What a repair has done. It is written to the marker as JSON, so the names of the fields cannot change."""
 

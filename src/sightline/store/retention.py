@@ -37,10 +37,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from sqlite3 import Connection
 from statistics import median
 
+from sightline.model.value import value_class
 from sightline.store.sql import Row, SqlConnection, SqlDatabase, build_upsert
 
 DAY = 86400.0
@@ -91,7 +91,7 @@ _OLDEST = 40 * DAY  # rows are deleted after 30 days, some a few days late
 _SLACK = 3600.0  # by which a row may be ahead of the clock, which is not written every time
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RecordTime:
     wall: float  # the machine's clock
     steady: float  # the sum of all steps, by rules 1, 2 and 4
@@ -151,7 +151,7 @@ def update_record_time(connection: SqlConnection, wall: float) -> RecordTime:
     return now
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RecordBounds:
     bytes: int
     days: float

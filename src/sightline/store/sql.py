@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
+
+from sightline.model.value import value_class
 
 Row: TypeAlias = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DamageReport:
     faults: tuple[str, ...]  # one line each
     is_complete: bool = True  # false: there was no time to check everything

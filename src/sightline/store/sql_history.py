@@ -12,7 +12,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sightline.model.records import (
     EntryKind,
@@ -25,6 +25,7 @@ from sightline.model.records import (
 from sightline.model.request_trace import AnswerSlot, ConversationSummary
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
+from sightline.model.value import value_class
 from sightline.store.ledger_spans import emit_span
 from sightline.store.receipt_rows import (
     fetch_conversation,
@@ -63,7 +64,7 @@ _WRITE_MOMENT = """
 _find_digests = re.compile(r"[0-9a-f]{64}").findall
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Moment:
     """When a name was used, in record time, and last asked for, in steady time; and whether its cache was cold."""
 
@@ -72,7 +73,7 @@ class _Moment:
     cold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Visit:
     """A request: the names of its first message, of all messages, and of the last message of each request so far."""
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
+
+from sightline.model.value import value_class
 
 _LOG_MAGIC = 0x377F0682
 _LOG_HEADER, _FRAME_HEADER = 32, 24
@@ -39,7 +40,7 @@ Cell = tuple[int, tuple[Value, ...]]
 """The rowid and the values of a row."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _LogHeader:
     order: Literal["<", ">"]  # byte order of the checksums
     page_size: int
@@ -175,7 +176,7 @@ class _UnreadableError(ValueError):
     """The bytes are not a valid row or page."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DatabaseHeader:
     page_size: int
     usable_size: int  # of a page, in bytes

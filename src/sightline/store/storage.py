@@ -29,12 +29,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from sightline.disk import explain_os_error, write_atomically
 from sightline.model.refusal import Refusal, RefusalCode
+from sightline.model.value import value_class
 from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
 from sightline.store.read_caches import Blobs
 from sightline.store.record_folder import (
@@ -76,7 +77,7 @@ class ReplacedError(sqlite3.OperationalError):
     """The files of the record were replaced while the open ones were being written."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RecordLocation:
     """The folder of a record, its limits, and those of its fallback in memory."""
 
@@ -90,7 +91,7 @@ class RecordLocation:
         return tuple(map(read_file_state, (database, get_log_path(database), self.folder / REPAIR_MARKER)))
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _OpenedBackend:
     """A backend and its state, as in the table above."""
 
@@ -326,7 +327,7 @@ def explain_error(folder: Path | None, error: Exception) -> tuple[str, str]:
     return str(error), "check that its folder can be read and written, then try again"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RecordHealth:
     refusal: Refusal | None = None  # why the record cannot be read or written
     missing_images: int = 0  # images without bytes

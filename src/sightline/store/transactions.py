@@ -11,12 +11,12 @@ import json
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.store.read_caches import Blobs, RowCache
 from sightline.store.record_folder import (
     BLOBS_SUFFIX,
@@ -120,7 +120,7 @@ def require_durable(method: Method[S, P, T]) -> Method[S, P, T | Refusal]:
     return call
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class WriteTransaction:
     """A transaction that writes: the backend, its connection, and the record time."""
 

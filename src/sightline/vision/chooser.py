@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sightline.model.ports import HttpSender
 from sightline.model.profile import CREDENTIAL_HEADERS, Profile, RequestOrigin, Upstream, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER, Seer
+from sightline.model.value import value_class
 from sightline.settings import Settings
 from sightline.vision.providers import (
     GET_VISION_MODEL,
@@ -31,7 +32,7 @@ _OPENAI_WIRES = ("openai_chat", "openai_responses")  # they take the same creden
 _FRESH_SECONDS = 300.0  # servers load other models, and stop
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Caller:
     """A client on whose behalf a seer is asked, and the model that it talks to."""
 
@@ -39,7 +40,7 @@ class Caller:
     profile: Profile
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Candidate:
     """A seer that may look, or a refusal that says why it can't be asked."""
 

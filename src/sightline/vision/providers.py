@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from sightline.model.profile import Upstream, UpstreamDirectory, WireName, join_
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import LOCAL_SEER, Usage
+from sightline.model.value import value_class
 from sightline.profiles import profile_lookup
 from sightline.profiles.presets import PRESET_ALIASES
 from sightline.profiles.profile_lookup import ProfileOverride, find_preset_name
@@ -65,7 +66,7 @@ NO_LOCAL_READER = Refusal(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class VisionModel:
     """A vision model at a provider; with an empty `model`, just the provider."""
 

@@ -8,13 +8,13 @@ on, and returns None for others, so that the client then gets the upstream's own
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 
 import orjson
 
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
+from sightline.model.value import value_class
 from sightline.wire.json_tree import Block, parse_bounded_json
 from sightline.wire.openai_responses import write_error as write_responses_error
 from sightline.wire.sse import DONE, write_event
@@ -256,7 +256,7 @@ _STREAMERS: Mapping[WireName, Callable[[Json], bytes]] = {
 JSON, EVENTS = b"application/json", b"text/event-stream"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OwnAnswer:
     """A text that a client gets instead of a model's answer."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import orjson
@@ -19,6 +18,7 @@ from blake3 import blake3
 from sightline.model.base64_text import BASE64_RUN_TABLE, CHARACTERS_PER_TOKEN
 from sightline.model.labels import CLIENT_REMINDERS
 from sightline.model.scene import InlineSource, Json, Sight
+from sightline.model.value import value_class
 from sightline.wire.json_tree import Texts, get_at, get_list, get_text, get_value
 
 _MIN_PAYLOAD = 32  # a shorter payload might occur among words by chance
@@ -32,7 +32,7 @@ _REASONING_KEYS = frozenset({"reasoning_content", "reasoning", "reasoning_detail
 _TEXT_BLOCK_KEYS = frozenset({"text", "type", "cache_control"})
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HashChain:
     names: tuple[str, ...]  # of each message
     tokens: tuple[int, ...]  # of the text of each message, estimated

@@ -8,7 +8,7 @@ their new place (`build_hoisted_blocks`). In text that can't become blocks, word
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import assert_never
 
@@ -31,6 +31,7 @@ from sightline.model.scene import (
     Source,
     Told,
 )
+from sightline.model.value import value_class
 from sightline.wire import text_images
 from sightline.wire.base64_images import to_standard_base64
 from sightline.wire.json_edits import graft
@@ -40,7 +41,7 @@ _PIXEL_FATES = (Shown, Refitted, type(None))  # a tuple: a union would be built 
 _MAX_OWN_STEPS = 2  # from a list of blocks to an image or a text of one of them; more: the block contains blocks
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class BlockFormat:
     """How one wire writes text and images as blocks."""
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 import orjson
 
 from sightline.model.scene import Json
+from sightline.model.value import value_class
 from sightline.wire.json_tree import parse_bounded_json
 
 # Framing
@@ -126,12 +127,12 @@ class EventBuffer:
 # The opening
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class AnswerStart:
     """The upstream has begun to answer, or to send something that isn't for us to judge."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StreamRejection:
     """An error that came with status 200: the status that it should have had, and its text."""
 
@@ -234,19 +235,19 @@ def _is_status(value: Json) -> bool:
 # Relaying
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UpstreamBytes:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UpstreamSilence:
     """Nothing has come for a while."""
 
     between_legs: bool = False  # one leg of the answer has ended, and the next one hasn't begun
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UpstreamFailure:
     """The upstream failed, before its answer or in the middle of it."""
 
@@ -256,7 +257,7 @@ class UpstreamFailure:
 UpstreamEvent = UpstreamBytes | UpstreamSilence | UpstreamFailure
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StreamFormat:
     """How a stream of one wire ends, is kept alive, and reports an error."""
 
@@ -266,7 +267,7 @@ class StreamFormat:
     needs_event_end: bool = False  # the last event goes on after its mark: the stream is complete when the event is
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StreamState:
     """What is known about a stream so far."""
 

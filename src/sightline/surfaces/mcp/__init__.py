@@ -7,14 +7,15 @@ needed, so that the handshake is fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sightline.model.value import value_class
 
 if TYPE_CHECKING:
     from sightline.api.session import ToolContext
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ClientTerms:
     """What clients of one server may do."""
 

@@ -8,10 +8,10 @@ there, as in the bodies of the proxy (`wire/json_document`). What is left is bou
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from typing import Any
 
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.wire.json_document import lift_runs
 from sightline.wire.json_tree import SMALL_BYTES, count_marks
 
@@ -27,7 +27,7 @@ _TOO_MANY_VALUES = Refusal("too_large", f"this request has more than {MAX_REQUES
 LIFTED = "sightline.lifted"  # key of the `LiftedRequest` in the scope of a request
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LiftedRequest:
     """A request without its long base64."""
 

@@ -40,13 +40,13 @@ turn. These are the rules:
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from blake3 import blake3
 
 from sightline.engine import Engine
 from sightline.model.profile import Lesson
 from sightline.model.records import Receipt
+from sightline.model.value import value_class
 from sightline.profiles.rejections import is_about_length, is_about_shape, parse_rejection
 from sightline.surfaces.proxy.request_bodies import BufferedBody
 from sightline.surfaces.proxy.request_context import RequestContext
@@ -60,7 +60,7 @@ _MAX_BLAMED = 256
 _SENT = "the upstream returned {} for the changed request, so the client's own request was sent and "
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RejectedEdits:
     """An edited request that an upstream has rejected."""
 

@@ -10,7 +10,7 @@ import gzip
 import logging
 import zlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO
 
 from sightline.engine import Engine, Reading
@@ -53,7 +53,7 @@ class BufferedBody:
         return self.original or self
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StreamedBody:
     """A body that is too large to be read."""
 

@@ -13,7 +13,6 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import orjson
 
@@ -25,6 +24,7 @@ from sightline.model.profile import WireName
 from sightline.model.records import FiledReceipt, Omission, Receipt
 from sightline.model.request_trace import AnswerSlot, TraceParts
 from sightline.model.scene import Json
+from sightline.model.value import value_class
 from sightline.server import App, Message, Receive, Scope, Send
 from sightline.surfaces.proxy.http_headers import ClientRequest
 from sightline.surfaces.proxy.request_context import LogEntry, RequestContext
@@ -160,7 +160,7 @@ def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RequestPrinter:
     """What a person at a terminal reads about requests: those that were changed, and those that wait for a seer."""
 

@@ -17,7 +17,7 @@ Clients may change an answer in small ways before they send it back, and the val
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from re import compile as pattern
 
 import orjson
@@ -25,17 +25,18 @@ from blake3 import blake3
 
 from sightline.model.profile import WireName
 from sightline.model.scene import Edit, Insert, Json, Replace
+from sightline.model.value import value_class
 from sightline.wire.json_tree import Block
 
 # What a block contains
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TextContent:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CallContent:
     """A call of one of the client's tools, or of Sightline's."""
 
@@ -61,19 +62,19 @@ class CallContent:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ReasoningContent:
     """Reasoning, of which a client keeps all or nothing."""
 
     text: str = ""  # for wires that have all reasoning of an answer as one text
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OtherContent:
     """Anything else that has its place in an answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OptionalContent:
     """A block that may be there or not, at any place."""
 
@@ -118,7 +119,7 @@ def remove_blanks(text: str) -> str:
 # Legs
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CallPosition:
     """Where in its leg one of our calls is: after how much of what the client sees."""
 
@@ -129,7 +130,7 @@ class CallPosition:
     other_blocks: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OwnCall:
     """A call of one of our tools."""
 
@@ -138,7 +139,7 @@ class OwnCall:
     position: CallPosition
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Leg:
     blocks: tuple[Block, ...]  # all of it, as a request contains it
     own_calls: tuple[OwnCall, ...]
@@ -179,7 +180,7 @@ def build_leg(blocks: Sequence[Block], classify_block: ClassifyBlock, tool_names
     )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StoredLeg:
     """What the record keeps of a leg: enough to restore it from what the client sends back."""
 
@@ -267,7 +268,7 @@ _is_unique_id = pattern(r"(?=.*\d)[A-Za-z0-9]{12,}\Z").search
 """Matches ids that are given only once. Others, such as a tool's name with a number, recur in every conversation."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Fingerprint:
     """By what an answer is recognized: everything that a client sends back unchanged."""
 
@@ -295,7 +296,7 @@ def fingerprint_blocks(blocks: Sequence[Block], classify_block: ClassifyBlock, *
     return build_fingerprint(text, [call.signature if with_ids else call.signature_without_id for call in calls])
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class AnswerRun:
     """Items of a conversation that may be one answer of the assistant, and the blocks in them."""
 
@@ -341,7 +342,7 @@ def _add_figures(figures: Sequence[Json]) -> Json:
 # Our tools
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OwnTool:
     """A tool that Sightline offers and runs itself."""
 
@@ -350,7 +351,7 @@ class OwnTool:
     schema: dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OwnResult:
     text: str
     images: tuple[tuple[str, str], ...] = ()  # the media type and the base64 of each

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeGuard
 
 import orjson
@@ -180,7 +180,7 @@ def _is_rejected(outcome: Exchange | Refusal) -> TypeGuard[Exchange]:
     return isinstance(outcome, Exchange) and outcome.status in (400, 422)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _LegRelay:
     """Relays the legs of one answer. Both methods return the usage of each leg, or None without calls of our tools."""
 

@@ -21,6 +21,7 @@ from sightline.model.ports import ConversationStore
 from sightline.model.profile import RequestOrigin, WireName
 from sightline.model.records import LoopAnswer
 from sightline.model.scene import Edit, Json
+from sightline.model.value import value_class
 from sightline.surfaces.proxy.request_bodies import BufferedBody
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.concurrency import FairSemaphore, LruCache
@@ -55,7 +56,7 @@ RunCall = Callable[[str, Json, RequestOrigin, str, str], OwnResult]
 """Runs a call: takes the tool, its arguments, the caller, the model, and the name of the turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OwnTools:
     list_offers: Callable[[bool], Sequence[OwnTool]]  # for a model that can see, or not
     call: RunCall
@@ -65,7 +66,7 @@ _AnswerKey = tuple[str, str, str, str, str, str]
 """Identifies a restored answer: scope, upstream and model, and the answer's own key, visible hash and conversation."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RestoredCalls:
     """A request with our calls and results restored."""
 

@@ -68,6 +68,9 @@ def trials(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Trials
     """Kill writers on both engines, and send mixed traffic through a proxy for a minute meanwhile."""
     folder = tmp_path_factory.mktemp("trials")
 
+    def name_on_disk(number: int) -> list[str]:
+        return [str(folder / f"disk-{number}")]
+
     def name_on_servers(number: int) -> list[str]:
         address = servers.address(folder / str(number))
         return [address.store, address.blobs]
@@ -80,10 +83,8 @@ def trials(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Trials
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as threads:
         for name, value in servers.s3.environment().items():
             patch.setenv(name, value)
-        places = (lambda number: [str(folder / f"disk-{number}")], name_on_servers)
-        on_disk, on_servers = [
-            threads.submit(kill_writers, each, KILLS, seed, os.environ) for seed, each in enumerate(places, 1)
-        ]
+        on_disk = threads.submit(kill_writers, name_on_disk, KILLS, 1, os.environ)
+        on_servers = threads.submit(kill_writers, name_on_servers, KILLS, 2, os.environ)
         held = threads.submit(soak)
         found = Trials(on_disk.result(), on_servers.result(), held.result())
     servers.databases.clear()  # a few new ones are quicker than to empty all of these

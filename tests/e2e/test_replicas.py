@@ -120,7 +120,7 @@ def test_the_replicas_of_the_compose_file_run_as_processes(
     with ExitStack() as stack:
         ports = free_ports(2)
         for port in ports:
-            stack.callback(run_in_container("CMD", port, env).kill)
+            stack.callback(stack.enter_context(run_in_container("CMD", port, env)).kill)
         for port in ports:
             wait_for(lambda port=port: run_in_container("HEALTHCHECK", port, env).wait(60) == 0, 60)  # type: ignore[misc]
             picture = pasted_chat(paint_quadrants(some_colours(1)))

@@ -57,6 +57,7 @@ Tests show that the proxy keeps serving, says once what is wrong, and recovers b
 | fault | test |
 |---|---|
 | one of three replicas is killed; one is frozen in a description beyond its lease | `tests/e2e/test_replicas.py` |
+| PostgreSQL or object storage is down while a proxy gets new images | `tests/e2e/test_replicas.py` |
 | PostgreSQL restarts or hangs; a pooler drops its connections | `tests/e2e/test_faults.py` |
 | object storage stops, is slow, or answers 503, a wrong ETag or wrong bytes | `tests/e2e/test_faults.py` |
 | the disk is full, a folder read-only, the database truncated, overwritten or deleted | `tests/e2e/test_faults.py` |

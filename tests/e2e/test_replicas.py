@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.cli.command import ALONE
@@ -201,6 +202,35 @@ def test_a_replica_that_is_killed_or_frozen_takes_nothing_with_it(
         frozen.send_signal(signal.SIGCONT)
     assert describe_quadrants(some_colours(4)) in ask(second, 4)
     assert count_looks(provider) == 5
+
+
+@requirement("record.faults.servers", "law.9")
+@pytest.mark.parametrize("name", ["postgres", "s3"])
+def test_a_proxy_serves_while_a_server_of_its_record_is_down(
+    name: str, servers: Servers, provider: Provider, tmp_path: Path
+) -> None:
+    address, server = servers.address(tmp_path), servers.postgres if name == "postgres" else servers.s3
+    flags = ("--upstream", f"deepseek={provider.url}", "--store", address.store, "--blobs", address.blobs)
+    with serving(*flags, **servers.s3.environment()) as (process, url):
+        ask(url, 1)
+        server.stop()
+        try:
+            for number in (1, 2, 3):
+                assert describe_quadrants(some_colours(number)) in ask(url, number)
+        finally:
+            server.start()
+        wait_for(lambda: get(url, "/sightline/ready")[0] == 200)
+        with servers.postgres.connect(servers.databases[tmp_path]) as connection:
+            wait_for(lambda: bool(ask(url, 4)) and count_images(connection) > 1, 30)
+        process.send_signal(signal.SIGTERM)
+        told = [line for line in process.communicate(timeout=60)[1].splitlines() if "ecord" in line]
+    assert len(told) == (2 if name == "postgres" else 1), told
+    servers.recycle_databases()
+
+
+def count_images(connection: psycopg.Connection[tuple[object, ...]]) -> int:
+    ((count,),) = connection.execute("SELECT COUNT(*) FROM images")
+    return int(str(count))
 
 
 @requirement("record.shared.fencing", "record.shared.replicas")

@@ -220,7 +220,8 @@ class S3:
         (folder / "s3.json").write_text(json.dumps({"identities": keys}))
         (folder / "data").mkdir()
         command = f"""{commands / "weed"} -logtostderr=true server -dir {folder}/data -ip 127.0.0.1 -ip.bind 127.0.0.1
-            -master.port {master} -master.volumeSizeLimitMB 64 -volume.port {volume} -volume.max 50
+            -master.port {master} -master.electionTimeout 1s -master.heartbeatInterval 100ms
+            -master.volumeSizeLimitMB 64 -volume.port {volume} -volume.max 50
             -filer -filer.port {filer} -s3 -s3.port {self.port} -s3.config {folder}/s3.json
             -s3.port.iceberg 0 -s3.port.lance 0"""
         self.process = Process(command.split(), folder)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,19 +124,45 @@ def example(*command: str, home: Path, picture: bytes) -> subprocess.CompletedPr
     )
 
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return what runs the example in this process, where the SDK is loaded already."""
+
+    def run(*command: str, picture: bytes) -> subprocess.CompletedProcess[str]:
+        file = tmp_path / "picture.png"
+        file.write_bytes(picture)
+        monkeypatch.setattr(sys, "argv", [str(EXAMPLE), str(file), *command])
+        code: Any = 0
+        try:
+            runpy.run_path(str(EXAMPLE), run_name="__main__")
+        except SystemExit as ended:
+            code = ended.code
+        out, err = capsys.readouterr()
+        if isinstance(code, str):  # as the interpreter prints it
+            code, err = 1, f"{err}{code}\n"
+        return subprocess.CompletedProcess(command, code or 0, out, err)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return run
+
+
 @requirement("acp.example")
-def test_the_example_sizes_by_what_the_agent_says(tmp_path: Path) -> None:
+def test_the_example_sizes_by_what_the_agent_says(run_here: Run) -> None:
     large = encode(Pillow.effect_noise((640, 480), 90))
     assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 33
-    fitted = example(*AGENT, json.dumps(NARROW), home=tmp_path, picture=large)
+    fitted = run_here(*AGENT, json.dumps(NARROW), picture=large)
     assert fitted.returncode == 0, fitted.stderr
     found = re.search(r"\[(\d+)x(\d+) in (\d+) letters\]", fitted.stdout)
     assert found
     assert max(int(found[1]), int(found[2])) <= 200
     assert int(found[3]) <= 30_000 // 3 * 4
-    small = example(*AGENT, json.dumps(NARROW), home=tmp_path, picture=paint_quadrants(some_colours(9), (100, 80)))
+    small = run_here(*AGENT, json.dumps(NARROW), picture=paint_quadrants(some_colours(9), (100, 80)))
     assert "[100x80 in" in small.stdout
-    silent = example(*AGENT, home=tmp_path, picture=large)
+    silent = run_here(*AGENT, picture=large)
     assert "[640x480 in" in silent.stdout, "an agent that says nothing gets what there is"
 
 
@@ -150,14 +178,14 @@ def test_the_example_sends_the_image_unchanged_behind_the_relay(tmp_path: Path) 
 
 
 @requirement("acp.example")
-def test_the_example_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
+def test_the_example_says_in_one_line_what_is_wrong(run_here: Run) -> None:
     """Authors of editors copy the example, so it must handle every refusal."""
-    no = example(*AGENT, json.dumps(NARROW), home=tmp_path, picture=b"a text, not a picture")
+    no = run_here(*AGENT, json.dumps(NARROW), picture=b"a text, not a picture")
     assert (no.returncode, no.stderr.count("\n")) == (1, 1), no.stderr
     assert no.stderr.startswith("not sent: ")
-    blind = example(*BLIND, home=tmp_path, picture=PICTURE)
+    blind = run_here(*BLIND, picture=PICTURE)
     assert (blind.returncode, blind.stderr.count("\n")) == (1, 1), blind.stderr
     assert "sightline acp --" in blind.stderr
-    bare = example(home=tmp_path, picture=PICTURE)
+    bare = run_here(picture=PICTURE)
     assert (bare.returncode, bare.stderr) == (1, "usage: acp_client.py PICTURE AGENT [ARGUMENT ...]\n")
     assert "pip install agent-client-protocol" in EXAMPLE.read_text("utf-8")

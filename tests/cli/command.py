@@ -52,12 +52,18 @@ def sightline(
     given: str = "",
     folder: Path | None = None,
     command: Sequence[str] = (),
+    powerless: bool = False,
 ) -> Ended:
-    """`command`: how it is to be started, where it matters that nothing of it was loaded before."""
+    """Run the command and return how it ended.
+
+    command: how it is to be started, where it matters that nothing of it was loaded before.
+    powerless: without the right of the administrator to read and write every file.
+    """
     variables = environment(**(env or {}))
-    ended = (
-        _started([*command, *words], variables, given, folder) if command else _forked(words, variables, given, folder)
-    )
+    if command:
+        ended = _started([*command, *words], variables, given, folder)
+    else:
+        ended = _forked(words, variables, given, folder, powerless=powerless)
     assert "Traceback" not in ended.err, ended.err
     return ended
 
@@ -69,11 +75,12 @@ def _started(words: Sequence[str], env: Mapping[str, str], given: str, folder: P
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
-def _forked(words: Sequence[str], env: Mapping[str, str], given: str, folder: Path | None) -> Ended:
+def _forked(words: Sequence[str], env: Mapping[str, str], given: str, folder: Path | None, *, powerless: bool) -> Ended:
     with TemporaryFile() as into, TemporaryFile() as out, TemporaryFile() as err:
         into.write(given.encode())
         into.seek(0)
-        process = Forked(words, env, folder, (into.fileno(), out.fileno(), err.fileno()))
+        streams = (into.fileno(), out.fileno(), err.fileno())
+        process = Forked(words, env, folder, streams, powerless=powerless)
         try:
             code = process.wait(120)
         finally:

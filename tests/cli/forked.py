@@ -7,6 +7,7 @@ has loaded it and done nothing else: each has its own words, variables, folder a
 from __future__ import annotations
 
 import atexit
+import ctypes
 import multiprocessing
 import os
 import subprocess
@@ -61,8 +62,13 @@ class Forked:
         streams: Sequence[int] = (subprocess.PIPE, subprocess.PIPE, 2),
         *,
         text: bool = False,
+        powerless: bool = False,
     ) -> None:
-        """`streams`: files that are open here and stay so, or pipes; with `text`, pipes of text."""
+        """Start the command.
+
+        streams: files that are open here and stay so, or pipes; with `text`, pipes of text.
+        powerless: without the right of the administrator to read and write every file, as on Linux only.
+        """
         own: list[int | None] = []
         given: list[Connection] = []
         for number, stream in enumerate(streams):
@@ -70,7 +76,8 @@ class Forked:
             own.append(None if ends is None else ends[0 if number else 1])
             given.append(Connection(os.dup(stream) if ends is None else ends[1 if number else 0]))
         pause = wire_seer.RETRY_SECONDS
-        self._process = _LOADED.Process(target=_command, args=(words, dict(env), folder or Path.cwd(), given, pause))
+        args = (words, dict(env), folder or Path.cwd(), given, pause, powerless)
+        self._process = _LOADED.Process(target=_command, args=args)
         self._process.start()
         for each in given:
             each.close()
@@ -120,8 +127,25 @@ class Forked:
         self.send_signal(SIGKILL)
 
 
+def _give_up_rights() -> None:
+    """Give up CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, for this process and all that it starts."""
+    system = ctypes.CDLL(None)
+    for right in (1, 2) if os.getuid() == 0 else ():
+        system.prctl(24, right)
+    header, sets = (ctypes.c_uint32 * 2)(0x2008_0522, 0), (ctypes.c_uint32 * 6)()
+    assert system.capget(header, sets) == 0
+    for number in (0, 1):  # the rights that count, and those that it may take up again
+        sets[number] &= ~0b110
+    assert system.capset(header, sets) == 0
+
+
 def _command(
-    words: Sequence[str], env: Mapping[str, str], folder: Path, streams: Sequence[Connection], pause: float
+    words: Sequence[str],
+    env: Mapping[str, str],
+    folder: Path,
+    streams: Sequence[Connection],
+    pause: float,
+    powerless: bool,
 ) -> None:
     """The process itself, which has nothing but the modules of the one that it was forked off."""
     for number, stream in enumerate(streams):
@@ -131,6 +155,8 @@ def _command(
     os.environ.clear()
     os.environ.update(env)
     os.chdir(folder)
+    if powerless:
+        _give_up_rights()
     if env.get("PYTHONWARNINGS") == "error":
         warnings.simplefilter("error")
     sys.argv = ["sightline", *words]

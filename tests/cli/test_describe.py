@@ -13,7 +13,7 @@ from PIL import Image
 
 from sightline.cli.terminal import IMAGE_SUFFIXES, format_dollars
 from tests.api.eyes import eyes, named, sent
-from tests.cli.command import ALONE, POWERLESS, assert_refused, sightline, typed
+from tests.cli.command import ALONE, assert_refused, sightline, typed
 from tests.engine.parts import picture
 from tests.reader.pictures import SAMPLES
 from tests.requirements import requirement
@@ -112,7 +112,7 @@ def test_a_failed_save_is_not_reported_as_saved(folder: Path, home: Path) -> Non
         for path in (home / "record").rglob("*"):
             path.chmod(0o500 if path.is_dir() else 0o400)
         (home / "record").chmod(0o500)
-        ended = sightline("redescribe", "shot.png", env=named(model), folder=folder, command=POWERLESS)
+        ended = sightline("redescribe", "shot.png", env=named(model), folder=folder, powerless=True)
     assert (ended.code, ended.out) == (1, "")
     assert "could not be saved" in ended.err
 
@@ -211,7 +211,7 @@ def test_an_unwritable_overlay_is_refused_before_any_call(folder: Path) -> None:
         words = ("describe", "shot.png", "--question", "Where?", "--overlay")
         (folder / "shut").mkdir(mode=0o500)
         for target in ("absent/where.png", "shot.png/where.png", "shut/where.png"):
-            no = sightline(*words, target, env=env, folder=folder, command=POWERLESS)
+            no = sightline(*words, target, env=env, folder=folder, powerless=True)
             assert_refused(no, target, "--overlay")
         assert provider.exchanges == []
         long = "n" * 300 + ".png"  # which only the disk itself refuses

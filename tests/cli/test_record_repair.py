@@ -17,7 +17,7 @@ from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
 from tests.acp.editing import SEES, acting, editor, text
-from tests.cli.command import ALONE, COMMAND, POWERLESS, assert_refused, environment, sightline
+from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
 from tests.cli.forked import Forked
 from tests.engine.parts import picture
 from tests.mcp.serving import client
@@ -96,22 +96,20 @@ OBSTACLES: dict[str, Damage] = {
 @pytest.mark.parametrize("obstruct", OBSTACLES.values(), ids=OBSTACLES)
 def test_doctor_says_why_a_record_cannot_be_written(record: Path, obstruct: Damage) -> None:
     obstruct(record)
-    ended = subprocess.run(
-        [*POWERLESS, "doctor", "--json"], capture_output=True, text=True, env=environment(**ALONE), check=False
-    )
-    assert ended.returncode == 1, ended
-    report = json.loads(ended.stdout)
+    ended = sightline("doctor", "--json", env=ALONE, powerless=True)
+    assert ended.code == 1, ended
+    report = ended.json
     assert (report["ok"], report["reason"]) == (False, "unavailable")
     assert report["message"] == report["record"]["trouble"]
-    assert "Errno" not in ended.stdout
+    assert "Errno" not in ended.out
     assert REPAIR not in report["message"]
     for words in (
         ["consent", "yes", "openai"],
         ["store", "repair"] if "link" in str(obstruct) else ["consent", "no", "x"],
     ):
-        refused = subprocess.run([*POWERLESS, *words], capture_output=True, text=True, env=environment(), check=False)
-        assert refused.returncode == 1
-        assert "Errno" not in refused.stderr
+        refused = sightline(*words, powerless=True)
+        assert refused.code == 1
+        assert "Errno" not in refused.err
 
 
 @requirement("record.trouble.found", "doctor")

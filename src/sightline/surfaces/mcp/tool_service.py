@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 
 import mcp_types as types
 
-from sightline.api import tool_registry
+from sightline.api.call_tool import call_tool, find_missing_consent, list_tools
 from sightline.api.failure import Failure
 from sightline.api.session import NATIVE_FORMATS, ToolContext
+from sightline.api.tool_registry import TOOLS, ToolResult
 from sightline.model.image import ImageTarget
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -72,10 +73,10 @@ class ToolService:
         context, limits = await self.open_context(ctx), find_host_limits(ctx)
         arguments: Mapping[str, Any] = params.arguments or {}
         offers = _list_offers(context)
-        tool = next((each for each in tool_registry.TOOLS if each.name == params.name and each.name in offers), None)
+        tool = next((each for each in TOOLS if each.name == params.name and each.name in offers), None)
         if tool is None:
             return _build_result(_refuse_unknown_tool(offers, params.name), limits, offers)
-        find_provider = partial(tool_registry.find_missing_consent, name=params.name, arguments=arguments)
+        find_provider = partial(find_missing_consent, name=params.name, arguments=arguments)
         paths = _list_texts(arguments.get(tool.main_argument))
         prepared = await self.prepare_context(ctx, params, context, paths, find_provider if tool.asks_model else None)
         if isinstance(prepared, types.InputRequiredResult):
@@ -83,7 +84,7 @@ class ToolService:
         if isinstance(prepared, Refusal):
             return types.CallToolResult(content=[types.TextContent(text=str(prepared.for_model()))], is_error=True)
         async with self._calls.take_turn(context.scope):
-            call = run_in_thread(tool_registry.call_tool, fit_to_host(prepared, limits), params.name, arguments)
+            call = run_in_thread(call_tool, fit_to_host(prepared, limits), params.name, arguments)
             return _build_result(await report_progress(ctx, params.name, call), limits, offers)
 
     async def open_context(self, ctx: Context, roots: tuple[Path, ...] | None = None) -> ToolContext:
@@ -143,7 +144,7 @@ async def report_progress(ctx: Context, what: str, work: Coroutine[Any, Any, T])
 
 def _build_tool(entry: Mapping[str, Any]) -> types.Tool:
     name = str(entry["name"])
-    asks_model = any(tool.name == name and tool.asks_model for tool in tool_registry.TOOLS)
+    asks_model = any(tool.name == name and tool.asks_model for tool in TOOLS)
     return types.Tool(
         name=name,
         title=_TOOL_TITLES[name],
@@ -156,7 +157,7 @@ def _build_tool(entry: Mapping[str, Any]) -> types.Tool:
 
 def _list_offers(context: ToolContext) -> dict[str, Mapping[str, Any]]:
     """Return the tools that a host is offered, in their order."""
-    entries = {str(entry["name"]): entry for entry in tool_registry.list_tools(context)}
+    entries = {str(entry["name"]): entry for entry in list_tools(context)}
     return {name: entries[name] for name in _TOOL_TITLES if name in entries}
 
 
@@ -165,9 +166,7 @@ def _refuse_unknown_tool(offers: Collection[str], name: str) -> Failure:
     return Failure(Refusal("not_permitted", f"there is no tool {name!r:.60} here", remedy))
 
 
-def _build_result(
-    result: tool_registry.ToolResult, limits: HostLimits, offers: Collection[str]
-) -> types.CallToolResult:
+def _build_result(result: ToolResult, limits: HostLimits, offers: Collection[str]) -> types.CallToolResult:
     """Return text first, then images. Nothing structured: hosts drop the content beside it, or send both."""
     if isinstance(result, Failure):
         result = adapt_remedy(result)

@@ -21,7 +21,6 @@ from sightline.model.ports import HttpSender, ModelListing, PolicyStore
 from sightline.model.profile import RequestOrigin, Upstream, WireName, join_url, strip_version
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.profiles.profile_lookup import MEDIA_KINDS
 from sightline.vision.concurrency import LruCache
 from sightline.wire.json_tree import parse_bounded_json
 
@@ -34,6 +33,7 @@ _MAX_MODELS = 5000
 _MAX_NAME = 256
 _LISTS = ("data", "models")
 _NAMES = ("id", "key", "slug", "name")
+_PUBLISHED_KINDS = ("vision", "pdf", "video")  # the kinds of media that are kept of an answer
 _MODALITIES = {"image": "vision", "vision": "vision", "pdf": "pdf", "file": "pdf", "video": "video"}
 
 
@@ -195,7 +195,7 @@ def _read_names(names: Sequence[Json], kinds: Mapping[str, str]) -> dict[str, bo
     if "text" not in names:
         return {}
     taken = {kinds[name] for name in names if isinstance(name, str) and name in kinds}
-    return {kind: kind in taken for kind in MEDIA_KINDS}
+    return {kind: kind in taken for kind in _PUBLISHED_KINDS}
 
 
 def _read_flags(flags: Json, kinds: Mapping[str, str]) -> dict[str, bool]:

@@ -45,6 +45,28 @@ def test_a_toggle_with_a_paler_text_is_perhaps_disabled() -> None:
 
 
 @requirement("reader.states")
+def test_a_toggle_that_is_paler_than_others_in_its_state_is_perhaps_disabled() -> None:
+    sketch = Sketch((300, 200))
+    for at, look in enumerate(("ticked box", "ticked box", "pale ticked box", "empty box")):
+        paste_shape(sketch, (20, 20 + 40 * at), (16, 16), look)
+        sketch.write(46, 28 + 40 * at, f"Option {'abcd'[at]}")
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert [part.checked for part in reading.parts] == [True, True, True, False]
+    assert [(state.kind, state.box.y) for state in reading.states] == [("disabled", 100)]
+
+
+@requirement("reader.states")
+def test_paler_texts_of_another_kind_of_toggle_are_not_disabled() -> None:
+    sketch = Sketch((500, 200))
+    for at in range(3):
+        paste_shape(sketch, (20, 20 + 40 * at), (16, 16), "empty box")
+        sketch.write(46, 28 + 40 * at, f"Option {'abc'[at]}", ink="#606266")
+        paste_shape(sketch, (250, 20 + 40 * at), (28, 16), "on")
+        sketch.write(290, 28 + 40 * at, f"Choice {'abc'[at]}", ink="#000000")
+    assert examine_image(sketch.pixels, sketch.lines).states == ()
+
+
+@requirement("reader.states")
 def test_a_tab_with_a_line_below_it_is_perhaps_selected() -> None:
     sketch = Sketch((500, 200))
     for at, name in enumerate(("Music", "Playlists", "Radio")):

@@ -33,19 +33,23 @@ def paste_shape(sketch: Sketch, place: tuple[int, int], size: tuple[int, int], l
             pen.rounded_rectangle(everything, high // 6, white, grey, line)
             if look != "empty box":
                 pen.line(tick, "#202020", 2 * line, "curve")
-        case "ticked box" | "dashed box":
-            pen.rounded_rectangle(everything, high // 6, blue)
+        case "ticked box" | "pale ticked box" | "dashed box":
+            pen.rounded_rectangle(everything, high // 6, "#cccccc" if look == "pale ticked box" else blue)
             dash = (0.25 * wide, 0.43 * high, 0.75 * wide, 0.57 * high)
-            pen.line(tick, white, 2 * line, "curve") if look == "ticked box" else pen.rectangle(dash, white)
+            pen.rectangle(dash, white) if look == "dashed box" else pen.line(tick, white, 2 * line, "curve")
         case "swatch":
             pen.rounded_rectangle(everything, high // 6, blue)
-        case "ring" | "ring with a dot":
-            pen.ellipse(everything, white, "#666666", line)
+        case "ring" | "ring with a dot" | "pale ring with a dot":
+            pale = look == "pale ring with a dot"
+            pen.ellipse(everything, white, "#cccccc" if pale else "#666666", line)
             if look != "ring":
-                pen.ellipse((0.28 * wide, 0.28 * high, 0.72 * wide, 0.72 * high), blue)
-        case "disc with a dot" | "disc":
+                pen.ellipse((0.28 * wide, 0.28 * high, 0.72 * wide, 0.72 * high), "#cccccc" if pale else blue)
+        case "disc with a dot" | "disc with a ring" | "disc":
             pen.ellipse(everything, blue)
-            if look != "disc":
+            if look == "disc with a ring":
+                pen.ellipse((0.09 * wide, 0.09 * high, 0.91 * wide, 0.91 * high), white)
+                pen.ellipse((0.18 * wide, 0.18 * high, 0.82 * wide, 0.82 * high), blue)
+            elif look != "disc":
                 pen.ellipse((0.25 * wide, 0.25 * high, 0.75 * wide, 0.75 * high), white)
         case "on" | "off":
             pen.rounded_rectangle(everything, high // 2, blue if look == "on" else white, grey, line)
@@ -67,6 +71,9 @@ def paste_shape(sketch: Sketch, place: tuple[int, int], size: tuple[int, int], l
         ("ring", "radio", False),
         ("ring with a dot", "radio", True),
         ("disc with a dot", "radio", True),
+        ("disc with a ring", "radio", True),
+        ("pale ring with a dot", "radio", True),
+        ("pale ticked box", "check", True),
         ("on", "switch", True),
         ("off", "switch", False),
     ],

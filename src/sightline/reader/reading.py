@@ -52,6 +52,7 @@ class InterfacePart:
     colour: Colour
     lines: tuple[int, ...] = ()  # in it, or beside a toggle: indexes of `ImageReading.lines`
     checked: bool | None = None  # only for check boxes, radio buttons and switches; None: unknown
+    contrast: int = 0  # the same: how much it differs from its background
 
 
 @dataclass(frozen=True, slots=True)

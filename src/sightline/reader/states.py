@@ -15,7 +15,7 @@ SHORT = 28  # characters of an item, at most
 NEAR = 8.0  # heights of a line between two items
 SAME, OTHER = 12, 28  # differences of backgrounds: of siblings, and of the one that is selected
 ALIKE = 30  # the same of the colours of siblings' texts
-PALE = 0.65  # of the contrast of other labels
+PALE, FADED = 0.7, 0.55  # of the contrast of others: a disabled toggle or its text, and a text beside other kinds
 LINE, DRAWN = (2, 8), 60  # pixels: the thickness of a line below a selected tab; how much it differs in colour
 BELOW = (0.35, 2.6)  # heights of a line: how far it is below the text
 
@@ -125,12 +125,24 @@ def _compare(one: Colour | None, other: Colour | None) -> int:
 
 
 def _find_disabled(lines: Sequence[TextLine], parts: Sequence[InterfacePart]) -> Iterator[ItemState]:
-    """Yield the toggles whose texts are paler than those of others."""
-    labelled = [(part, lines[part.lines[0]]) for part in parts if part.kind in TOGGLES and part.lines]
-    strongest = max((_compare(line.ink, line.ground) for _, line in labelled), default=0)
-    strong = [line for _, line in labelled if _compare(line.ink, line.ground) >= 0.9 * strongest]
-    if len(strong) < 2:
-        return
-    for part, line in labelled:
-        if 0 < _compare(line.ink, line.ground) <= PALE * strongest:
+    """Yield the toggles that are paler than others of their kind, or whose texts are."""
+    toggles = [part for part in parts if part.kind in TOGGLES]
+    texts = [(part.kind, _measure_label(part, lines)) for part in toggles]
+    every = [label for _, label in texts]
+    for part, (kind, label) in zip(toggles, texts, strict=True):
+        mates = [other for own, other in texts if own == kind]
+        pale_text = _is_pale(label, mates, PALE) or _is_pale(label, every, FADED)
+        like = max(other.contrast for other in toggles if (other.kind, other.checked) == (kind, part.checked))
+        if pale_text or 0 < part.contrast <= PALE * like:
             yield ItemState("disabled", part.box)
+
+
+def _measure_label(part: InterfacePart, lines: Sequence[TextLine]) -> int:
+    line = lines[part.lines[0]] if part.lines else None
+    return _compare(line.ink, line.ground) if line else 0
+
+
+def _is_pale(label: int, others: Sequence[int], share: float) -> bool:
+    """Return whether a text is paler than the strongest of others, if those are at least two."""
+    strongest = max(others)
+    return 0 < label <= share * strongest and sum(other >= 0.9 * strongest for other in others) >= 2

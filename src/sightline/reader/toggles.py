@@ -25,6 +25,8 @@ SQUARE = 13  # pixels: the side of a check box, at least
 PILL = (1.35, 2.6)  # ratio of a switch's width to its height
 NEAR = 3.0  # heights of a line: how far a toggle may be from its text
 VISIBLE, CLEAR = 12, 60  # differences of colours: of what is drawn, and of a tick or a dot
+PALE = (24, 0.45)  # the same of a tick in a pale toggle: at least, and as a share of the strongest difference in it
+STRONGEST = 92  # percent: the pixels above are the strongest of a toggle, such as those of its border
 CLEAN = 0.03  # share of an empty inside that may differ
 TICK = (0.05, 0.5)  # share of the inside that a tick or a dot covers
 _MARKS, _RINGS = frozenset("●○◯◉⊙•■□▢▣☐☑@®©"), frozenset("O0oQ")  # what a toggle may be read as
@@ -46,6 +48,13 @@ class _Sample:
     @property
     def side(self) -> int:
         return min(self.box.width, self.box.height)
+
+    @property
+    def clear(self) -> int:
+        """Return how much a tick or a dot differs from what is around it: less in a toggle that is pale."""
+        inset = round(0.2 * self.side)
+        low, high = np.percentile(self.pixels[inset:-inset, inset:-inset], (4, 96), axis=(0, 1))
+        return int(min(CLEAR, max(PALE[0], PALE[1] * float((high - low).max()))))
 
 
 def find_toggles(pixels: Pixels, lines: Sequence[TextLine], shapes: Sequence[Box]) -> list[InterfacePart]:
@@ -208,7 +217,7 @@ def _read_square(sample: _Sample) -> InterfacePart | None:
     inset = max(2, round(0.16 * sample.side))
     inside = sample.pixels[inset:-inset, inset:-inset]
     fill = find_common_colour(inside.reshape(-1, 3))
-    marks = measure_distances(inside, fill) > CLEAR
+    marks = measure_distances(inside, fill) > sample.clear
     share = float(marks.mean())
     if share <= CLEAN:
         edge = find_common_colour(sample.pixels[:1, corner:-corner].reshape(-1, 3))
@@ -259,21 +268,30 @@ def _read_circle(sample: _Sample) -> InterfacePart | None:
     if sample.drawn[rim].mean() < 0.9 or sample.drawn[radius > 1.12].mean() > 0.25:
         return None
     middle = find_common_colour(sample.pixels[radius < 0.22].reshape(-1, 3))
-    unlike = measure_distances(sample.pixels, middle) > CLEAR / 2
+    clear = sample.clear
+    unlike = measure_distances(sample.pixels, middle) > clear / 2
     if unlike[radius < 0.2].mean() > 0.1:
         return None
     reach = _find_dot_edge(unlike, radius)
     edge = sample.pixels[(radius > 0.86) & (radius < 0.96)]
     rim_unlike = (measure_distances(edge[None], middle)[0] > VISIBLE).mean()
-    if reach >= 0.68:  # one colour up to the rim: empty if there is a rim
-        return _make_part("radio", sample, middle, checked=False) if rim_unlike >= 0.85 else None
-    between = sample.pixels[(radius > reach + 0.2) & (radius < 0.82)] if reach < 0.6 else edge
-    if reach < 0.24 or not len(between):
+    if reach >= 0.68 and rim_unlike >= 0.85:  # one colour up to the rim
+        return _make_part("radio", sample, middle, checked=False)
+    if reach >= 0.85:  # a disc
         return None
+    # a small dot is on a disc or in a ring; a large one leaves a narrow gap to a ring that may have its colour
+    start, end = (reach + 0.2, 0.82) if reach < 0.55 else (reach + 0.05, reach + 0.14)
+    checked = reach >= 0.24 and _is_gap(sample.pixels[(radius > start) & (radius < end)], middle, clear)
+    return _make_part("radio", sample, middle, checked=True) if checked else None
+
+
+def _is_gap(between: Pixels, middle: Colour, clear: int) -> bool:
+    """Return whether the pixels around a dot have one colour, which is not that of the dot."""
+    if not len(between):
+        return False
     around = find_common_colour(between)
-    even = (measure_distances(between[None], around)[0] > CLEAR).mean() <= 0.2
-    distinct = compare_colours(around, middle) >= CLEAR
-    return _make_part("radio", sample, middle, checked=True) if even and distinct else None
+    even = (measure_distances(between[None], around)[0] > clear).mean() <= 0.2
+    return bool(even) and compare_colours(around, middle) >= clear
 
 
 def _find_dot_edge(unlike: Mask, radius: NDArray[np.float64]) -> float:
@@ -334,4 +352,5 @@ def _find_knob(sample: _Sample, *, left: bool) -> Colour | None:
 
 
 def _make_part(kind: PartKind, sample: _Sample, colour: Colour, *, checked: bool | None) -> InterfacePart:
-    return InterfacePart(kind, sample.box, colour, (), checked)
+    drawn = measure_distances(sample.pixels, sample.ground)
+    return InterfacePart(kind, sample.box, colour, (), checked, int(np.percentile(drawn, STRONGEST)))

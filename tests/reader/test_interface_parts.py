@@ -181,3 +181,28 @@ def test_cells_in_a_row_and_filled_strips_are_no_fields() -> None:
     sketch.box((60, 140, 460, 180), "#61a0ff", "#3070d0")
     sketch.write(72, 160, "Create account", ink="#ffffff")
     assert list_kinds(sketch) == []
+
+
+@requirement("reader.controls")
+def test_a_field_may_end_with_a_button_that_has_an_icon() -> None:
+    sketch = Sketch((500, 120), "#343a40", "#ffffff")
+    sketch.box((20, 30, 260, 68), "#3f474e", "#56606a")
+    sketch.box((259, 30, 298, 68), "#3f474e", "#56606a")
+    sketch.write(32, 49, "Search", 15, "#989da2")
+    assert list_kinds(sketch) == ["field"]
+
+
+@requirement("reader.controls")
+def test_empty_boxes_of_one_size_in_a_row_are_fields() -> None:
+    sketch = Sketch((700, 120))
+    for x in (20, 260):
+        sketch.box((x, 30, x + 180, 68), "#ffffff", "#d0d0d0")
+    assert list_kinds(sketch) == ["field", "field"]
+
+
+@requirement("reader.controls")
+def test_a_small_button_without_a_border_is_a_button() -> None:
+    sketch = Sketch((300, 120))
+    sketch.box((20, 30, 120, 57), "#1d9bd7", radius=4)
+    sketch.write(70, 43, "addItem()", 13, "#ffffff", "mm")
+    assert list_kinds(sketch) == ["button"]

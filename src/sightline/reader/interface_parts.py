@@ -22,8 +22,8 @@ from sightline.reader.toggles import find_toggles
 DISTINCT = 5  # two colours that differ by less in every channel look the same
 MAX_ROW = 3.6  # a control is at most this many times as high as the letter size of its text
 LOW_HEIGHT, MAX_HEIGHT = 52, 104  # pixels: a control may always have the first height, and never more than the second
-MAX_FIELD, FIELD_HEIGHT = 3.2, 46  # the same for fields: what is higher is the head of a card
-BADGE = 2.05  # a button is this many times as high as the letter size, unless its border is strong; a badge is not
+MAX_FIELD, FIELD_HEIGHT = 3.7, 46  # the same for fields: what is higher is the head of a card
+BADGE = 1.85  # a button is this many times as high as the letter size, unless its border is strong; a badge is not
 STRONG = 60  # difference of colours between a border or a text and its background
 PALE, STRIP = 120, 160  # the same, at most, of the text in an empty field, and in one that has no border
 TINTED = 70  # difference between the channels of a colour that is no shade of grey
@@ -170,7 +170,8 @@ def _is_empty_field(pixels: Pixels, shape: _Shape, shapes: Sequence[_Shape], lin
     middle = left < right and abs((left - box.x) - (box.right - right)) <= max(8, 0.1 * box.width)
     if middle and right - left > box.height:  # something is in the middle of it
         return False
-    return any(other.lines and _is_alike(other.box, box) for other in shapes) or _has_label(box, lines)
+    alike = any(other is not shape and other.border and _is_alike(other.box, box) for other in shapes)
+    return alike or _has_label(box, lines)
 
 
 def _is_tinted(colour: Colour) -> bool:
@@ -236,7 +237,10 @@ def _is_free(shape: _Shape, shapes: Sequence[_Shape], whole: Box) -> bool:
         return False
     return not any(
         other is not shape
-        and (_is_stacked(box, other.box) or (_is_next(box, other.box) and _have_one_look(shape, other)))
+        and (
+            _is_stacked(box, other.box)
+            or (_is_next(box, other.box) and _have_one_look(shape, other) and not _is_icon_button(other))
+        )
         for other in shapes
     )
 
@@ -254,13 +258,19 @@ def _is_next(box: Box, other: Box) -> bool:
     return level and (abs(other.x - box.right) <= TOUCH or abs(box.x - other.right) <= TOUCH)
 
 
+def _is_icon_button(shape: _Shape) -> bool:
+    """Return whether a shape may be a button with an icon at the end of a field."""
+    return not shape.lines and shape.box.width <= 1.6 * shape.box.height
+
+
 def _have_one_look(one: _Shape, other: _Shape) -> bool:
     return one.border == other.border and compare_colours(one.colour, other.colour) < DISTINCT
 
 
 def _is_alike(one: Box, other: Box) -> bool:
-    """Return whether two boxes have the same size and begin in the same column."""
-    return max(abs(one.x - other.x), abs(one.width - other.width), abs(one.height - other.height)) <= TOUCH
+    """Return whether two boxes have the same size and begin in the same column or row."""
+    size = max(abs(one.width - other.width), abs(one.height - other.height))
+    return max(size, min(abs(one.x - other.x), abs(one.y - other.y))) <= TOUCH
 
 
 def _has_label(box: Box, lines: Sequence[TextLine]) -> bool:

@@ -27,6 +27,28 @@ def test_a_menu_item_on_another_background_is_perhaps_selected() -> None:
 
 
 @requirement("reader.states")
+def test_an_item_and_the_one_around_it_are_perhaps_selected() -> None:
+    sketch = Sketch((400, 420), "#343a40", "#c2c7d0")
+    backs = {"Forms": "#007bff", "Editors": "#ececec"}
+    for at, name in enumerate(("Dashboard", "Widgets", "Forms", "General", "Editors", "Tables", "Calendar")):
+        if name in backs:
+            sketch.box((10, 14 + 50 * at, 220, 54 + 50 * at), backs[name], radius=4)
+        sketch.write(40, 34 + 50 * at, name, 15, {"Forms": "#ffffff", "Editors": "#16181b"}.get(name, ""))
+    states = examine_image(sketch.pixels, sketch.lines).states
+    assert [state.box.y // 50 for state in states if state.kind == "selected"] == [2, 4]
+
+
+@requirement("reader.states")
+def test_pale_text_in_a_box_beside_a_menu_is_not_selected() -> None:
+    sketch = Sketch((700, 100), "#0d4f8b", "#ffffff")
+    for at, name in enumerate(("Home", "Guide", "Examples")):
+        sketch.write(40 + 110 * at, 50, name, 15)
+    sketch.box((370, 30, 560, 70), "#ffffff")
+    sketch.write(384, 50, "Enter keywords", 15, "#a0a0a0")
+    assert examine_image(sketch.pixels, sketch.lines).states == ()
+
+
+@requirement("reader.states")
 def test_no_item_of_an_even_menu_is_selected() -> None:
     sketch = draw_menu(None)
     assert examine_image(sketch.pixels, sketch.lines).states == ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from sightline.model.geometry import Box
 from sightline.reader.colours import compare_colours
 from sightline.reader.reading import TOGGLES, Colour, InterfacePart, ItemState, TextLine
+from sightline.reader.rectangles import is_inside
 from sightline.reader.regions import ColourRegion
 
 SIBLINGS = 3  # items of a menu or a row of tabs, at least
@@ -15,6 +16,9 @@ SHORT = 28  # characters of an item, at most
 NEAR = 8.0  # heights of a line between two items
 SAME, OTHER = 12, 28  # differences of backgrounds: of siblings, and of the one that is selected
 ALIKE = 30  # the same of the colours of siblings' texts
+MOST = 2  # items of one menu that are selected, at most: an item and the one that it is in
+LOW = 7.0  # heights of a line: the background of a selected item is no higher
+CLEAR = 0.6  # of the contrast of siblings: a selected item has no less
 PALE, FADED = 0.7, 0.55  # of the contrast of others: a disabled toggle or its text, and a text beside other kinds
 LINE, DRAWN = (2, 8), 60  # pixels: the thickness of a line below a selected tab; how much it differs in colour
 BELOW = (0.35, 2.6)  # heights of a line: how far it is below the text
@@ -27,21 +31,26 @@ def find_states(
     regions: Iterable[ColourRegion] = (),
 ) -> Iterator[ItemState]:
     """Yield the items that differ from their siblings; lines in `taken` (tables, charts, programs) are none."""
-    own = (*TOGGLES, "button")  # a button has its own colour
+    own = (*TOGGLES, "field")
     areas = [*taken, *(lines[at].box for part in parts if part.kind in own for at in part.lines)]
+    pressed = {lines[at].box for part in parts if part.kind == "button" for at in part.lines}
     items = [
         line for line in lines
         if line.ground and line.ink and 1 < len(line.text) <= SHORT
         and not any(_has_centre(area, line.box) for area in areas)
     ]  # fmt: skip
     seen: set[Box] = set()
-    drawn = [each for each in regions if LINE[0] <= each.box.height <= LINE[1] and each.box.width >= 3 * LINE[1]]
+    known = list(regions)
+    drawn = [each for each in known if LINE[0] <= each.box.height <= LINE[1] and each.box.width >= 3 * LINE[1]]
     rows = list(_find_rows(items))
     for group in (*_find_columns(items), *rows):
-        odd = _find_odd(group) or (_find_underlined(group, drawn) if group in rows else None)
-        if odd and odd.box not in seen:
-            seen.add(odd.box)
-            yield ItemState("selected", odd.box)
+        odd = _find_odd(group, pressed, known)
+        if not odd and group in rows and not any(line.box in pressed for line in group):
+            odd = _find_underlined(group, drawn)
+        for line in odd:
+            if line.box not in seen:
+                seen.add(line.box)
+                yield ItemState("selected", line.box)
     yield from _find_disabled(lines, parts)
 
 
@@ -89,19 +98,40 @@ def _have_one_size(one: TextLine, other: TextLine) -> bool:
     return abs(one.box.height - other.box.height) <= 0.4 * max(one.box.height, other.box.height)
 
 
-def _find_odd(group: Sequence[TextLine]) -> TextLine | None:
-    """Return the one item on another background, while all others are alike."""
-    for line in group:
-        others = [other for other in group if other is not line]
-        if _are_alike(others) and min(_compare(other.ground, line.ground) for other in others) >= OTHER:
-            return line
-    return None
+def _find_odd(group: Sequence[TextLine], pressed: Collection[Box], regions: Sequence[ColourRegion]) -> list[TextLine]:
+    """Return the items that are drawn on a background of their own: one, or one in a menu and one below it.
+
+    All others are alike and have none; an item with its own background looks like a button.
+    """
+    plain = [line for line in group if line.box not in pressed]
+    for home in plain:
+        odd = [line for line in group if _compare(line.ground, home.ground) >= OTHER]
+        others = [line for line in group if line not in odd]
+        enough = len(others) >= max(SIBLINGS - 1, 2 * len(odd) if len(odd) > 1 else 0)
+        if not odd or len(odd) > MOST or not enough or any(line.box in pressed for line in others):
+            continue
+        if _are_alike(others) and all(_is_backed(line, others, regions) for line in odd):
+            return odd
+    return []
 
 
-def _find_underlined(group: Sequence[TextLine], drawn: Sequence[ColourRegion]) -> TextLine | None:
+def _is_backed(line: TextLine, others: Sequence[TextLine], regions: Sequence[ColourRegion]) -> bool:
+    """Return whether an item is written as clearly as others, on a low region of its own."""
+    clear = _compare(line.ink, line.ground) >= CLEAR * min(_compare(other.ink, other.ground) for other in others)
+    return clear and any(
+        is_inside(line.box, region.box)
+        and region.box.height <= LOW * line.box.height
+        and line.ground is not None
+        and compare_colours(region.colour, line.ground) <= OTHER
+        and not any(is_inside(other.box, region.box) for other in others)
+        for region in regions
+    )
+
+
+def _find_underlined(group: Sequence[TextLine], drawn: Sequence[ColourRegion]) -> list[TextLine]:
     """Return the one tab with a line of its own below it."""
     marked = [line for line in group if any(_underlines(each, line) for each in drawn)]
-    return marked[0] if len(marked) == 1 else None
+    return marked if len(marked) == 1 else []
 
 
 def _underlines(region: ColourRegion, line: TextLine) -> bool:

@@ -203,6 +203,6 @@ def test_empty_boxes_of_one_size_in_a_row_are_fields() -> None:
 @requirement("reader.controls")
 def test_a_small_button_without_a_border_is_a_button() -> None:
     sketch = Sketch((300, 120))
-    sketch.box((20, 30, 120, 57), "#1d9bd7", radius=4)
-    sketch.write(70, 43, "addItem()", 13, "#ffffff", "mm")
+    sketch.box((20, 30, 110, 52), "#1d9bd7", radius=4)
+    sketch.write(65, 41, "addItem()", 13, "#ffffff", "mm")
     assert list_kinds(sketch) == ["button"]

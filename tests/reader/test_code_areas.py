@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sightline.model.geometry import Box
-from sightline.reader.code_areas import find_code_areas
+from sightline.reader.code_areas import find_code_areas, restore_line_numbers
 from sightline.reader.describe import describe_image
 from sightline.reader.examine import examine_image
 from sightline.reader.icons import separate_icons
 from sightline.reader.reading import TextLine
+from sightline.reader.rectangles import enclose_boxes
 from tests.reader.sketch import Sketch
 from tests.requirements import requirement
 
 PROGRAM = ("def read(path):", "    if path:", "        return open(path)", "    return None", "", "print(read(name))")
+LONG_PROGRAM = (*PROGRAM[:4], ".class { margin: 0 }", "    .other { color: red }", "        return value", *PROGRAM[5:])
 LETTER, PITCH, TOP = 9, 22, 20  # pixels
 
 
-def write_program(first: int = 8) -> list[TextLine]:
+def long_program() -> list[TextLine]:
+    return write_program(program=LONG_PROGRAM)
+
+
+def write_program(first: int = 8, program: Sequence[str] = PROGRAM) -> list[TextLine]:
     """Return a program beside its line numbers, as a perfect reader finds it, in any order."""
     lines = []
-    for at, text in enumerate(PROGRAM):
+    for at, text in enumerate(program):
         number, y = str(first + at), TOP + PITCH * at
         lines.append(TextLine(number, Box(40 - LETTER * len(number), y, LETTER * len(number), 12)))
         if text:
@@ -43,6 +50,42 @@ def test_a_program_keeps_its_indentation_and_each_line_its_number() -> None:
     ]
     columns = [len(line) - len(line[2:].lstrip()) for line in written if line[2:].strip()]
     assert [column - columns[0] for column in columns] == [0, 4, 8, 4, 0]
+
+
+@requirement("reader.code")
+def test_numbers_read_as_one_or_not_at_all_are_restored_beside_their_lines() -> None:
+    lines = sorted(write_program(program=LONG_PROGRAM * 2), key=lambda line: line.box.y)
+    by_number = {line.text: line for line in lines if line.text.isdigit()}
+    stack = TextLine("9 10 11", Box(22, by_number["9"].box.y, 18, 2 * PITCH + 12))
+    lost = [by_number[number] for number in ("9", "10", "11", "14")]
+    read = [*(line for line in lines if line not in lost), stack]
+    restored = restore_line_numbers(read)
+    numbers = {line.text: line for line in restored if line.text.isdigit()}
+    assert numbers.keys() == by_number.keys()
+    assert all(abs(numbers[text].box.y - line.box.y) <= 1 for text, line in by_number.items())
+    assert [text for text, line in numbers.items() if line.doubtful] == ["14"]
+    assert stack not in restored
+    assert restore_line_numbers(lines) == lines
+    assert restore_line_numbers([]) == []
+
+
+@requirement("reader.code")
+def test_a_doubtful_number_does_not_move_the_line_beside_it() -> None:
+    lines = [line for line in long_program() if line.text != "14"]
+    written = examine_image(Sketch((500, 400)).pixels, lines).text.splitlines()[1:-1]
+    assert "‹14›" in written[6]
+    plain = [line.replace("‹", "").replace("›", "") for line in written]
+    assert [line[4:] for line in plain] == [line.rstrip() for line in LONG_PROGRAM]
+
+
+@requirement("reader.code")
+def test_a_line_that_was_read_together_with_its_number_stays_at_its_column() -> None:
+    lines = write_program(program=LONG_PROGRAM * 2)
+    number, text = (next(line for line in lines if line.text == each) for each in ("10", "return open(path)"))
+    joined = TextLine(f"10 {text.text}", enclose_boxes([number.box, text.box]))
+    read = [joined, *(line for line in lines if line not in (number, text))]
+    whole, torn = (examine_image(Sketch((500, 400)).pixels, each).text for each in (lines, read))
+    assert torn == whole
 
 
 def test_numbers_that_count_nothing_are_no_program() -> None:

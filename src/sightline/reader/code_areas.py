@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
 from sightline.model.geometry import Box
 from sightline.reader.page_text import measure_line_height
 from sightline.reader.reading import TextLine
-from sightline.reader.rectangles import enclose_boxes
+from sightline.reader.rectangles import are_level, enclose_boxes
 
 NUMBERS = 5  # line numbers, at least
 ALIGNED = 0.8  # heights of a line: how far the right ends of numbers may differ
 REGULAR = 0.7  # share of the numbers that follow each other as their places do
+STACKED = 1.6  # heights of a number: what is higher is several
 BESIDE = 0.4  # share of the numbers with a text beside them, at least
 
 
@@ -32,6 +34,62 @@ def find_code_areas(lines: Sequence[TextLine]) -> list[Box]:
         if len(beside) >= BESIDE * len(column):
             found.append(enclose_boxes([gutter, *beside]))
     return [box for box in found if not any(other is not box and _contains(other, box) for other in found)]
+
+
+def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Return the lines with the numbers of a program that were read together as one, or not at all.
+
+    Numbers above and below count the rows, so a missing one is known; it is marked as doubtful unless it was read.
+    """
+    found = list(lines)
+    for column in _find_number_columns(lines, measure_line_height(lines)) if lines else ():
+        high, right = median(line.box.height for line in column), round(median(line.box.right for line in column))
+        stacks = [line for line in found if _is_stack(line, right, high)]
+        known = [line for line in column if line not in stacks]
+        if len(known) >= NUMBERS:
+            found = [line for line in found if line not in stacks]
+            read = {text for stack in stacks for text in stack.text.split()}
+            found += [line for line in _count_rows(known, read) if _is_missing(line, found, known)]
+    return found
+
+
+def _count_rows(known: Sequence[TextLine], read: Container[str]) -> Iterator[TextLine]:
+    """Yield a line for each number between the first and the last."""
+    zero, pitch = _fit_rows(known)
+    high, right = round(median(line.box.height for line in known)), round(median(line.box.right for line in known))
+    letter = median(line.box.width / len(line.text) for line in known)
+    for number in range(int(known[0].text), int(known[-1].text) + 1):
+        text = str(number)
+        width = round(letter * len(text))
+        box = Box(max(0, right - width), max(0, round(zero + pitch * number) - high), width, high)
+        yield replace(known[0], text=text, box=box, doubtful=() if text in read else tuple(range(len(text))))
+
+
+def _is_missing(number: TextLine, lines: Sequence[TextLine], known: Sequence[TextLine]) -> bool:
+    """Return whether no number is in the row of this one, and a text is, or this one was read."""
+    row = [line for line in lines if are_level(line.box, number.box)]
+    if any(line in known or line.box.x < number.box.right for line in row):
+        return False
+    return bool(row) or not number.doubtful
+
+
+def _is_stack(line: TextLine, right: int, high: float) -> bool:
+    """Return whether a line is several numbers below each other that were read as one."""
+    return (
+        line.text.replace(" ", "").isdigit()
+        and line.box.height > STACKED * high
+        and abs(line.box.right - right) <= high
+    )
+
+
+def _fit_rows(column: Sequence[TextLine]) -> tuple[float, float]:
+    """Return where the line with the number 0 would end, and the distance of two lines."""
+    near = [
+        (below.box.bottom - above.box.bottom) / (int(below.text) - int(above.text))
+        for above, below in pairwise(column) if int(below.text) > int(above.text)
+    ]  # fmt: skip
+    pitch = median(near)
+    return median(line.box.bottom - pitch * int(line.text) for line in column), pitch
 
 
 def _contains(outer: Box, inner: Box) -> bool:

@@ -12,7 +12,7 @@ from sightline.model.geometry import Box, Size
 from sightline.reader.aligned_tables import find_aligned_tables
 from sightline.reader.charts import find_charts
 from sightline.reader.charts.axes import restore_minus_signs
-from sightline.reader.code_areas import find_code_areas
+from sightline.reader.code_areas import find_code_areas, restore_line_numbers
 from sightline.reader.colours import add_colours, find_dominant_colours, is_photograph
 from sightline.reader.headings import rank_headings
 from sightline.reader.icons import separate_icons
@@ -65,7 +65,7 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     photograph = is_photograph(pixels)
     segments = Segments() if photograph else segment_image(pixels)
     texts, icons = separate_icons(remove_toggle_glyphs(lines, find_toggles(pixels, lines, segments.shapes)))
-    coloured = list(add_colours(pixels, texts))
+    coloured = restore_line_numbers(list(add_colours(pixels, texts)))
     coloured, ruled = find_ruled_tables(pixels, segments.regions, coloured)
     charts = tuple(
         chart for chart in find_charts(pixels, coloured, segments.regions) if _is_plot(chart, coloured, ruled)

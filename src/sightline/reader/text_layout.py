@@ -26,6 +26,7 @@ FENCE = "```"
 BULLET = re.compile(r"^[•◦▪‣●○·] ?(?=\S)")
 FITS = 0.6  # characters: how far the length of a monospaced line may be from its number of characters
 SPREAD = 4  # characters: how much the lengths of monospaced lines must differ to tell that they are
+GUTTER_BLANK = 2  # characters between line numbers and a program
 MANY = 4  # lines that are needed to tell a monospaced text
 
 
@@ -178,13 +179,20 @@ def _write_paragraphs(
 def _measure_monospace_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
     """Return the width of a character where all are equally wide, as in code; None in other text."""
     long = [lines[place] for row in block for place in row if len(lines[place].text) >= LONG]
-    if len(block) < 3 or len(long) < 3:
+    width = _measure_character_width(lines, block)
+    if len(block) < 3 or width is None or is_gutter([lines[row[0]].text for row in block]):
+        return width if len(block) >= 3 else None
+    lengths = [len(line.text) for line in _select_fitting(long, width)]
+    return width if len(lengths) >= max(MANY, 0.75 * len(long)) and max(lengths) - min(lengths) >= SPREAD else None
+
+
+def _measure_character_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
+    """Return the width of a character that fits the most of the longer lines; None where there are too few of them."""
+    long = [lines[place] for row in block for place in row if len(lines[place].text) >= LONG]
+    if len(long) < 3:
         return None
-    if is_gutter([lines[row[0]].text for row in block]):
-        return median(map(divide_width, long))
-    width, fitting = max(((each, _select_fitting(long, each)) for each in map(divide_width, long)), key=_count_fitting)
-    lengths = [len(line.text) for line in fitting]
-    return width if len(fitting) >= max(MANY, 0.75 * len(long)) and max(lengths) - min(lengths) >= SPREAD else None
+    usual = median(map(divide_width, long))
+    return max(map(divide_width, long), key=lambda width: (len(_select_fitting(long, width)), -abs(width - usual)))
 
 
 def _select_fitting(lines: Sequence[TextLine], width: float) -> list[TextLine]:
@@ -192,29 +200,46 @@ def _select_fitting(lines: Sequence[TextLine], width: float) -> list[TextLine]:
     return [line for line in lines if abs(divide_width(line) / width - 1) * len(line.text) <= FITS]
 
 
-def _count_fitting(found: tuple[float, list[TextLine]]) -> int:
-    return len(found[1])
+def _find_line_numbers(lines: Sequence[TextLine], block: Sequence[list[int]]) -> set[int]:
+    """Return the numbers beside the lines of a program: most rows begin with one, and all end at one place."""
+    found = [row[0] for row in block if lines[row[0]].text.isdigit()]
+    if len(found) < max(3, 0.6 * len(block)):
+        return set()
+    end, high = (
+        median(each) for each in zip(*((lines[at].box.right, lines[at].box.height) for at in found), strict=True)
+    )
+    return {at for at in found if abs(lines[at].box.right - end) <= high}
 
 
-def _measure_character_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
-    """Return the median width of a character in longer lines; None where there are too few of them."""
-    widths = [divide_width(lines[place]) for row in block for place in row if len(lines[place].text) >= LONG]
-    return median(widths) if len(widths) >= 3 else None
+def _separate_number(line: TextLine, edge: int, width: float) -> list[tuple[str, float]]:
+    """Return the pieces of a line and where each begins: two if it begins with its number, which ends at `edge`."""
+    match = re.match(r"(\d+) +(\S.*)", line.marked_text) if line.box.x < edge else None
+    if match is None:
+        return [(line.marked_text, line.box.x)]
+    letters = len(match[2]) - 2 * match[2].count("‹")
+    return [(match[1], line.box.x), (match[2], line.box.right - letters * width)]
 
 
 def _write_code(lines: Sequence[TextLine], block: Sequence[list[int]], width: float) -> str:
     """Return each line at its own column, fenced; one blank line stands for several."""
-    left = min(lines[place].box.x for row in block for place in row)
+    numbers = _find_line_numbers(lines, block)
+    digits = max((len(lines[place].text) for place in numbers), default=0)
+    edge = max((lines[place].box.right for place in numbers), default=-1)
+    left = min((lines[place].box.x for row in block for place in row if lines[place].box.x > edge), default=0)
+    start = digits + GUTTER_BLANK if numbers else 0
     steps = [max(1, lines[b[0]].box.bottom - lines[a[0]].box.bottom) for a, b in pairwise(block)]
     high = measure_line_height(lines[row[0]] for row in block)
     whole: list[float] = [step for step in steps if step >= 0.8 * high] or [high]
     pitch = max(1.0, min(median(whole), median([step for step in whole if step <= 1.5 * min(whole)])))
     out: list[str] = []
     for number, row in enumerate(block):
-        text = ""
+        text, end = "", 0
         for place in row:
-            column = round((lines[place].box.x - left) / width)
-            text += " " * max(column - len(text), 1 if text else 0) + lines[place].marked_text
+            for piece, x in _separate_number(lines[place], edge, width):
+                length = len(piece) - 2 * piece.count("‹")
+                column = start + round((x - left) / width) if x > edge else digits - length
+                text += " " * max(column - end, 1 if text else 0) + piece
+                end = max(column, end + 1 if end else 0) + length
         out += [""] if number and round(steps[number - 1] / pitch) > 1 else []
         out.append(text)
     return "\n".join([FENCE, *out, FENCE])

@@ -328,3 +328,20 @@ def test_a_page_is_not_folded_where_tools_are_unknown_or_no_text_can_be_beside_i
     written = replace(what, sights=tuple(replace(sight, path_in_text=()) for sight in what.sights))
     for each in (replace(what, is_partial=True), fixed, written):
         assert Table(PAGE, refit=fitted(NOTE)).fates(each, FOLDING, fit) == [Shown()]
+
+
+@requirement("fit.scale_said")
+def test_the_factor_of_a_scaled_image_is_said_where_a_tool_takes_coordinates() -> None:
+    clicks: Json = {"name": "click", "input_schema": schema(x=NUMBER, y=NUMBER)}
+    what = replace(scene(inline()), declared_tools=([clicks],))
+    size = image().size
+    wide = ImageInfo("image/png", Size(size.width * 4000, size.height * 4000), 500)
+    (fate,) = Table(wide).fates(what, rules(ANTHROPIC), fit)
+    assert isinstance(fate, Refitted)
+    assert all(fact in fate.note for fact in ("0.00025", str(wide.size), str(size)))
+    fixed = replace(what, sights=tuple(replace(sight, pixels_only=True) for sight in what.sights))
+    same = ImageInfo("image/tiff", size, 500)  # another format, in the same size
+    for seen, each in ((wide, scene(inline())), (wide, fixed), (same, what)):
+        (fate,) = Table(seen).fates(each, rules(ANTHROPIC), fit)
+        assert isinstance(fate, Refitted)
+        assert not fate.note

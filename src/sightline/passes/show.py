@@ -60,7 +60,23 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
             needs += outcome
         elif not needs:
             sights.append(sight.with_fate(outcome))
-    return Needs(frozenset(needs)) if needs else scene.with_sights(tuple(sights))
+    if needs:
+        return Needs(frozenset(needs))
+    if any(isinstance(sight.fate, Refitted) for sight in sights) and _declares_coordinates(scene):
+        sights = [_note_scale(sight, facts, rules) for sight in sights]
+    return scene.with_sights(tuple(sights))
+
+
+def _note_scale(sight: Sight, facts: Facts, rules: Rules) -> Sight:
+    """Say beside a scaled image by which factor: the model is asked for coordinates."""
+    fate, source = sight.fate, sight.source
+    if not isinstance(fate, Refitted) or not isinstance(source, InlineSource) or not _takes_note(sight):
+        return sight
+    info, size = facts.get(_choose_info_need(source, rules), ImageInfo), fate.image.size
+    if not isinstance(info, ImageInfo) or info.size == size:
+        return sight
+    note = f"scaled by {size.width / info.size.width:.4g}, from {info.size} to {size}"
+    return sight.with_fate(replace(fate, note=note))
 
 
 def _may_fold(scene: Scene, live: Sequence[Sight], facts: Facts, rules: Rules) -> bool:
@@ -73,7 +89,11 @@ def _may_fold(scene: Scene, live: Sequence[Sight], facts: Facts, rules: Rules) -
 
 def takes_coordinates(scene: Scene) -> bool:
     """Return whether a tool of the conversation takes coordinates in an image, or may: not all tools are known."""
-    return scene.is_partial or any(map(_has_coordinates, scene.declared_tools))
+    return scene.is_partial or _declares_coordinates(scene)
+
+
+def _declares_coordinates(scene: Scene) -> bool:
+    return any(map(_has_coordinates, scene.declared_tools))
 
 
 def _has_coordinates(value: Json, depth: int = 0) -> bool:
@@ -208,8 +228,7 @@ def _fold_page(
 ) -> Fate | _NeedTuple | None:
     """Return the fate of a page that is more legible in another layout; None: it has no such layout, or needs none."""
     sizing = rules.profile.sizing
-    takes_note = not sight.pixels_only and sight.path_in_text is None and isinstance(sight.place[-1], int)
-    if not takes_note or info.is_animated or not is_illegibly_tall(info.size, sizing):
+    if not _takes_note(sight) or info.is_animated or not is_illegibly_tall(info.size, sizing):
         return None
     need = Refit(source, replace(target, sizing=sizing, keeps_geometry=False))
     fitted = facts.get(need, FitPart)
@@ -221,6 +240,11 @@ def _fold_page(
         return (Keep(source),)  # the original can still be viewed later
     why = f"{fitted.note}; the provider would reduce {info.size} to {compute_seen_size(info.size, sizing)}"
     return Refitted(fitted.image, why, fitted.note)
+
+
+def _takes_note(sight: Sight) -> bool:
+    """Return whether a text can be beside an image."""
+    return not sight.pixels_only and sight.path_in_text is None and isinstance(sight.place[-1], int)
 
 
 def _explain_refit(info: ImageInfo, encoded: int, target: ImageTarget, unchanged_bytes: int | None) -> str:

@@ -79,7 +79,8 @@ def test_methods_of_a_value_do_what_those_of_a_dataclass_do() -> None:
     assert one == other
     assert hash(one) == hash(other) == hash(FrozenCoin(2, ("a",)))
     assert repr(one) == repr(FrozenCoin(2, ("a",), "me")).removeprefix("Frozen")
-    assert (one == 2, one == FrozenCoin(2, ("a",)), one != Coin(3)) == (False, False, True)
+    others: list[object] = [2, FrozenCoin(2, ("a",)), Coin(3)]
+    assert one not in others
     assert (Token() == Token(), repr(Token()), len({Token(), Token()})) == (True, "Token()", 1)
 
 

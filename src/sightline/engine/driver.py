@@ -154,7 +154,11 @@ class Engine:
 
     def can_see(self, origin: RequestOrigin, model: str) -> bool:
         """Return whether this model gets pixels."""
-        return self._options.mode != "always" and self.get_model_profile(origin, model).vision is not False
+        return self.gives_pixels(self.get_model_profile(origin, model))
+
+    def gives_pixels(self, profile: Profile) -> bool:
+        """Return whether a model with this profile gets pixels."""
+        return self._options.mode != "always" and profile.vision is not False
 
     def name_messages(self, reading: Reading) -> tuple[str, ...]:
         """Return the names of a conversation by its text: before the first message, and up to each message.

@@ -27,7 +27,7 @@ from sightline.model.base64_text import BASE64_CHARACTERS, BASE64_RUN_TABLE
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Edit, Insert, Json, JsonPath
 from sightline.model.value import value_class
-from sightline.wire.json_edits import graft, patch_text
+from sightline.wire.json_edits import WrittenObject, graft, patch_text
 from sightline.wire.json_tree import Buffer, count_values, measure_json
 
 STRIDE = 4096  # bytes between two probes: a run of twice this length is always found
@@ -130,7 +130,11 @@ def _find_list_end(
     else:
         after = orjson.dumps({each: tree[each] for each in keys[at + 1 :]})
         is_same = skeleton[end:] == (b"," + after[1:] if at + 1 < len(keys) else b"}")
-    return (end - 1, b"".join(b"," + orjson.dumps(value) for value in values)) if is_same else None
+    return (end - 1, b"".join([b"," + _write_value(value) for value in values])) if is_same else None
+
+
+def _write_value(value: Json) -> bytes:
+    return value.text if type(value) is WrittenObject else orjson.dumps(value)
 
 
 def lift(body: bytes | bytearray, token: str) -> JsonDocument | None:

@@ -47,6 +47,16 @@ class RepeatedKey(str):
         return hash((str.__hash__(self), self.occurrence))
 
 
+class WrittenObject(dict[str, Json]):
+    """An object that is inserted into many bodies, and is written only once. Nothing may change it."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, members: dict[str, Json]) -> None:
+        super().__init__(members)
+        self.text = orjson.dumps(members)
+
+
 class MemberSpan(NamedTuple):
     """Where a member of an object is in the text, with its key."""
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import orjson
 
 from sightline.model.scene import Edit, Insert, Json, Replace
+from sightline.wire.json_edits import WrittenObject
 from sightline.wire.json_tree import Block, enumerate_objects, get_at, get_list, get_text, get_value
 from sightline.wire.sse import write_event
 from sightline.wire.tool_loop.leg import (
+    MAX_KEPT_TOOLS,
     OPTIONAL,
     OTHER,
     AnswerRun,
@@ -68,9 +71,12 @@ def is_stored(tree: Json) -> bool:
 
 def add_tools(tree: Json, tools: Sequence[OwnTool]) -> list[Edit]:
     place = ("tools", len(get_list(tree, "tools")))
-    return [
-        Insert(place, {"name": one.name, "description": one.description, "input_schema": one.schema}) for one in tools
-    ]
+    return [Insert(place, _build_entry(one)) for one in tools]
+
+
+@lru_cache(MAX_KEPT_TOOLS)
+def _build_entry(tool: OwnTool) -> WrittenObject:
+    return WrittenObject({"name": tool.name, "description": tool.description, "input_schema": tool.schema})
 
 
 def build_result(call: CallContent, result: OwnResult) -> Block:

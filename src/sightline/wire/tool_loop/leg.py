@@ -17,7 +17,7 @@ Clients may change an answer in small ways before they send it back, and the val
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from re import compile as pattern
 
 import orjson
@@ -341,8 +341,10 @@ def _add_figures(figures: Sequence[Json]) -> Json:
 
 # Our tools
 
+MAX_KEPT_TOOLS = 16  # as a wire writes them; there are two for each state of the settings
 
-@value_class
+
+@dataclass(frozen=True, slots=True, eq=False)  # each wire keeps what it makes of a tool
 class OwnTool:
     """A tool that Sightline offers and runs itself."""
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import takewhile
 
 from sightline.model.scene import Edit, Insert, Json, Replace
+from sightline.wire.json_edits import WrittenObject
 from sightline.wire.json_tree import Block, enumerate_objects, get_at, get_list, get_text, get_value
 from sightline.wire.sse import write_event
 from sightline.wire.tool_loop.leg import (
+    MAX_KEPT_TOOLS,
     OTHER,
     AnswerRun,
     BlockContent,
@@ -69,11 +72,13 @@ def is_stored(tree: Json) -> bool:
 
 def add_tools(tree: Json, tools: Sequence[OwnTool]) -> list[Edit]:
     place = ("tools", len(get_list(tree, "tools")))
-    return [Insert(place, {"type": "function", "function": _build_function(one)}) for one in tools]
+    return [Insert(place, _build_entry(one)) for one in tools]
 
 
-def _build_function(tool: OwnTool) -> Block:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+@lru_cache(MAX_KEPT_TOOLS)
+def _build_entry(tool: OwnTool) -> WrittenObject:
+    function: Block = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return WrittenObject({"type": "function", "function": function})
 
 
 def build_result(call: CallContent, result: OwnResult) -> Block:

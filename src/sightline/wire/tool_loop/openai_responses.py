@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice, takewhile
 
 from sightline.model.scene import Edit, Insert, Json
+from sightline.wire.json_edits import WrittenObject
 from sightline.wire.json_tree import Block, enumerate_objects, get_list, get_text, get_value
 from sightline.wire.sse import write_event
 from sightline.wire.tool_loop.leg import (
+    MAX_KEPT_TOOLS,
     OTHER,
     AnswerRun,
     BlockContent,
@@ -81,12 +84,13 @@ def has_free_choice(tree: Json) -> bool:
 
 def add_tools(tree: Json, tools: Sequence[OwnTool]) -> list[Edit]:
     place = ("tools", len(get_list(tree, "tools")))
-    return [Insert(place, _build_function(one)) for one in tools]
+    return [Insert(place, _build_entry(one)) for one in tools]
 
 
-def _build_function(tool: OwnTool) -> Block:
+@lru_cache(MAX_KEPT_TOOLS)
+def _build_entry(tool: OwnTool) -> WrittenObject:
     about: Block = {"name": tool.name, "description": tool.description, "strict": False, "parameters": tool.schema}
-    return {"type": "function", **about}
+    return WrittenObject({"type": "function", **about})
 
 
 def build_result(call: CallContent, result: OwnResult) -> Block:

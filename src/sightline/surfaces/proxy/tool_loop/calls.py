@@ -192,10 +192,11 @@ class ToolCalls:
             return reading, frozenset()
         if not caller.upstream.stateless and loop.is_stored(reading.tree):
             return reading, frozenset()
-        sees = self._engine.can_see(caller, scene.model)
+        profile = self._engine.get_model_profile(caller, scene.model)
+        sees = self._engine.gives_pixels(profile)
         own_tools = self._tools.list_offers(sees) or self._tools.list_offers(sees and not in_use)
         offers = [each for each in own_tools if each.name not in scene.tools and scene.find_own_tool(each.name) is None]
-        if not offers or not self._engine.get_model_profile(caller, scene.model).takes_own_tools:
+        if not offers or not profile.takes_own_tools:
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
         edits = (*reading.extra_edits, *loop.add_tools(reading.tree, offers))

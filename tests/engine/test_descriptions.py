@@ -172,7 +172,8 @@ async def test_a_slow_description_continues_and_serves_the_next_request() -> Non
     seer.gate.set()
     digest = sha256(picture()).hexdigest()
     await turns(lambda: stage.record.descriptions.read("somebody", digest, "up/eye", PROMPT) is not None)
-    (told,) = words(await stage.prepare(asking(picture())))
+    patient = Stage(seer, record=stage.record)
+    (told,) = words(await patient.prepare(asking(picture())))
     assert "late" in told
     assert len(seer.looks) == 1
 

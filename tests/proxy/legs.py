@@ -299,6 +299,7 @@ def heard(wire: str, data: bytes, *, stream: bool) -> Json:
 
 
 def _heard_messages(found: list[Json]) -> Json:
+    found = [each for each in found if each["type"] != "ping"]  # sent while a leg takes long; clients skip them
     assert [each["type"] for each in found].count("message_start") == 1
     assert found[-1]["type"] == "message_stop"
     whole: Json = dict(found[0]["message"])

@@ -198,11 +198,3 @@ def test_empty_boxes_of_one_size_in_a_row_are_fields() -> None:
     for x in (20, 260):
         sketch.box((x, 30, x + 180, 68), "#ffffff", "#d0d0d0")
     assert list_kinds(sketch) == ["field", "field"]
-
-
-@requirement("reader.controls")
-def test_a_small_button_without_a_border_is_a_button() -> None:
-    sketch = Sketch((300, 120))
-    sketch.box((20, 30, 110, 52), "#1d9bd7", radius=4)
-    sketch.write(65, 41, "addItem()", 13, "#ffffff", "mm")
-    assert list_kinds(sketch) == ["button"]

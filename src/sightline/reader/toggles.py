@@ -279,9 +279,12 @@ def _read_circle(sample: _Sample) -> InterfacePart | None:
         return _make_part("radio", sample, middle, checked=False)
     if reach >= 0.85:  # a disc
         return None
-    # a small dot is on a disc or in a ring; a large one leaves a narrow gap to a ring that may have its colour
-    start, end = (reach + 0.2, 0.82) if reach < 0.55 else (reach + 0.05, reach + 0.14)
-    checked = reach >= 0.24 and _is_gap(sample.pixels[(radius > start) & (radius < end)], middle, clear)
+    # a small dot is on a disc or in a ring; a large one fills a disc up to its rim, or leaves a narrow gap to a ring
+    first = (reach + 0.2, 0.82) if reach < 0.6 else (0.86, 0.96)
+    places = (first, (reach + 0.05, reach + 0.14)) if reach >= 0.55 else (first,)
+    checked = reach >= 0.24 and any(
+        _is_gap(sample.pixels[(radius > start) & (radius < end)], middle, clear) for start, end in places
+    )
     return _make_part("radio", sample, middle, checked=True) if checked else None
 
 

@@ -188,7 +188,9 @@ def test_the_overlay_of_the_reader_frames_lines_without_covering_them(folder: Pa
     assert len(boxes) > 10
     frames = {(x - 3, y - 3) for x, y, _, _ in boxes}
     assert all(made.getpixel(corner) != shot.getpixel(corner) for corner in frames)
-    assert all(made.crop(box).tobytes() == shot.crop(box).tobytes() for box in boxes)
+    lines = [tuple(each["box"]) for each in ended.json["boxes"] if each["label"] in ended.json["text"].splitlines()]
+    assert len(lines) > 10
+    assert all(made.crop(box).tobytes() == shot.crop(box).tobytes() for box in lines)
 
 
 @requirement("seer.local", "seer.local.answers")

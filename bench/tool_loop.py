@@ -67,5 +67,5 @@ def _write_row(name: str, without: float, with_tools: float) -> str:
 def measure_cpu(proxy: peers.Peer, asked: bytes, count: int) -> float:
     """Milliseconds of CPU for a request."""
     before = meter.read_cpu_seconds(proxy.pid)
-    load.drive(proxy.port, [asked], 8, count)
+    load.drive(proxy.port, [load.build_request(proxy.port, "/v1/chat/completions", [], asked)], 8, count)
     return (meter.read_cpu_seconds(proxy.pid) - before) / count * 1000

@@ -127,6 +127,22 @@ async def test_concurrent_requests_share_one_description() -> None:
     assert all("once" in told for each in prepared for told in words(each))
 
 
+@requirement("record.forget.in_flight")
+async def test_a_description_that_is_made_during_a_forget_is_not_stored(tmp_path: Path) -> None:
+    seer = ScriptedSeer(["in flight", "asked again"])
+    seer.gate.clear()
+    stage = Stage(seer, record=open_record(tmp_path))
+    digest = sha256(picture()).hexdigest()
+    work = asyncio.ensure_future(stage.prepare(asking(picture())))
+    await turns(lambda: seer.looks)
+    assert stage.record.forget(digest) == 1
+    seer.gate.set()
+    (told,) = words(await work)
+    assert "in flight" in told
+    assert stage.record.descriptions.list_texts(digest) == ()
+    stage.record.close()
+
+
 @requirement("engine.single_flight")
 async def test_a_cancelled_client_does_not_cancel_a_shared_description() -> None:
     seer = ScriptedSeer(["once", "twice"])

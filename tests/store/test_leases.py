@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from sightline.model.ports import Lease, Store
+from sightline.model.records import PinnedDescription
 from sightline.store import open_record
 from tests.requirements import requirement
 from tests.store.test_bounds import DAY, Clock
-from tests.store.writer import description_of
+from tests.store.writer import description_of, image_of
 
 MINE = Lease("scope", "look", "me")
 YOURS = replace(MINE, owner="you")
@@ -95,6 +96,43 @@ def test_an_owner_that_has_lost_its_lease_replaces_no_description(timed: Store, 
     assert timed.descriptions.read("scope", mine.sha256, mine.seer, "v2") == mine, (
         "it was paid for, and nothing is there"
     )
+
+
+@requirement("record.forget.in_flight")
+@pytest.mark.parametrize("renewed", [True, False])
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_description_in_flight_is_not_stored_after_a_forget(timed: Store, everything: bool, renewed: bool) -> None:
+    words, joint = description_of("cat", 1), (image_of("cat", 1).sha256, image_of("dog", 2).sha256)
+    for image in (image_of("cat", 1), image_of("dog", 2)):
+        assert timed.images.keep("scope", image)
+    assert timed.descriptions.claim_lease(MINE, 0, 6) is None
+    timed.forget(None if everything else words.sha256)
+    if renewed:
+        assert timed.descriptions.claim_lease(MINE, 0, 6) is None
+    timed.descriptions.keep("scope", words, "v1", MINE, image_stored=True)
+    for images in ((words.sha256,), joint):
+        pinned = PinnedDescription("turn", images, {"text": "a cat"})
+        assert timed.descriptions.pin("scope", pinned, images_stored=True) == pinned, "this answer can be used once"
+    timed.descriptions.finish_lease(MINE, "words")
+    assert timed.descriptions.read("scope", words.sha256, words.seer, "v1") is None
+    assert [timed.descriptions.read_pin("scope", "turn", images) for images in ((words.sha256,), joint)] == [None, None]
+    assert timed.descriptions.list_texts(words.sha256) == ()
+    assert timed.descriptions.read_lease(MINE) == (False, None)
+    assert timed.find_known_images(words.sha256) == ()
+
+
+@requirement("record.flights")
+def test_a_description_under_an_expired_lease_is_stored_if_its_image_is_there(timed: Store, clock: Clock) -> None:
+    words = description_of("cat", 1)
+    assert timed.images.keep("scope", image_of("cat", 1))
+    assert timed.descriptions.claim_lease(MINE, 0, 6) is None
+    timed.forget(image_of("dog", 2).sha256)  # this deletes every lease
+    passes(clock, 7)
+    timed.descriptions.keep("scope", words, "v1", MINE, image_stored=True)
+    pinned = PinnedDescription("turn", (words.sha256,), {"text": "a cat"})
+    timed.descriptions.pin("scope", pinned, images_stored=True)
+    assert timed.descriptions.read("scope", words.sha256, words.seer, "v1") == words
+    assert timed.descriptions.read_pin("scope", "turn", (words.sha256,)) == pinned
 
 
 @requirement("record.flights")

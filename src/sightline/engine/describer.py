@@ -108,12 +108,16 @@ class PinnedDescriptions:
         found = self._store.read_pin(*key) or self._unstored.get(key)
         return load_description(found) if found else None
 
-    async def pin(self, origin: RequestOrigin, telling: PinnedDescription) -> DescriptionResult:
+    async def pin(
+        self, origin: RequestOrigin, telling: PinnedDescription, *, images_stored: bool = False
+    ) -> DescriptionResult:
         """Pin a description to its place, and return what is pinned there now: another request may have been first."""
         if not telling.turn:
             return load_description(telling)
         key = origin.scope, telling.turn, telling.images
-        pinned = await self._threads.run(origin.scope, self._store.pin, origin.scope, telling)
+        pinned = await self._threads.run(
+            origin.scope, self._store.pin, origin.scope, telling, images_stored=images_stored
+        )
         if self._store.read_pin(*key) is None:
             self._unstored.put(key, pinned)
         return load_description(pinned)
@@ -190,7 +194,7 @@ class Describer:
             found = result.as_description(image.sha256)
             found = found if result.images_stored else replace(found, text=f"{found.text}\n\n{_NOT_KEPT}")
             found = _add_fallback_reason(self._add_boxes(found, [found.image]), candidates)
-            return await self._pin(origin, place, found, during=place.current_turn)
+            return await self._pin(origin, place, found, during=place.current_turn, stored=result.images_stored)
         if not await candidates.find_first():  # don't pin this: a seer may become available at any time
             await self._images.keep(inline, origin)
             return result
@@ -250,11 +254,16 @@ class Describer:
         )
 
     async def _pin(
-        self, origin: RequestOrigin, place: ConversationPlace, found: Description, during: str = ""
+        self,
+        origin: RequestOrigin,
+        place: ConversationPlace,
+        found: Description,
+        during: str = "",
+        *,
+        stored: bool = False,
     ) -> Description:
-        pinned = await self._pinned.pin(
-            origin, PinnedDescription(place.turn, (found.sha256,), dump_description(found), asked_in_turn=during)
-        )
+        telling = PinnedDescription(place.turn, (found.sha256,), dump_description(found), asked_in_turn=during)
+        pinned = await self._pinned.pin(origin, telling, images_stored=stored)
         return pinned if isinstance(pinned, Description) else found
 
     async def _pin_failure(
@@ -306,11 +315,11 @@ class Describer:
             return _NO_COMPARISON
         images = () if _UNREADABLE in names else await self._open_images(need)
         if images:
-            result = await self._ask_together(images, place, origin, candidates)
+            result, stored = await self._ask_together(images, place, origin, candidates)
         else:
-            result = _ONE_FAILS
+            result, stored = _ONE_FAILS, False
             await self._vision.add_entries(origin.scope, make_skip_entry(result, [*filter(None, names)]))
-        return await self._pin_joint(origin, place, names, result)
+        return await self._pin_joint(origin, place, names, result, stored=stored)
 
     async def skip_comparison(
         self, need: DescribeTogether, place: ConversationPlace, origin: RequestOrigin
@@ -338,12 +347,17 @@ class Describer:
         return tuple(found.values())
 
     async def _pin_joint(
-        self, origin: RequestOrigin, place: ConversationPlace, names: tuple[str, ...], made: JointDescription | Refusal
+        self,
+        origin: RequestOrigin,
+        place: ConversationPlace,
+        names: tuple[str, ...],
+        made: JointDescription | Refusal,
+        *,
+        stored: bool = False,
     ) -> JointDescription | Refusal:
         """Pin a joint description, or its failure, permanently."""
-        pinned = await self._pinned.pin(
-            origin, PinnedDescription(place.turn, names, dump_description(made), asked_in_turn=place.current_turn)
-        )
+        telling = PinnedDescription(place.turn, names, dump_description(made), asked_in_turn=place.current_turn)
+        pinned = await self._pinned.pin(origin, telling, images_stored=stored)
         return pinned if isinstance(pinned, JointDescription | Refusal) else made
 
     async def _ask_together(
@@ -352,17 +366,17 @@ class Describer:
         place: ConversationPlace,
         origin: RequestOrigin,
         candidates: Candidates,
-    ) -> JointDescription | Refusal:
+    ) -> tuple[JointDescription | Refusal, bool]:
+        """Return the joint description, and whether the record had the images when they were described."""
         likeness = await self._checker.measure_likeness([each.image for each in images])
         similar = list(wording.find_similar_pairs(likeness, self._options.similarity_threshold))
         hints = wording.build_hints([each.filename for each in images], similar)
         group = _ImageGroup(images, max((how for *_, how in similar), default=None), hints)
         result = await self._vision.look(self._build_joint_request(group, place, origin), candidates)
         if isinstance(result, Refusal):
-            return result
-        return self._add_boxes(
-            JointDescription(result.images, result.answer.text, result.seer, result.form), result.images
-        )
+            return result, False
+        joint = JointDescription(result.images, result.answer.text, result.seer, result.form)
+        return self._add_boxes(joint, result.images), result.images_stored
 
     def _build_joint_request(
         self, group: _ImageGroup, place: ConversationPlace, origin: RequestOrigin

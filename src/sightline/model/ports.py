@@ -102,8 +102,19 @@ class ImageStore(Protocol):
 class DescriptionStore(Protocol):
     """Descriptions of images, the ones pinned to places in conversations, and leases to ask a seer."""
 
-    def keep(self, scope: str, description: Description, prompt: str, lease: Lease | None = None) -> None:
-        """Store a description. If it was made under a lease that another owner has now, it replaces no other one."""
+    def keep(
+        self,
+        scope: str,
+        description: Description,
+        prompt: str,
+        lease: Lease | None = None,
+        *,
+        image_stored: bool = False,
+    ) -> None:
+        """Store a description. If it was made under a lease that another owner has now, it replaces no other one.
+
+        `image_stored`: the record had the image when it was described; nothing is stored if it was forgotten meanwhile.
+        """
         ...
 
     def read(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
@@ -131,10 +142,11 @@ class DescriptionStore(Protocol):
         """Return the description of an image that was last saved for a scope."""
         ...
 
-    def pin(self, scope: str, pinned: PinnedDescription) -> PinnedDescription:
+    def pin(self, scope: str, pinned: PinnedDescription, *, images_stored: bool = False) -> PinnedDescription:
         """Pin a description to a place permanently, and return what is pinned there now.
 
-        The first writer wins, across processes. Only a failure is replaced later.
+        The first writer wins, across processes. Only a failure is replaced later. `images_stored`: the record had all
+        its images when they were described; nothing is pinned if one of them was forgotten meanwhile.
         """
         ...
 

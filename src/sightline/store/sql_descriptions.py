@@ -47,10 +47,25 @@ class SqlDescriptions:
         self.transactions = transactions
 
     @return_on_error(None)
-    def keep(self, scope: str, description: Description, prompt: str, lease: Lease | None = None) -> None:
+    def keep(
+        self,
+        scope: str,
+        description: Description,
+        prompt: str,
+        lease: Lease | None = None,
+        *,
+        image_stored: bool = False,
+    ) -> None:
         key = ("descriptions", scope, description.sha256, description.seer, prompt)
         self.transactions.backend.row_cache.discard(key)
-        self.transactions.write(lambda tx: _insert_description(tx, scope, description, prompt, lease))
+
+        def write(tx: WriteTransaction) -> int:
+            if image_stored and self._was_forgotten(tx, scope, [description.sha256]):
+                _end_lease(tx, lease)
+                return 0
+            return _insert_description(tx, scope, description, prompt, lease)
+
+        self.transactions.write(write)
 
     @return_on_error(None)
     def read(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None:
@@ -108,13 +123,26 @@ class SqlDescriptions:
         found = load_description(PinnedDescription(_EVERY_TURN, (sha256,), json.loads(row[2])))
         return found if isinstance(found, Description) else None
 
-    def pin(self, scope: str, pinned: PinnedDescription) -> PinnedDescription:
-        self._write_pin(scope, pinned)
+    def pin(self, scope: str, pinned: PinnedDescription, *, images_stored: bool = False) -> PinnedDescription:
+        self._write_pin(scope, pinned, images_stored=images_stored)
         return self.read_pin(scope, pinned.turn, pinned.images) or pinned
 
     @return_on_error(None)
-    def _write_pin(self, scope: str, pinned: PinnedDescription) -> None:
-        self.transactions.write(lambda tx: _insert_pin(tx, scope, pinned))
+    def _write_pin(self, scope: str, pinned: PinnedDescription, *, images_stored: bool) -> None:
+        def write(tx: WriteTransaction) -> int:
+            if images_stored and self._was_forgotten(tx, scope, pinned.images):
+                return 0
+            return _insert_pin(tx, scope, pinned)
+
+        self.transactions.write(write)
+
+    def _was_forgotten(self, tx: WriteTransaction, scope: str, images: Collection[str]) -> bool:
+        """Return whether one of these images, which were stored, is gone. A stand-in in memory never had them."""
+        if self.transactions.storage.state == "stand_in":
+            return False
+        query = "SELECT COUNT(*) FROM images WHERE scope = ? AND sha256 IN (SELECT value FROM json_each(?))"
+        (count,) = tx.connection.execute(query, (scope, json.dumps([*images]))).fetchone()
+        return int(count) < len(set(images))
 
     @return_on_error(None)
     def read_pin(self, scope: str, turn: str, images: tuple[str, ...]) -> PinnedDescription | None:
@@ -208,6 +236,13 @@ def _hold_lease(tx: WriteTransaction, lease: Lease) -> bool:
     key = (lease.scope, lease.name, lease.owner)
     held = tx.connection.execute("UPDATE flights SET until = until WHERE (scope, name, owner) = (?, ?, ?)", key)
     return held.rowcount > 0
+
+
+def _end_lease(tx: WriteTransaction, lease: Lease | None) -> None:
+    """Delete a lease that was renewed after its image was forgotten, so that its answer isn't stored either."""
+    if lease is not None:
+        key = (lease.scope, lease.name, lease.owner)
+        tx.connection.execute("DELETE FROM flights WHERE (scope, name, owner) = (?, ?, ?)", key)
 
 
 def _save_description(tx: WriteTransaction, reach: str | None, description: Description) -> int:

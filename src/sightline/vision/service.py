@@ -279,7 +279,7 @@ class VisionService:
             if outcome is None or isinstance(outcome, VisionResult):
                 stored = await self._threads.run(request.scope, request.keep_images)
                 was_asked = True
-                outcome = outcome or await self._ask(request, each, fallback_reason)
+                outcome = outcome or await self._ask(replace(request, images_stored=stored), each, fallback_reason)
                 if isinstance(outcome, VisionResult):
                     return replace(outcome, images_stored=stored)
             failure = failure or outcome
@@ -342,7 +342,7 @@ class VisionService:
         prompt = key_answers((cache.hash_own_prompt or cache.hash_prompt)(result.form), result.seer)
         description = result.as_description(request.sha256s[0])
         keep = partial(self._descriptions.keep, request.scope, description, prompt, request.lease)
-        await self._threads.run(request.scope, keep)
+        await self._threads.run(request.scope, keep, image_stored=request.images_stored)
         return None
 
 

@@ -184,7 +184,7 @@ class VisionRequest:
     fit_first: bool = False  # before known answers are looked for, because these depend on what would be sent
     cache: CacheRule = CacheRule()
     quota: Quota | None = None
-    keep_images: Callable[[], bool] = lambda: True  # stores the bytes before anything refers to them
+    keep_images: Callable[[], bool] = lambda: False  # stores the bytes before anything refers to them
     find_fault: Callable[[str], str] | None = None  # why an answer can't be used; the seer is then asked once more
     advise: Callable[[Refusal, Candidate], Refusal] = lambda refusal, candidate: refusal  # adds a better remedy
     max_chars: int | None = None  # of an answer
@@ -192,6 +192,7 @@ class VisionRequest:
     waits_for_looks: bool = False  # it waits for automatic requests about its images
     since: float = 0.0  # when it was made; answers that other processes got earlier are too old
     lease: Lease | None = None  # under which it is asked; an answer replaces no other one once the lease is lost
+    images_stored: bool = False  # the record had the images when it was asked; an answer isn't kept once they are gone
 
     def make_members(self, sizes: Sequence[Size | None]) -> tuple[DescribedImage, ...]:
         """Return what is kept about the images, which were sent in these sizes."""

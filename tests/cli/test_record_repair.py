@@ -355,7 +355,10 @@ def test_addresses_of_other_kinds_are_refused_and_nothing_is_created(home: Path)
         ["--store", "mysql://db/x", "--blobs", blobs],
         ["--store", good, "--blobs", "gs://b"],
         ["--store", good],
+        ["--store", "postgresql://me:p@ss-word@127.0.0.1:1/record", "--blobs", blobs],
     ):
-        assert_refused(sightline("serve", "--port", "0", *words), "store" if "mysql" in words[1] else "blobs")
+        refused = sightline("serve", "--port", "0", *words)
+        assert_refused(refused, "blobs" if words[1] == good else "store")
+        assert "ss-word" not in refused.err
     assert_refused(sightline("serve", "--port", "0", "--store", good, "--blobs", blobs), "127.0.0.1")
     assert not (home / "record").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sightline.model.shared_address import SharedAddress, has_password, mask_address
+from sightline.store.server_errors import clean_text
 from tests.requirements import requirement
 
 STORE, BLOBS = "postgresql://me:secret-word@db.example.com:5432/record", "s3://bucket/prefix"
@@ -25,6 +26,8 @@ def test_addresses_that_can_be_used_are_accepted(store: str, blobs: str) -> None
         ("record.sqlite", BLOBS),
         ("postgresql://me:secret-word@db", BLOBS),
         ("postgresql://me:secret-word@db:port/record", BLOBS),
+        ("postgresql://me:p@secret-word@db/record", BLOBS),
+        ("postgresql://me:12/secret-word@db/record", BLOBS),
         (STORE, ""),
         ("", BLOBS),
         (STORE, "gs://bucket"),
@@ -51,3 +54,17 @@ def test_a_password_is_found_and_masked() -> None:
     assert has_password("postgresql://db/record?password=secret-word")
     assert not has_password("postgresql://me@db/record")
     assert mask_address(STORE) == "postgresql://db.example.com:5432/record"
+
+
+@requirement("record.shared.secret")
+@pytest.mark.parametrize(
+    "store", ["postgresql://me:p@secret-word@db/record", "postgresql://me:12/secret-word@db/record"]
+)
+def test_an_at_sign_in_a_password_has_to_be_escaped(store: str) -> None:
+    refusal = SharedAddress(store, BLOBS).check()
+    assert refusal is not None
+    assert "%40" in refusal.what
+    assert has_password(store)
+    assert "secret-word" not in mask_address(store)
+    assert "secret-word" not in clean_text(f"{store} can't be used")
+    assert SharedAddress("postgresql://me:p%40secret-word@db/record", BLOBS).check() is None

@@ -47,6 +47,8 @@ def find_store_fault(address: str) -> str:
         return "the address can't be read"
     if parts.scheme not in _STORE_SCHEMES:
         return "the address doesn't begin with postgresql://"
+    if _has_raw_at(parts):  # a driver takes what follows the first one for a host, and shows it
+        return "the address has an @ too many; in a password, write @ as %40 and / as %2F"
     return "" if parts.path.strip("/") else "the address names no database"
 
 
@@ -73,13 +75,20 @@ def get_folder(address: str) -> str:
 def has_password(address: str) -> bool:
     """Return whether an address contains a password."""
     parts = _split(address)
-    return parts is None or bool(parts.password) or "password=" in parts.query.lower()
+    return parts is None or bool(parts.password) or _has_raw_at(parts) or "password=" in parts.query.lower()
 
 
 def mask_address(address: str) -> str:
     """Return an address without its login and options."""
     parts = _split(address)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts else "(an address)"
+    if parts is None or _has_raw_at(parts):
+        return "(an address)"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _has_raw_at(parts: SplitResult) -> bool:
+    """Return whether the address of the rows has an @ that isn't the end of the login."""
+    return parts.netloc.count("@") > 1 or "@" in parts.path
 
 
 def _split(address: str) -> SplitResult | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_PASSWORD = re.compile(r"(?i)(://[^:/@\s]*:)[^@\s]*@|((?:password|secret)[\w-]*\s*[=:]\s*)\S+")
+_PASSWORD = re.compile(r"(?i)(://[^:/@\s]*:)\S*@|((?:password|secret)[\w-]*\s*[=:]\s*)\S+")
 _MAX_TEXT = 200
 
 

@@ -10,6 +10,7 @@ After an error, requests fail at once for two seconds: a server that is down mus
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import secrets
@@ -22,23 +23,26 @@ from typing import Literal
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
-from obstore.store import S3Store
+from obstore.store import ObjectStore, S3Store
 
+from sightline.model.image import MAX_BITMAP_BYTES
 from sightline.model.shared_address import get_folder
 from sightline.store.read_caches import Blobs
 from sightline.store.record_folder import FileBlobs
 from sightline.store.server_errors import ServerError, clean_text
 
+_log = logging.getLogger(__name__)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PAUSE_SECONDS = 2.0
 _ABSENT = (NotFoundError, FileNotFoundError)  # obstore raises either
+_MAX_BYTES = MAX_BITMAP_BYTES  # of a blob: neither a file nor the pixels of a view are larger
 
 
 class ObjectBlobs:
     """Implements `Blobs`."""
 
-    def __init__(self, store: S3Store, place: str) -> None:
-        self._store, self._place = store, place
+    def __init__(self, store: ObjectStore, place: str, *, max_bytes: int = _MAX_BYTES) -> None:
+        self._store, self._place, self._max_bytes = store, place, max_bytes
         self._paused_until, self._last_error = 0.0, ServerError("", "")
         self._damaged: set[str] = set()  # names that were read with wrong bytes, and have to be stored again
 
@@ -64,16 +68,20 @@ class ObjectBlobs:
         self._damaged.discard(sha256)
 
     def read(self, sha256: str) -> bytes | None:
-        """Return the bytes, or None if there are none or they don't match their hash.
+        """Return the bytes, or None if there are none, they are too large, or they don't match their hash.
 
         Those are stored again with the next write. They aren't deleted: perhaps only this answer was wrong.
         """
         with self._convert_errors():
             try:
-                data = bytes(obstore.get(self._store, _locate(sha256)).bytes())
+                found = obstore.get(self._store, _locate(sha256))
+                is_too_large = found.meta["size"] > self._max_bytes
+                data = b"" if is_too_large else bytes(found.bytes())
             except _ABSENT:
                 return None
-        if hashlib.sha256(data).hexdigest() == sha256:
+        if is_too_large and sha256 not in self._damaged:
+            _log.warning("The object %s in %s is larger than any image, and is not read.", sha256, self._place)
+        if not is_too_large and hashlib.sha256(data).hexdigest() == sha256:
             self._damaged.discard(sha256)
             return data
         self._damaged.add(sha256)

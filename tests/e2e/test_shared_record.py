@@ -34,9 +34,10 @@ def open_replica(servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Open one more replica of the test's record; all are closed in the end."""
     opened: list[Store] = []
 
-    def open_one(now: Callable[[], float] = time.time, store: str = "") -> Store:
+    def open_one(now: Callable[[], float] = time.time, store: str = "", blobs: str = "") -> Store:
         address = servers.address(tmp_path)
-        replica = open_server_record(replace(address, store=store or address.store), now=now)
+        address = replace(address, store=store or address.store, blobs=blobs or address.blobs)
+        replica = open_server_record(address, now=now)
         assert not isinstance(replica, Refusal), replica
         opened.append(replica)
         return replica
@@ -60,6 +61,23 @@ def test_two_replicas_share_images_descriptions_and_scopes(open_replica: Open) -
     assert other.images.read(scope, sha256) == image_of("cat", 1)
     assert other.images.read("another", sha256) is None
     assert other.descriptions.read(scope, sha256, "ollama/llava", "v1") == description_of("cat", 1)
+
+
+@requirement("record.blobs.folder")
+def test_two_replicas_share_images_in_a_folder(open_replica: Open, tmp_path: Path) -> None:
+    folder = tmp_path / "blobs"
+    one, other = open_replica(blobs=f"file://{folder}"), open_replica(blobs=f"file://{folder}")
+    image = image_of("cat", 1)
+    assert one.images.keep("scope", image)
+    assert other.images.read("scope", image.sha256) == image
+    assert other.images.find_kept_images("scope", [image.sha256]) == {image.sha256}
+    assert other.forget(image.sha256) == 1
+    assert list(folder.rglob(image.sha256)) == []
+    wait_for(lambda: one.images.read("scope", image.sha256) is None)
+    assert one.images.keep("scope", image), "it can be stored again"
+    assert other.images.read("scope", image.sha256) == image
+    assert one.forget(None) == 1
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
 @requirement("record.postgres")

@@ -38,6 +38,43 @@ _ABSENT = (NotFoundError, FileNotFoundError)  # obstore raises either
 _MAX_BYTES = MAX_BITMAP_BYTES  # of a blob: neither a file nor the pixels of a view are larger
 
 
+class SharedFolderBlobs(FileBlobs):
+    """Blobs in a folder that replicas share. Who may access an existing folder is its operator's choice."""
+
+    def __init__(self, folder: Path, *, create: bool = True, max_bytes: int = _MAX_BYTES) -> None:
+        if create:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        super().__init__(folder, create=False)
+        self._max_bytes = max_bytes
+        self._damaged: set[str] = set()
+
+    def has(self, sha256: str) -> bool:
+        return sha256 not in self._damaged and super().has(sha256)
+
+    confirm = has
+
+    def write(self, sha256: str, data: bytes) -> None:
+        super().write(sha256, data)
+        self._damaged.discard(sha256)
+
+    def read(self, sha256: str) -> bytes | None:
+        try:
+            is_too_large = self._path(sha256).stat().st_size > self._max_bytes
+        except FileNotFoundError:
+            return None
+        if is_too_large:
+            self._reject(sha256)
+            return None
+        data = super().read(sha256)
+        if data is not None:
+            self._damaged.discard(sha256)
+        return data
+
+    def _reject(self, sha256: str) -> None:
+        """Store the image again with the next write. The file stays: another replica may just have replaced it."""
+        self._damaged.add(sha256)
+
+
 class ObjectBlobs:
     """Implements `Blobs`."""
 
@@ -171,10 +208,10 @@ def open_blobs(address: str, environment: Mapping[str, str], *, create: bool = T
     return blobs
 
 
-def _open_folder(folder: Path, *, create: bool) -> FileBlobs:
+def _open_folder(folder: Path, *, create: bool) -> SharedFolderBlobs:
     if not create and not folder.is_dir():
         raise ServerError(f"there is no folder {folder}", "mount or create it")
-    blobs = FileBlobs(folder, create=create)
+    blobs = SharedFolderBlobs(folder, create=create)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ServerError(f"the folder {folder} can't be written", "change its owner or its rights")
     return blobs

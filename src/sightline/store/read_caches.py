@@ -39,6 +39,33 @@ class Blobs(Protocol):
     def list_names(self) -> Iterator[str]: ...
 
 
+class MemoryBlobs:
+    """Blobs in memory, lost with the process."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[str, bytes] = {}
+
+    def has(self, sha256: str) -> bool:
+        return sha256 in self._blobs
+
+    confirm = has
+
+    def write(self, sha256: str, data: bytes) -> None:
+        self._blobs[sha256] = data
+
+    def read(self, sha256: str) -> bytes | None:
+        return self._blobs.get(sha256)
+
+    def delete(self, sha256: str) -> None:
+        self._blobs.pop(sha256, None)
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Do nothing: memory is never durable."""
+
+    def list_names(self) -> Iterator[str]:
+        return iter(list(self._blobs))
+
+
 class RowCache:
     """The least recently used rows go first. With a size of 0, nothing is cached.
 

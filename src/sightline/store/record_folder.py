@@ -48,7 +48,7 @@ from pathlib import Path
 
 from sightline.disk import PART_SUFFIX, find_broken_link, find_write_error, sync_folder, write_atomically
 from sightline.model.value import value_class
-from sightline.store.read_caches import Blobs, RowCache
+from sightline.store.read_caches import Blobs, MemoryBlobs, RowCache
 from sightline.store.retention import LastUses, RecordBounds
 from sightline.store.sql import SqlDatabase
 from sightline.store.sqlite_database import DamagedError, Database, check_database_file, identify_file
@@ -92,15 +92,19 @@ class FileBlobs:
         write_atomically(path, data)
 
     def read(self, sha256: str) -> bytes | None:
-        """Return the bytes, or None. A file that does not match its hash is deleted."""
+        """Return the bytes, or None. A file that does not match its hash is rejected."""
         try:
             data = self._path(sha256).read_bytes()
         except FileNotFoundError:
             return None
         if hashlib.sha256(data).hexdigest() == sha256:
             return data
-        self.delete(sha256)  # so that the same image can be stored again
+        self._reject(sha256)
         return None
+
+    def _reject(self, sha256: str) -> None:
+        """Delete a file with wrong bytes, so that the same image can be stored again."""
+        self.delete(sha256)
 
     def delete(self, sha256: str) -> None:
         self._path(sha256).unlink(missing_ok=True)
@@ -134,33 +138,6 @@ class FileBlobs:
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not a sha256")  # untrusted names must not become paths
         return f"{self._folder}{os.sep}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
-
-
-class MemoryBlobs:
-    """Blobs in memory, lost with the process."""
-
-    def __init__(self) -> None:
-        self._blobs: dict[str, bytes] = {}
-
-    def has(self, sha256: str) -> bool:
-        return sha256 in self._blobs
-
-    confirm = has
-
-    def write(self, sha256: str, data: bytes) -> None:
-        self._blobs[sha256] = data
-
-    def read(self, sha256: str) -> bytes | None:
-        return self._blobs.get(sha256)
-
-    def delete(self, sha256: str) -> None:
-        self._blobs.pop(sha256, None)
-
-    def sync(self, names: Iterable[str]) -> None:
-        """Do nothing: memory is never durable."""
-
-    def list_names(self) -> Iterator[str]:
-        return iter(list(self._blobs))
 
 
 def create_private_folder(folder: Path) -> None:

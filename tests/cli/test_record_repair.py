@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -346,6 +347,13 @@ def test_a_record_is_measured_exported_imported_and_cleaned_up(home: Path, tmp_p
     after = sightline("store", "stats", "--json").json
     assert after == before
     assert sightline("store", "gc", "--days", "1", "--json").json["rows"] == 0
+    with closing(sqlite3.connect(home / "record" / "record.sqlite")) as connection, connection:
+        connection.execute("UPDATE images SET used = used - 10 * 86400 WHERE rowid = 1")
+        connection.execute("UPDATE images SET used = used - 3 * 86400, bytes = 1 << 30 WHERE rowid = 2")
+    for bounds in (["--days", "7"], ["--days", "7", "--gib", "1"]):
+        assert sightline("store", "gc", *bounds, "--json").json["rows"] == 1
+        assert sightline("store", "gc", *bounds, "--json").json["rows"] == 0
+    assert sightline("store", "stats", "--json").json["images"] == before["images"] - 2
 
 
 @requirement("record.shared.refused")

@@ -16,7 +16,7 @@ from sightline.model.ports import Lease, Store
 from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.store import open_server_record, shared_storage
-from sightline.store.maintenance import collect_garbage
+from sightline.store.maintenance import GarbageCount, collect_garbage, read_stats
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
 from tests.e2e.shared_servers import Servers, wait_for
@@ -258,13 +258,43 @@ def test_a_record_on_a_disk_moves_to_servers_and_back_with_everything(open_repli
 
 @requirement("store.gc")
 def test_garbage_of_a_shared_record_is_deleted(open_replica: Open) -> None:
-    store = open_replica()
+    clock = Clock()
+    clock.days = time.time() / DAY
+    store = open_replica(clock)
     assert isinstance(store, SqlStore)
     fill(store)
     orphan = image_of("nobody's", 1)
     store.transactions.backend.blobs.write(orphan.sha256, orphan.data)
-    gone = collect_garbage(store, RecordBounds(0, 1.0), lambda *progress: None)
-    assert (gone.rows, gone.blobs) == (0, 1)
+    bounds = RecordBounds(1 << 40, 1.5)
+    assert collect_garbage(store, bounds, lambda *progress: None) == GarbageCount(0, 0), "it may be another record's"
+    before = read_stats(store)
+    clock.days += 1
+    assert store.images.keep("scope", image_of("dog", 1))
+    clock.days += 0.9
+    gone = collect_garbage(store, bounds, lambda *progress: None)
+    assert (gone.rows > before.images, gone.blobs) == (True, 1)
+    assert read_stats(store).images == 1
+    assert store.images.read("scope", image_of("dog", 1).sha256) == image_of("dog", 1)
+    assert not store.transactions.backend.blobs.confirm(orphan.sha256)
+    assert collect_garbage(store, RecordBounds(0, 1.5), lambda *progress: None).rows == 0, "it was used in the last day"
+    clock.days += 1.5
+    assert collect_garbage(store, RecordBounds(0, 30.0), lambda *progress: None).rows == 1
+
+
+@requirement("record.forget.shared")
+def test_forgetting_everything_spares_new_objects_without_a_row(open_replica: Open) -> None:
+    clock = Clock()
+    clock.days = time.time() / DAY
+    store = open_replica(clock)
+    assert isinstance(store, SqlStore)
+    fill(store)
+    blobs, orphan = store.transactions.backend.blobs, image_of("another record's", 1)
+    blobs.write(orphan.sha256, orphan.data)
+    assert store.forget(None)
+    assert list(blobs.list_names()) == [orphan.sha256]
+    clock.days += 2
+    assert store.forget(None) == 0
+    assert list(blobs.list_names()) == []
 
 
 # Addresses, passwords, rights and schemas that can't be used: one line, exit 1, nothing created, no password shown.

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
+from sightline.model.ports import Store
 from sightline.model.profile import Lesson
 from sightline.model.records import FiledReceipt, LedgerEntry, LoopAnswer, PinnedDescription, Receipt
 from sightline.model.refusal import Refusal
-from sightline.store import open_record_or_refuse
+from sightline.store import open_record, open_record_or_refuse
 from sightline.store.maintenance import collect_garbage, read_stats
 from sightline.store.record_copy import CopyResult, copy_record
+from sightline.store.record_folder import FileBlobs
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
 from tests.requirements import requirement
+from tests.store.test_bounds import DAY, Clock, kept
 from tests.store.writer import description_of, image_of, perception_of
 
 KEY = "a credential"
@@ -126,16 +131,77 @@ def test_rows_without_bytes_are_left_out_and_counted(tmp_path: Path) -> None:
     target.close()
 
 
+class SweptBlobs(FileBlobs):
+    """Blobs that another process sweeps as soon as they are written for the first time."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._swept: set[str] = set()
+
+    def write(self, sha256: str, data: bytes) -> None:
+        super().write(sha256, data)
+        if sha256 not in self._swept:
+            self._swept.add(sha256)
+            self.delete(sha256)
+
+
+@requirement("store.copy")
+def test_bytes_that_are_swept_before_their_row_is_copied_are_copied_again(tmp_path: Path) -> None:
+    source, target = open_folder(tmp_path / "source"), open_folder(tmp_path / "target")
+    fill(source)
+    object.__setattr__(target.transactions.backend, "blobs", SweptBlobs(tmp_path / "target" / "blobs"))
+    assert copy(source, target).missing == 0
+    assert describe_content(target) == describe_content(source)
+    source.close()
+    target.close()
+
+
 @requirement("store.gc")
 @pytest.mark.parametrize("limit", [0, 1 << 40])
 def test_garbage_is_deleted_and_what_was_used_today_stays(tmp_path: Path, limit: int) -> None:
     store = open_folder(tmp_path)
     fill(store)
-    orphan = image_of("nobody's", 1)
-    store.transactions.backend.blobs.write(orphan.sha256, orphan.data)
+    blobs, old, new = store.transactions.backend.blobs, image_of("nobody's", 1), image_of("nobody's", 2)
+    for orphan in (old, new):
+        blobs.write(orphan.sha256, orphan.data)
+    stored = time.time() - 2 * DAY
+    os.utime(next(tmp_path.rglob(old.sha256)), (stored, stored))
     before = read_stats(store)
     gone = collect_garbage(store, RecordBounds(limit, 1.0), lambda *progress: None)
     assert (gone.rows, gone.blobs) == (0, 1)
     assert read_stats(store) == before
-    assert not store.transactions.backend.blobs.has(orphan.sha256)
+    assert [blobs.has(orphan.sha256) for orphan in (old, new)] == [False, True], "it may be another record's"
     store.close()
+
+
+def keep_daily(record: Store, clock: Clock, count: int) -> None:
+    """Keep one image a day, the last one today."""
+    for number in range(count):
+        clock.days += 1
+        assert record.images.keep("scope", image_of("cat", number))
+
+
+@requirement("store.gc")
+@pytest.mark.parametrize(
+    ("size", "days", "stay"),
+    [
+        (1 << 40, 30.0, [0, 1, 2, 3, 4]),
+        (1 << 40, 2.5, [2, 3, 4]),
+        (2 * len(image_of("cat", 0).data), 30.0, [3, 4]),
+        (0, 30.0, [4]),
+        (0, 0.0, [4]),
+    ],
+)
+def test_what_is_older_or_more_than_the_bounds_is_deleted(
+    tmp_path: Path, size: int, days: float, stay: list[int]
+) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, now=clock)
+    assert isinstance(record, SqlStore)
+    keep_daily(record, clock, 5)
+    gone = collect_garbage(record, RecordBounds(size, days), lambda *progress: None)
+    assert (gone.rows, gone.blobs) == (5 - len(stay), 0)
+    assert kept(record, range(5)) == stay
+    names = {image_of("cat", number).sha256 for number in stay}
+    assert set(record.transactions.backend.blobs.list_names()) == names
+    record.close()

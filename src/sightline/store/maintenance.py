@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sightline.model.progress import ReportProgress
 from sightline.store.record_copy import TABLES
-from sightline.store.retention import DAY, RecordBounds, find_orphans
+from sightline.store.retention import DAY, ORPHAN_SECONDS, RecordBounds, find_orphans
 from sightline.store.sql_store import SqlStore
 from sightline.store.transactions import delete_orphans
 
@@ -42,11 +42,11 @@ def read_stats(store: SqlStore) -> RecordStats:
 def collect_garbage(store: SqlStore, bounds: RecordBounds, report: ReportProgress) -> GarbageCount:
     """Delete what is older or more than the bounds, and bytes that no row names.
 
-    What was used in the last day stays, whatever the bounds are. Errors of a disk or a server are raised.
+    What was used or stored in the last day stays, whatever the bounds are. Errors of a disk or a server are raised.
     """
     transactions = store.transactions
     rows = transactions.delete_expired(bounds, _MIN_AGE, lambda done, total: report("deleting rows", done, total))
-    names = sorted(transactions.backend.blobs.list_names())
+    names = sorted(transactions.backend.blobs.list_names(transactions.wall_clock() - ORPHAN_SECONDS))
     deleted = 0
     for start in range(0, len(names), _ORPHANS_AT_ONCE):
         some = names[start : start + _ORPHANS_AT_ONCE]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import os
 import re
 import secrets
@@ -134,12 +135,12 @@ class ObjectBlobs:
     def sync(self, names: Iterable[str]) -> None:
         """Do nothing: what the server has acknowledged is durable."""
 
-    def list_names(self) -> Iterator[str]:
+    def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
         with self._convert_errors():
             for chunk in obstore.list(self._store):
                 for entry in chunk:
                     name = entry["path"].rpartition("/")[2]
-                    if _SHA256.fullmatch(name):
+                    if _SHA256.fullmatch(name) and entry["last_modified"].timestamp() < stored_before:
                         yield name
 
     def check(self) -> None:

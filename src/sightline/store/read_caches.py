@@ -36,7 +36,9 @@ class Blobs(Protocol):
         """Make deletions survive a power failure."""
         ...
 
-    def list_names(self) -> Iterator[str]: ...
+    def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
+        """Return the name of every blob, or of those that were stored before a time of the machine's clock."""
+        ...
 
 
 class MemoryBlobs:
@@ -62,7 +64,8 @@ class MemoryBlobs:
     def sync(self, names: Iterable[str]) -> None:
         """Do nothing: memory is never durable."""
 
-    def list_names(self) -> Iterator[str]:
+    def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
+        """Return all names, because no other program can have stored any of them."""
         return iter(list(self._blobs))
 
 
@@ -193,5 +196,5 @@ class CachedBlobs:
     def sync(self, names: Iterable[str]) -> None:
         self._blobs.sync(names)
 
-    def list_names(self) -> Iterator[str]:
-        return self._blobs.list_names()
+    def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
+        return self._blobs.list_names(stored_before)

@@ -39,6 +39,7 @@ _IDENTITIES = {
 _WITHDRAW = """(provider) DO UPDATE SET given = 0, at = excluded.at
     WHERE excluded.given = 0 AND consents.given != 0"""
 _BATCH = 200
+_BLOBS_AT_ONCE = 20  # that one transaction checks
 
 
 @dataclass(slots=True)
@@ -99,12 +100,21 @@ class _Copier:
             kept = [row for row in batch if self._copy_blob(table, row)]
             self.result.missing += len(batch) - len(kept)
             fresh = [row for row in kept if _identify(table, row) not in known]
-            with self._target.database.begin() as connection:
-                added = sum(self._insert(connection, table, row) for row in fresh)
+            step = _BLOBS_AT_ONCE if table in _BLOB_COLUMNS else _BATCH
+            added = sum(self._write(table, fresh[start : start + step]) for start in range(0, len(fresh), step))
             self.result.copied[table] += added
             self.result.known[table] += len(kept) - added
             done += len(batch)
             self._report(f"copying {table}", done, total)
+
+    def _write(self, table: str, rows: list[Row]) -> int:
+        """Write rows in one transaction, and return how many are new.
+
+        Their bytes are checked again, because another process may have deleted them before there was a row.
+        """
+        with self._target.database.begin() as connection:
+            there = [row for row in rows if self._copy_blob(table, row)]
+            return sum(self._insert(connection, table, row) for row in there)
 
     def _read_batches(self, table: str) -> Iterator[list[Row]]:
         columns, last = ", ".join(list_columns(table)), -1

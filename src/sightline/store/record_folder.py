@@ -123,11 +123,12 @@ class FileBlobs:
         for folder in folders:
             sync_folder(folder)
 
-    def list_names(self) -> Iterator[str]:
-        """Return the name of every blob, and delete unfinished files that killed processes have left."""
+    def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
+        """Return the names of blobs, and delete unfinished files that killed processes have left."""
         for path in self._folder.glob("??/??/*"):
             if _SHA256.fullmatch(path.name):
-                yield path.name
+                if stored_before == math.inf or _is_older(path, stored_before):
+                    yield path.name
             elif path.name.endswith(PART_SUFFIX):
                 _delete_if_abandoned(path)
 
@@ -148,11 +149,15 @@ def create_private_folder(folder: Path) -> None:
 
 
 def _delete_if_abandoned(part: Path) -> None:
+    if _is_older(part, time.time() - _ABANDONED_SECONDS):
+        part.unlink(missing_ok=True)
+
+
+def _is_older(path: Path, than: float) -> bool:
     try:
-        if time.time() - part.stat().st_mtime > _ABANDONED_SECONDS:
-            part.unlink()
+        return path.stat().st_mtime < than
     except FileNotFoundError:
-        pass  # its writer has just renamed it
+        return False  # another process has just renamed or deleted it
 
 
 @value_class

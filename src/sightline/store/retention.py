@@ -44,6 +44,7 @@ from sightline.model.value import value_class
 from sightline.store.sql import Row, SqlConnection, SqlDatabase, build_upsert
 
 DAY = 86400.0
+ORPHAN_SECONDS = DAY  # that bytes without a row stay: a program may be storing them, or another record has the row
 _MAX_STEP = DAY
 _CATCH_UP_FACTOR = 7.0
 _MAX_OWED = 30 * DAY

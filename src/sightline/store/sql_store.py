@@ -9,6 +9,7 @@ A lesson has one row for each thing that was learnt, so that each expires on its
 from __future__ import annotations
 
 import json
+import math
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -19,9 +20,9 @@ from sightline.model.ports import ModelListing
 from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.store.record_folder import claim_sweep, hash_credential
+from sightline.store.record_folder import Backend, claim_sweep, hash_credential
 from sightline.store.record_storage import RecordStorage
-from sightline.store.retention import DAY
+from sightline.store.retention import BLOB_NAMES, DAY, ORPHAN_SECONDS
 from sightline.store.sql import Row, SqlConnection, build_upsert
 from sightline.store.sql_descriptions import SqlDescriptions, forget_descriptions
 from sightline.store.sql_history import (
@@ -104,15 +105,21 @@ class SqlStore:
                 f"SELECT COUNT(*) FROM ({_ALL_DIGESTS}) AS digests WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1",  # noqa: S608
                 (sha256,),
             ).fetchone()
+            named = [name for (name,) in connection.execute(BLOB_NAMES)] if sha256 is None else []
             pixels = forget_images(connection, sha256)
             forget_descriptions(connection, sha256)
             forget_conversations(connection, sha256)
             forget_ledger(connection, sha256, usage=usage)
             backend.database.announce_change(connection)
-            names = list(backend.blobs.list_names()) if sha256 is None else [sha256, *pixels]
+            names = [*{*named, *self._list_old_blobs(backend)}] if sha256 is None else [sha256, *pixels]
             delete_orphans(connection, backend.blobs, names)
             backend.blobs.sync(names)
         return int(count)
+
+    def _list_old_blobs(self, backend: Backend) -> Iterator[str]:
+        """Return every blob of a record on a disk. In shared storage, new ones may be those of another record."""
+        is_shared = self.transactions.storage.folder is None
+        return backend.blobs.list_names(self.transactions.wall_clock() - ORPHAN_SECONDS if is_shared else math.inf)
 
     def flush(self) -> None:
         """Write what is deferred."""

@@ -26,6 +26,7 @@ from tests.faults.writer import is_half_written, is_whole, open_store, write_all
 
 # Lines of the store's code that run while an empty record is opened, and while one image is written; measured.
 _OPENING_LINES, _IMAGE_LINES = 750, 620
+_WRITTEN_TABLES = ("images", "descriptions", "perceptions", "tellings")  # by `write_all`, a row for each image
 _MAX_IMAGES = 8  # that a writer acknowledges before it is killed
 
 Places = Callable[[int], Sequence[str]]
@@ -66,12 +67,13 @@ def choose_moments(kills: int, seed: int) -> list[KillMoment]:
 
 def kill_writers(places: Places, kills: int, seed: int, environment: Mapping[str, str]) -> KillReport:
     """Start a writer and kill it, so many times."""
-    report = KillReport()
+    report, shared = KillReport(), 0
     with _run_writers(environment) as writers:
         for number, moment in enumerate(choose_moments(kills, seed)):
             words = [*places(number + 1 if moment.has_own_record else 0)]
-            _kill_one(_Attempt(f"{seed}-{number}", moment, words), writers, report)
-    report.without_bytes = _count_rows_without_bytes([*places(0)])
+            acknowledged = _kill_one(_Attempt(f"{seed}-{number}", moment, words), writers, report)
+            shared += 0 if moment.has_own_record else acknowledged
+    report.without_bytes = _count_rows_without_bytes([*places(0)], shared)
     return report
 
 
@@ -97,8 +99,11 @@ class _Attempt:
         return ["all", 0 if self.moment.kind == "image" else self.moment.number]
 
 
-def _kill_one(attempt: _Attempt, writers: subprocess.Popen[str], report: KillReport) -> None:
-    """Let a writer write until it is killed, then open the record, and count what is in it."""
+def _kill_one(attempt: _Attempt, writers: subprocess.Popen[str], report: KillReport) -> int:
+    """Let a writer write until it is killed, then open the record, and count what is in it.
+
+    Return how many images were acknowledged.
+    """
     name = attempt.name
     if attempt.version:
         create_old_record(attempt.words, attempt.version)
@@ -110,6 +115,7 @@ def _kill_one(attempt: _Attempt, writers: subprocess.Popen[str], report: KillRep
         report.half_written += is_half_written(store, name, acknowledged)
         if attempt.moment.has_own_record:
             _count_use(report, store, attempt)
+    return acknowledged
 
 
 def _count_use(report: KillReport, store: SqlStore, attempt: _Attempt) -> None:
@@ -149,10 +155,10 @@ def _write_until_killed(attempt: _Attempt, writers: subprocess.Popen[str]) -> in
     raise AssertionError("the process that writers are forked off has ended")
 
 
-def _count_rows_without_bytes(words: list[str]) -> int:
-    store = open_store(words)
-    assert all(store.transactions.fetch_all(f"SELECT COUNT(*) FROM {table}") for table in TABLES)
-    named = store.transactions.fetch_all("SELECT sha256 FROM images UNION SELECT pixels FROM perceptions")
-    missing = sum(store.transactions.backend.blobs.read(sha256) is None for (sha256,) in named)
-    store.close()
-    return missing
+def _count_rows_without_bytes(words: list[str], acknowledged: int) -> int:
+    """Return how many rows of a record name bytes that are missing, after so many images were acknowledged there."""
+    with closing(open_store(words)) as store:
+        counts = {table: len(store.transactions.fetch_all(f"SELECT * FROM {table}")) for table in TABLES}
+        assert all(counts[table] >= acknowledged for table in _WRITTEN_TABLES), (acknowledged, counts)
+        named = store.transactions.fetch_all("SELECT sha256 FROM images UNION SELECT pixels FROM perceptions")
+        return sum(store.transactions.backend.blobs.read(sha256) is None for (sha256,) in named)

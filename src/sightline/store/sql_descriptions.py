@@ -45,6 +45,7 @@ class SqlDescriptions:
 
     def __init__(self, transactions: Transactions) -> None:
         self.transactions = transactions
+        self._claimed: set[Lease] = set()  # leases that this process has, or has lost, and has not finished
 
     @return_on_error(None)
     def keep(
@@ -61,7 +62,6 @@ class SqlDescriptions:
 
         def write(tx: WriteTransaction) -> int:
             if image_stored and self._was_forgotten(tx, scope, [description.sha256]):
-                _end_lease(tx, lease)
                 return 0
             return _insert_description(tx, scope, description, prompt, lease)
 
@@ -170,15 +170,19 @@ class SqlDescriptions:
     def claim_lease(self, lease: Lease, since: float, seconds: float) -> str | None:
         with self.transactions.begin(unsynced=True) as tx:
             now = tx.now.steady
+            if lease in self._claimed:
+                return _renew_lease(tx, lease, now + seconds)
             finished_since = now - (self.transactions.wall_clock() - since)
             claim = (lease.scope, lease.name, lease.owner, now, now + seconds, finished_since)
             if tx.connection.execute(_CLAIM_LEASE, claim).rowcount:
+                self._claimed.add(lease)
                 return None
             query = "SELECT owner FROM flights WHERE (scope, name) = (?, ?)"
             return str(tx.connection.execute(query, (lease.scope, lease.name)).fetchone()[0])
 
     @return_on_error(None)
     def finish_lease(self, lease: Lease, answer: str | None) -> None:
+        self._claimed.discard(lease)
         key = (lease.scope, lease.name, lease.owner)
         with self.transactions.begin(unsynced=True) as tx:
             if answer is None:
@@ -238,11 +242,17 @@ def _hold_lease(tx: WriteTransaction, lease: Lease) -> bool:
     return held.rowcount > 0
 
 
-def _end_lease(tx: WriteTransaction, lease: Lease | None) -> None:
-    """Delete a lease that was renewed after its image was forgotten, so that its answer isn't stored either."""
-    if lease is not None:
-        key = (lease.scope, lease.name, lease.owner)
-        tx.connection.execute("DELETE FROM flights WHERE (scope, name, owner) = (?, ?, ?)", key)
+def _renew_lease(tx: WriteTransaction, lease: Lease, until: float) -> str | None:
+    """Renew a lease, and return its owner if that is another one now.
+
+    One that is gone stays so: its image was forgotten, or it was not renewed in time, and no answer may be stored.
+    """
+    key = (lease.scope, lease.name)
+    renew = "UPDATE flights SET at = ?, until = ? WHERE (scope, name, owner) = (?, ?, ?)"
+    if tx.connection.execute(renew, (tx.now.steady, until, *key, lease.owner)).rowcount:
+        return None
+    row = tx.connection.execute("SELECT owner FROM flights WHERE (scope, name) = (?, ?)", key).fetchone()
+    return str(row[0]) if row else None
 
 
 def _save_description(tx: WriteTransaction, reach: str | None, description: Description) -> int:

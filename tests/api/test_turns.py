@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -12,9 +15,9 @@ import pytest
 import sightline
 from sightline.api import Analysis, Failure, Session
 from sightline.api.body_preparation import PreparedBody
-from sightline.api.session import UNNAMED_TURN, TurnQuota
 from sightline.settings import load_settings
 from sightline.store import open_record
+from sightline.vision.turn_quota import UNNAMED_TURN, CallerQuotas, TurnQuota
 from tests.api.eyes import eyes, named, sent
 from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, encoded, picture
 from tests.engine.test_conversation_turns import FAILED, digest
@@ -86,6 +89,28 @@ def test_an_unnamed_turn_ends_after_a_minute_without_calls() -> None:
     assert not turns.try_take("named", 1)
     now = 3601.0
     assert turns.try_take("named", 1), "and not for ever"
+
+
+@requirement("seer.calls.threads")
+def test_two_threads_of_a_new_caller_share_its_quota() -> None:
+    together, quotas, callers = Barrier(2), CallerQuotas(1000), [f"caller {number}" for number in range(200)]
+
+    def find_all() -> list[TurnQuota]:
+        found = []
+        for caller in callers:
+            together.wait(60)
+            found.append(quotas.find(caller))
+        return found
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            one, other = (work.result() for work in [threads.submit(find_all) for _ in range(2)])
+    finally:
+        sys.setswitchinterval(usual)
+    assert [*map(id, one)] == [*map(id, other)]
+    assert len({*map(id, one)}) == len(callers)
 
 
 @requirement("tell.context.tool")

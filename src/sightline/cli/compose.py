@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -40,10 +40,11 @@ from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 from sightline.surfaces.proxy.tool_loop import OwnTools
 from sightline.vision.capabilities import get_provider_name, may_take_pdf
 from sightline.vision.chooser import Caller
+from sightline.vision.turn_quota import CallerQuotas, TurnQuota
 from sightline.wire.tool_loop import OwnResult, OwnTool
 
 if TYPE_CHECKING:
-    from sightline.api.session import ToolContext, TurnQuota
+    from sightline.api.session import ToolContext
     from sightline.surfaces.inspector.access import InspectorAccess
     from sightline.surfaces.inspector.inspector_app import Inspector
 
@@ -81,7 +82,7 @@ def build_proxy(
     memory = MemoryBudget() if mcp is None else mcp.memory
     prepare_endpoint = _defer_app(partial(_build_prepare_endpoint, runtime, memory))
     mounts: dict[str, App] = {PREPARE_PATH: prepare_endpoint, **({} if mcp is None else _list_mounts(mcp))}
-    tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, cache(_build_quota)))
+    tools = OwnTools(choose_offers(runtime), partial(_answer_call, runtime, policy, TurnQuota()))
     parts = (runtime.engine, runtime.http_client, partial(_find_directory, runtime), runtime.record)
     documents, inspector = _build_expander(runtime), _defer_app(partial(build_inspector, runtime))
     return Proxy(*parts, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents, inspector)
@@ -101,12 +102,6 @@ def _build_prepare_endpoint(runtime: Runtime, memory: MemoryBudget) -> App:
     from sightline.surfaces.proxy.prepare_endpoint import PrepareEndpoint
 
     return PrepareEndpoint(partial(_refresh, runtime), memory)
-
-
-def _build_quota(scope: str = "") -> TurnQuota:
-    from sightline.api.session import TurnQuota
-
-    return TurnQuota()
 
 
 def _build_expander(runtime: Runtime) -> DocumentExpander:
@@ -206,10 +201,9 @@ def build_mcp_mount(
     `is_only_process`: no other process serves the same address. Otherwise the answer to a question could reach a
     process that did not ask it, so no questions are asked.
     """
-    find_quota = lru_cache(_CALLERS)(_build_quota)
     get_shared_scope = partial(runtime.record.compute_scope, NO_CREDENTIAL)
     terms = ClientTerms(
-        partial(_open_client_context, runtime, policy, find_quota),
+        partial(_open_client_context, runtime, policy, CallerQuotas(_CALLERS)),
         asks_consent=is_only_process and not token,
         get_shared_scope=get_shared_scope,
     )
@@ -217,7 +211,7 @@ def build_mcp_mount(
 
 
 def _open_client_context(
-    runtime: Runtime, policy: PathPolicy, find_quota: Callable[[str], TurnQuota], headers: Mapping[str, str]
+    runtime: Runtime, policy: PathPolicy, quotas: CallerQuotas, headers: Mapping[str, str]
 ) -> ToolContext:
     """Return the context of a client: the images seen under the same credential, the files of `policy`, its quota.
 
@@ -227,7 +221,7 @@ def _open_client_context(
     runtime.refresh()
     credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIAL_HEADERS)), NO_CREDENTIAL)
     scope = runtime.record.compute_scope(credential)
-    context = _build_context(runtime, policy, scope, quota=find_quota(scope))
+    context = _build_context(runtime, policy, scope, quota=quotas.find(scope))
     is_known = credential != NO_CREDENTIAL or runtime.settings.list_images == "all"
     return context if is_known else replace(context, listed_folders=policy.roots)
 
@@ -267,7 +261,7 @@ def _build_offer(tool: dict[str, Json]) -> OwnTool:
 def _answer_call(
     runtime: Runtime,
     policy: PathPolicy,
-    get_quota: Callable[[], TurnQuota],
+    quota: TurnQuota,
     name: str,
     arguments: Json,
     origin: RequestOrigin,
@@ -281,7 +275,7 @@ def _answer_call(
     profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)
     turn_key = f"{origin.scope} {turn}"  # clients never share a turn
     outcome = call_tool(
-        _build_context(runtime, policy, origin.scope, Caller(origin, profile), turn_key, get_quota()), name, arguments
+        _build_context(runtime, policy, origin.scope, Caller(origin, profile), turn_key, quota), name, arguments
     )
     blocks = [each for each in outcome.content() if isinstance(each, dict)]
     text = "\n".join(str(each["text"]) for each in blocks if "text" in each)
@@ -310,7 +304,7 @@ def _build_context(
         settings=runtime.settings,
         caller=caller,
         turn=turn,
-        quota=quota or _build_quota(),
+        quota=quota or TurnQuota(),
     )
 
 

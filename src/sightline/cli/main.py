@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -12,6 +11,7 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from sightline import __version__
+from sightline.cli.gc_thresholds import set_starting_threshold
 
 TYPE_CHECKING = False  # true for a type checker; `--help` imports nothing that it doesn't need
 if TYPE_CHECKING:
@@ -50,13 +50,12 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
 }
 
 _INTERRUPTED, _USAGE = 130, 2
-_GC_THRESHOLD = 100_000  # new objects before garbage is collected: importing makes many, and next to no garbage
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0 done, 1 refused, 2 wrong usage."""
-    gc.set_threshold(_GC_THRESHOLD)  # by default it takes up to a fifth of the start
+    set_starting_threshold()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # like stderr: any file name can be printed
     try:

@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from sightline.cli.gc_thresholds import set_serving_thresholds
 from sightline.cli.terminal import format_dollars, print_status
 from sightline.model.fence import to_printable
 from sightline.model.refusal import Refusal
@@ -190,13 +191,17 @@ async def _serve(
     from sightline.cli import compose
     from sightline.server import serve_app
 
+    def report_ready() -> None:
+        set_serving_thresholds()
+        ready()
+
     if options.as_json:
         log_as_json()
     elif options.verbose:
         logging.basicConfig(level=logging.INFO, format="sightline: %(message)s", stream=sys.stderr)
     if options.inspector_only:
         try:
-            await serve_app(compose.build_inspector_app(runtime), listening, ready, signals)
+            await serve_app(compose.build_inspector_app(runtime), listening, report_ready, signals)
         finally:
             await runtime.close()
         return
@@ -204,7 +209,7 @@ async def _serve(
     mcp = compose.build_mcp_mount(runtime, reach, options.token, is_only_process=options.is_only_process)
     try:
         if not options.with_proxy:
-            await serve_app(compose.build_mcp_app(mcp, options.token), listening, ready, signals)
+            await serve_app(compose.build_mcp_app(mcp, options.token), listening, report_ready, signals)
             return
         proxy = compose.build_proxy(
             runtime,
@@ -215,7 +220,7 @@ async def _serve(
             mcp=mcp,
         )
         try:
-            await serve_app(proxy, listening, ready, signals)
+            await serve_app(proxy, listening, report_ready, signals)
         finally:
             await proxy.close()
     finally:

@@ -59,7 +59,6 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # parameters of glibc's mallopt
 _MAX_REUSED_BYTES = 32 * 1024 * 1024  # of one buffer: the limit in glibc
 _MAX_FREED_BYTES = 1024 * 1024 * 1024  # of all buffers, as much as all bodies may take
 _TRIM_SECONDS = 10.0  # without a long body, after which freed memory is returned to the system
-_GC_THRESHOLDS = (5_000, 20, 20)  # hardly anything here is a reference cycle
 _SWITCH_SECONDS = 0.001  # after which a computing thread lets the event loop run; the default is 5 ms
 _SIGNALS = [signal.SIGINT, signal.SIGTERM]
 if sys.platform == "win32":
@@ -90,9 +89,8 @@ async def serve_app(
 
 
 def _tune_process() -> None:
-    """Tune garbage collection and thread switching for a process that only serves."""
+    """Exempt what was imported from garbage collection, and tune thread switching, for a process that only serves."""
     gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 

@@ -8,6 +8,7 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from sightline.cli.gc_thresholds import set_serving_thresholds
 from sightline.cli.terminal import USAGE_ERROR, VerbOutcome, print_status
 from sightline.model.refusal import Refusal
 
@@ -42,6 +43,7 @@ def run(args: Namespace) -> VerbOutcome:
     if found is None:
         return Refusal("not_found", f"{command[0]} was not found", "install it, or give its full path")
     name = PurePath(found).stem
+    set_serving_thresholds()
     try:
         return run_agent([found, *command[1:]], name, print_status, _build_mcp_server)
     except OSError as error:

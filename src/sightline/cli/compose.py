@@ -1,14 +1,15 @@
 """Build the surfaces on a runtime: the proxy, and the MCP server at /mcp.
 
-What tools, commands, the inspector and /sightline/prepare need is imported with their first request, so that the proxy
-listens sooner.
+What tools, commands, the inspector and /sightline/prepare need is imported once the proxy listens, by `preload` in the
+background or by the first request that needs it, so that the proxy listens sooner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +19,8 @@ from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopbac
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.workers import WorkerPool
+from sightline.profiles.page_limits import PAGE_LIMIT
+from sightline.profiles.rejections import compile_pattern, compile_patterns
 from sightline.runtime import (
     Runtime,
     find_model_profile,
@@ -38,6 +41,7 @@ from sightline.surfaces.proxy.http_headers import CREDENTIAL_HEADERS, NO_CREDENT
 from sightline.surfaces.proxy.middleware import serve_mounts
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 from sightline.surfaces.proxy.tool_loop import OwnTools
+from sightline.vision.background_loop import once
 from sightline.vision.capabilities import get_provider_name, may_take_pdf
 from sightline.vision.chooser import Caller
 from sightline.vision.turn_quota import CallerQuotas, TurnQuota
@@ -88,6 +92,34 @@ def build_proxy(
     return Proxy(*parts, timeout, token, commands, request_log, tools, metrics, mounts, memory, documents, inspector)
 
 
+def preload(proxy: Proxy) -> Iterator[None]:
+    """Import and build, step by step, what requests would otherwise wait for on the event loop."""
+    _import_deferred()
+    yield
+    if proxy.tools is not None:
+        proxy.tools.list_offers(False)  # noqa: FBT003, as the port has it
+    yield
+    compile_pattern(PAGE_LIMIT)
+    yield
+    yield from compile_patterns()
+
+
+@once
+def _import_deferred() -> None:
+    """Import what is only needed once the proxy listens.
+
+    Whatever needs it calls this first: if one thread imports a package while another imports one of its modules, Python
+    may raise a deadlock error.
+    """
+    import_module("sightline.api.call_tool")
+    import_module("sightline.commands.execution")
+    import_module("sightline.surfaces.inspector.changes")
+    import_module("sightline.surfaces.inspector.inspector_app")
+    import_module("sightline.surfaces.inspector.pictures")
+    import_module("sightline.surfaces.inspector.queries")
+    import_module("sightline.surfaces.proxy.prepare_endpoint")
+
+
 def _defer_app(build: Callable[[], App]) -> App:
     """Return an application that is built with its first request."""
     get_app = cache(build)
@@ -99,6 +131,7 @@ def _defer_app(build: Callable[[], App]) -> App:
 
 
 def _build_prepare_endpoint(runtime: Runtime, memory: MemoryBudget) -> App:
+    _import_deferred()
     from sightline.surfaces.proxy.prepare_endpoint import PrepareEndpoint
 
     return PrepareEndpoint(partial(_refresh, runtime), memory)
@@ -134,6 +167,7 @@ def build_inspector_access(settings: Settings) -> InspectorAccess:
 
 
 def build_inspector(runtime: Runtime) -> Inspector:
+    _import_deferred()
     from sightline.surfaces.inspector.changes import Changes
     from sightline.surfaces.inspector.inspector_app import Inspector
     from sightline.surfaces.inspector.pictures import PictureMaker
@@ -228,20 +262,21 @@ def _open_client_context(
 
 def choose_offers(runtime: Runtime) -> Callable[[bool], Sequence[OwnTool]]:
     """Return a function that lists the tools to offer to a model. Vision models get none unless the user wants it."""
-    settings: Settings | None = None  # by which the offers were built
-    offers: Mapping[bool, Sequence[OwnTool]] = {}
+    built: tuple[Settings, Mapping[bool, Sequence[OwnTool]]] | None = None  # the offers, and for which settings
 
     def list_offers(sees: bool) -> Sequence[OwnTool]:
-        nonlocal settings, offers
-        if settings is not runtime.settings:
-            settings, offers = runtime.settings, _build_offers(runtime)
-        return offers[sees]
+        nonlocal built
+        current, settings = built, runtime.settings
+        if current is None or current[0] is not settings:
+            built = current = settings, _build_offers(runtime)
+        return current[1][sees]
 
     return list_offers
 
 
 def _build_offers(runtime: Runtime) -> dict[bool, list[OwnTool]]:
     """Return the tools for models that don't see and for those that do."""
+    _import_deferred()
     from sightline.api.call_tool import list_tools
 
     context = _build_context(runtime, NO_FILES, runtime.record.compute_scope(""))
@@ -269,6 +304,7 @@ def _answer_call(
     turn: str,
 ) -> OwnResult:
     """Run a tool call of a model, with the images that its client may see and the files of `policy`."""
+    _import_deferred()
     from sightline.api.call_tool import call_tool
     from sightline.api.failure import Failure
 
@@ -291,6 +327,7 @@ def _build_context(
     turn: str | None = None,
     quota: TurnQuota | None = None,
 ) -> ToolContext:
+    _import_deferred()
     from sightline.api.session import ToolContext
 
     return ToolContext(
@@ -312,6 +349,7 @@ def _answer_command(
     runtime: Runtime, policy: PathPolicy, text: str, origin: RequestOrigin, model: str, images: Sequence[str]
 ) -> str:
     """Answer a command that was typed into a conversation, with what its client may see and the files of `policy`."""
+    _import_deferred()
     from sightline.commands.execution import answer_text
 
     profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)

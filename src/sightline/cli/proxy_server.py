@@ -189,6 +189,7 @@ async def _serve(
     runtime: Runtime, listening: socket.socket, ready: Callable[[], None], options: ServeOptions, *, signals: bool
 ) -> None:
     from sightline.cli import compose
+    from sightline.cli.preloader import Preloader
     from sightline.server import serve_app
 
     def report_ready() -> None:
@@ -219,9 +220,16 @@ async def _serve(
             metrics=options.metrics,
             mcp=mcp,
         )
+        preloader = Preloader(compose.preload(proxy))
+
+        def start_preloading() -> None:
+            report_ready()
+            preloader.start()
+
         try:
-            await serve_app(proxy, listening, report_ready, signals)
+            await serve_app(proxy, listening, start_preloading, signals)
         finally:
+            preloader.stop()
             await proxy.close()
     finally:
         await mcp.close()

@@ -91,6 +91,7 @@ class Proxy:
         self._keep_alive_after = keep_alive_after
         self._metrics = metrics = metrics or Metrics()
         self._commands = commands
+        self.tools = tools  # that it offers and runs itself
         self._log = request_log or RequestLog(record)
         self._mounts = mounts or {}
         self._memory = memory or MemoryBudget()  # for request bodies

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import os
+from dataclasses import FrozenInstanceError, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -54,6 +55,19 @@ def test_the_typed_program_uses_every_name() -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sightline"
     }
     assert set(sightline.__all__) - used == set()
+
+
+PER_REQUEST = {"Image", "Receipt"}  # creating a frozen value takes five times as long
+VALUES = [name for name in sightline.__all__ if is_dataclass(getattr(sightline, name)) and name not in PER_REQUEST]
+
+
+@requirement("library.frozen")
+@pytest.mark.parametrize("name", VALUES)
+def test_an_exported_value_cannot_be_changed(name: str) -> None:
+    kind = getattr(sightline, name)
+    value = kind.__new__(kind)
+    with pytest.raises(FrozenInstanceError):
+        setattr(value, fields(kind)[0].name, None)
 
 
 @requirement("library.images")

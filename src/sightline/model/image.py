@@ -172,7 +172,7 @@ class ImageInfo:
 
 @value_class
 class Image:
-    """An image as it can be sent to a provider."""
+    """An image as it can be sent to a provider. Don't change it: it may be in a cache, under its sha256."""
 
     sha256: str  # of the file's bytes, 64 hex digits
     mime: str

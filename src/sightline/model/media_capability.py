@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from sightline.model.base64_text import compute_base64_length
 from sightline.model.image import ImageInfo
 from sightline.model.scene import Json
-from sightline.model.value import value_class
 
 TrustLevel = Literal["trust", "verify", "ignore"]
 Promise = Literal["autoHandlesOversized", "autoHandlesWrongModel"]
 
 
-@value_class
+@dataclass(frozen=True, slots=True)
 class ImageCapability:
     """What a peer declares about the images that it accepts; None: it doesn't say.
 
@@ -53,7 +52,7 @@ class ImageCapability:
         )
 
 
-@value_class
+@dataclass(frozen=True, slots=True)
 class AudioCapability:
     """What a peer declares about the audio that it accepts; None: it doesn't say."""
 

@@ -1,9 +1,12 @@
 """What a process keeps in its memory of a record, so that known images cost no statement and no request to a server.
 
 Images and descriptions never change under their keys, so a row or a blob that was read once stays valid until something
-is forgotten, saved or withdrawn. In a shared record that is announced, and clears these caches within about a second:
-see `shared_storage`. Nothing is announced in a record on a disk, which other processes may write to: there, rows are
-cached for a second, and until this process writes. Everything else is read from the record.
+is forgotten, saved or withdrawn. After a change of its own, a process clears its cached rows at once, and drops the
+blobs that it deleted. Changes of other processes are announced in a shared record, and clear these caches within about
+a second: see `shared_storage`. Nothing is announced in a record on a disk, which other processes may write to: there,
+rows are cached for a second, and until this process writes. Everything else is read from the record.
+
+What was read before something was deleted is not cached after it: see `generation`.
 """
 
 from __future__ import annotations
@@ -124,6 +127,7 @@ class ByteCache:
         self._blobs: OrderedDict[str, bytes] = OrderedDict()
         self._names: OrderedDict[str, None] = OrderedDict()
         self._bytes = 0
+        self.generation = 0  # changes with every `clear` and every deletion
 
     def get(self, sha256: str) -> bytes | None:
         with self._lock:
@@ -134,9 +138,14 @@ class ByteCache:
     def knows(self, sha256: str) -> bool:
         return sha256 in self._names
 
-    def put(self, sha256: str, data: bytes | None = None) -> None:
-        """Note that a blob is stored, with its bytes if they are at hand."""
+    def put(self, sha256: str, generation: int, data: bytes | None = None) -> None:
+        """Note that a blob is stored, with its bytes if they are at hand.
+
+        Nothing is noted if any blob was deleted since it was read or written, which was in `generation`.
+        """
         with self._lock:
+            if generation != self.generation:
+                return
             self._names[sha256] = None
             if len(self._names) > self._max_names:
                 self._names.popitem(last=False)
@@ -152,11 +161,18 @@ class ByteCache:
             self._names.pop(sha256, None)
             self._bytes -= len(self._blobs.pop(sha256, b""))
 
+    def note_deletion(self, sha256: str) -> None:
+        """Drop a blob that is no longer stored, also if another thread has read it and not cached it yet."""
+        with self._lock:
+            self.generation += 1
+        self.discard(sha256)
+
     def clear(self) -> None:
         with self._lock:
             self._blobs.clear()
             self._names.clear()
             self._bytes = 0
+            self.generation += 1
 
 
 class CachedBlobs:
@@ -169,29 +185,34 @@ class CachedBlobs:
         return self._cache.knows(sha256) or self.confirm(sha256)
 
     def confirm(self, sha256: str) -> bool:
+        generation = self._cache.generation
         found = self._blobs.confirm(sha256)
         if found and self._fills:
-            self._cache.put(sha256)
+            self._cache.put(sha256, generation)
         elif not found:
             self._cache.discard(sha256)
         return found
 
     def write(self, sha256: str, data: bytes) -> None:
+        generation = self._cache.generation
         self._blobs.write(sha256, data)
         if self._fills:
-            self._cache.put(sha256, data)
+            self._cache.put(sha256, generation, data)
 
     def read(self, sha256: str) -> bytes | None:
         if (cached := self._cache.get(sha256)) is not None:
             return cached
+        generation = self._cache.generation
         data = self._blobs.read(sha256)
         if data is not None and self._fills:
-            self._cache.put(sha256, data)
+            self._cache.put(sha256, generation, data)
         return data
 
     def delete(self, sha256: str) -> None:
-        self._cache.discard(sha256)
-        self._blobs.delete(sha256)
+        try:
+            self._blobs.delete(sha256)
+        finally:
+            self._cache.note_deletion(sha256)
 
     def sync(self, names: Iterable[str]) -> None:
         self._blobs.sync(names)

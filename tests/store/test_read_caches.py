@@ -1,0 +1,77 @@
+"""The cache of blobs, while other threads delete some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sightline.store.read_caches import ByteCache, CachedBlobs
+from sightline.store.record_folder import MemoryBlobs
+from tests.requirements import requirement
+
+SHA256 = "f0" * 32
+
+
+class InterruptedBlobs(MemoryBlobs):
+    """Blobs of which a read or a deletion is interrupted: what another thread does meanwhile is called."""
+
+    after_read: Callable[[], object] | None = None
+    before_delete: Callable[[], object] | None = None
+
+    def read(self, sha256: str) -> bytes | None:
+        data = super().read(sha256)
+        meanwhile, self.after_read = self.after_read, None
+        if meanwhile is not None:
+            meanwhile()
+        return data
+
+    def delete(self, sha256: str) -> None:
+        meanwhile, self.before_delete = self.before_delete, None
+        if meanwhile is not None:
+            meanwhile()
+        super().delete(sha256)
+
+
+def open_blobs() -> tuple[InterruptedBlobs, ByteCache, CachedBlobs]:
+    blobs, cache = InterruptedBlobs(), ByteCache(1 << 20, 100)
+    blobs.write(SHA256, b"pixels")
+    return blobs, cache, CachedBlobs(blobs, cache)
+
+
+@requirement("record.shared.forgotten")
+def test_a_blob_that_is_deleted_while_it_is_read_is_not_cached() -> None:
+    blobs, _, cached = open_blobs()
+    blobs.after_read = lambda: cached.delete(SHA256)
+    assert cached.read(SHA256) == b"pixels", "it was there"
+    assert not cached.has(SHA256)
+    assert cached.read(SHA256) is None
+
+
+@requirement("record.shared.forgotten")
+def test_a_blob_that_is_read_while_it_is_deleted_is_not_cached() -> None:
+    blobs, _, cached = open_blobs()
+    blobs.before_delete = lambda: cached.read(SHA256)
+    cached.delete(SHA256)
+    assert not cached.has(SHA256)
+    assert cached.read(SHA256) is None
+
+
+@requirement("record.shared.forgotten")
+def test_a_blob_that_another_replica_forgets_while_it_is_read_is_not_cached() -> None:
+    blobs, cache, cached = open_blobs()
+
+    def forget_elsewhere() -> None:
+        MemoryBlobs.delete(blobs, SHA256)
+        cache.clear()  # as after an announcement
+
+    blobs.after_read = forget_elsewhere
+    assert cached.read(SHA256) == b"pixels", "it was there"
+    assert cached.read(SHA256) is None
+
+
+@requirement("record.shared.hot_path")
+def test_a_blob_that_was_read_is_cached() -> None:
+    blobs, _, cached = open_blobs()
+    assert cached.read(SHA256) == b"pixels"
+    MemoryBlobs.delete(blobs, SHA256)
+    assert cached.read(SHA256) == b"pixels"
+    assert cached.has(SHA256)

@@ -341,10 +341,11 @@ def _add_figures(figures: Sequence[Json]) -> Json:
 
 # Our tools
 
-MAX_KEPT_TOOLS = 16  # as a wire writes them; there are two for each state of the settings
+MAX_KEPT_TOOLS = 16  # as a wire writes them; there are up to three for each state of the settings
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # each wire keeps what it makes of a tool
+# Compared by identity: `schema` can't be hashed, and each wire caches by tool.
+@dataclass(frozen=True, slots=True, eq=False)
 class OwnTool:
     """A tool that Sightline offers and runs itself."""
 

@@ -25,8 +25,13 @@ def build_noise_png(rng: random.Random, edge: int = EDGE) -> bytes:
     )
 
 
-def _build_body(content: object, stream: bool) -> bytes:
+_TOOL = {"type": "function", "function": {"name": "Read", "parameters": {"type": "object", "properties": {}}}}
+
+
+def _build_body(content: object, stream: bool, *, tools: bool = False) -> bytes:
     asked = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": stream}
+    if tools:
+        asked["tools"] = [_TOOL]
     return json.dumps(asked, separators=(",", ":")).encode()
 
 
@@ -48,8 +53,11 @@ def build_image_part(rng: random.Random, edge: int = EDGE) -> dict[str, object]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def build_image_body(images: int, seed: int, edge: int = EDGE) -> bytes:
-    """Return a request with that many different images; the same seed gives the same bytes."""
+def build_image_body(images: int, seed: int, edge: int = EDGE, *, tools: bool = False) -> bytes:
+    """Return a request with that many different images; the same seed gives the same bytes.
+
+    With `tools`, it has one of the client's, as the requests of agents do.
+    """
     rng = random.Random(seed)
     words: dict[str, object] = {"type": "text", "text": "What is in these pictures?"}
-    return _build_body([words, *(build_image_part(rng, edge) for _ in range(images))], stream=False)
+    return _build_body([words, *(build_image_part(rng, edge) for _ in range(images))], stream=False, tools=tools)

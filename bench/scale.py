@@ -63,9 +63,10 @@ set one up, and [reliability](reliability.md) has what was tried to make it lose
 
 A request whose images and conversation a replica knows waits for neither PostgreSQL nor S3: its visit and its receipt are
 written with others, twice a second. If the last request of the conversation went to another replica, its visit is one
-transaction, and a conversation with calls of our own tools reads them. A new image is one object and two transactions
-more. Once a second, each worker asks PostgreSQL for one row, to learn of changes; `NOTIFY` makes that sooner where no
-pooler is in between.
+transaction. If a credential has answers with calls of our own tools, each of its requests with tools reads them; its first
+such answer ends two seconds late, so that every replica knows of it. A new image is one object and two transactions more.
+Once a second, each worker asks PostgreSQL for one row, to learn of changes; `NOTIFY` makes that sooner where no pooler is
+in between.
 
 ## Measured
 
@@ -277,7 +278,7 @@ class _Bench:
     def _write_bodies(self, name: str, seeds: Sequence[int]) -> list[Path]:
         paths = [self._folder / f"{name}-{seed}.json" for seed in seeds]
         for path, seed in zip(paths, seeds, strict=True):
-            path.write_bytes(bodies.build_image_body(1, seed, EDGE))
+            path.write_bytes(bodies.build_image_body(1, seed, EDGE, tools=True))
         return paths
 
 

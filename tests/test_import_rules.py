@@ -35,7 +35,7 @@ LINES = (
     ("settings",),
     ("sources", "pixels", "store"),
     ("net",),
-    ("dial", "disk", "server"),
+    ("dial", "disk", "memory_reads", "server"),
     ("wire", "passes", "profiles", "grounding"),
     ("model",),
 )

@@ -23,8 +23,11 @@ from tests.cli.command import ALONE
 from tests.cli.forked import Forked
 from tests.cli.test_serve import get, serving
 from tests.e2e.shared_servers import Servers, wait_for
+from tests.proxy import legs
 from tests.proxy.clients import ask_chat, pasted_chat
+from tests.proxy.legs import user
 from tests.proxy.raw_http import exchange
+from tests.proxy.test_tool_loop import FOUND, LOOKS
 from tests.real_servers import PASSWORD, ROOT, find_commands, free_ports
 from tests.requirements import requirement
 from tests.scripted.eye import Seen, describe_quadrants
@@ -34,6 +37,7 @@ from tests.scripted.provider import Provider, deepseek
 from tests.scripted.talk import Asked, Said, Script, speak
 
 BLIND, SEER = "deepseek-v4-pro", "deepseek-flash"
+TOOLS = [{"type": "function", "function": {"name": "Read", "parameters": {"type": "object", "properties": {}}}}]
 
 
 def number_looks(looks: Iterator[int], asked: Asked, seen: Sequence[Seen], script: Script) -> Said:
@@ -173,16 +177,43 @@ def test_a_request_whose_images_are_known_waits_for_no_server(
     picture = paint_quadrants(some_colours(7))
     talk = pasted_chat(picture)
     for _ in range(2):
-        talk = [*talk, {"role": "assistant", "content": ask_chat(f"{url}/u/deepseek", BLIND, talk)}]
+        talk = [*talk, {"role": "assistant", "content": ask_chat(f"{url}/u/deepseek", BLIND, talk, tools=TOOLS)}]
         talk = [*talk, {"role": "user", "content": "And now?"}]
     for server in (servers.postgres, servers.s3):
         server.process.freeze()
     try:
-        assert describe_quadrants(some_colours(7)) in ask_chat(f"{url}/u/deepseek", BLIND, talk)
+        assert describe_quadrants(some_colours(7)) in ask_chat(f"{url}/u/deepseek", BLIND, talk, tools=TOOLS)
         assert get(url, "/sightline/ready")[0] == 200
     finally:
         for server in (servers.postgres, servers.s3):
             server.process.thaw()
+
+
+@requirement("record.shared.answers")
+@pytest.mark.parametrize("stream", [False, True])
+def test_our_call_is_restored_by_another_replica_at_once(servers: Servers, tmp_path: Path, stream: bool) -> None:
+    """The other replica has just read that there are no calls to restore."""
+    wire, first = "anthropic", [user("anthropic", "Which code?")]
+    script = legs.Script(wire, [legs.Leg("Hello."), LOOKS, FOUND, legs.Leg("You are welcome.")])
+    address = servers.address(tmp_path)
+
+    def post(url: str, items: Sequence[legs.Json]) -> bytes:
+        body = json.dumps(legs.body(wire, items, stream=stream)).encode()
+        return exchange(url, legs.path(wire, stream=stream), body).body
+
+    with ExitStack() as stack:
+        upstream = f"x=http://127.0.0.1:{stack.enter_context(legs.serving(script)).port}"
+        flags = ("--upstream", upstream, "--store", address.store, "--blobs", address.blobs)
+        env = {**servers.s3.environment(), "SIGHTLINE_TOOL": "on"}
+        (_, one), (_, other) = (stack.enter_context(serving(*flags, **env)) for _ in range(2))
+        post(other, [user(wire, "Hello?")])
+        whole = legs.heard(wire, post(one, first), stream=stream)
+        post(other, [*first, *legs.echo(wire, whole), user(wire, "Thanks.")])
+    told = script.items(2)[len(first) + len(legs.said(wire, LOOKS)) :]
+    assert script.items(3) == [
+        *first, *legs.said(wire, LOOKS), *told, *legs.said(wire, FOUND), user(wire, "Thanks."),
+    ]  # fmt: skip
+    servers.recycle_databases()
 
 
 @requirement("record.shared.replicas", "law.9")

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from sightline.memory_reads import NotInMemoryError, read_in_memory, read_record
 from sightline.model.ports import Lease, Store
-from sightline.model.records import PinnedDescription
+from sightline.model.records import LoopAnswer, PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.store import open_server_record, shared_storage
 from sightline.store.maintenance import GarbageCount, collect_garbage, read_stats
 from sightline.store.retention import RecordBounds
+from sightline.store.sql_answers import ABSENT_SECONDS
 from sightline.store.sql_store import SqlStore
 from tests.e2e.shared_servers import Servers, wait_for
 from tests.real_servers import PASSWORD, USER, free_ports
@@ -139,6 +143,57 @@ def test_a_notification_is_quicker_than_the_next_poll(open_replica: Open, monkey
         wait_for(lambda given=given: other.policy.read_consents() == {"openai": given})  # type: ignore[misc]
 
 
+@requirement("record.shared.answers")
+def test_every_replica_finds_the_first_answer_of_a_scope_when_its_client_has_it(
+    servers: Servers, open_replica: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither polls nor notifications help the other replica."""
+    if servers.bouncer is None:
+        pytest.fail("pgbouncer is not installed; run scripts/stores-env as root")
+    monkeypatch.setattr(shared_storage, "_POLL_SECONDS", 3600.0)
+    one = open_replica()
+    other = open_replica(store=servers.bouncer.address(servers.databases[tmp_path]))
+    for number, (writer, reader) in enumerate([(one, other), (other, one)]):
+        scope = f"scope {number}"
+        assert not reader.conversations.has_answers(scope)
+        seconds = writer.conversations.keep_answer(scope, LoopAnswer("key", "v", "", [], ()))
+        assert 0 < seconds <= ABSENT_SECONDS
+        assert writer.conversations.has_answers(scope), "it knows at once what it has written itself"
+        time.sleep(seconds)
+        assert reader.conversations.has_answers(scope)
+        assert writer.conversations.keep_answer(scope, LoopAnswer("next", "v", "", [], ())) == 0
+
+
+@requirement("record.shared.answers")
+def test_the_first_answer_of_a_scope_is_announced(open_replica: Open) -> None:
+    one, other = open_replica(), open_replica()
+    assert not other.conversations.has_answers("scope")
+    for number in range(3):
+        one.conversations.keep_answer("scope", LoopAnswer(f"key {number}", "v", "", [], ()))
+    wait_for(lambda: count_seen_changes(other) == 1)
+    assert other.conversations.has_answers("scope")
+
+
+@requirement("record.shared.loop")
+def test_what_is_not_in_memory_is_not_read_in_the_event_loop(open_replica: Open) -> None:
+    one, other = open_replica(), open_replica()
+    image = image_of("cat", 1)
+    one.images.keep("scope", image)
+    find = partial(other.images.find_kept_images, "scope", [image.sha256])
+    reads: list[Callable[[], object]] = [
+        find,
+        partial(other.images.read, "scope", image.sha256),
+        partial(other.descriptions.read_pin, "scope", "turn", (image.sha256,)),
+        partial(other.policy.read_lesson, "upstream", "model"),
+        partial(other.conversations.has_answers, "scope"),
+    ]
+    for read in reads:
+        with pytest.raises(NotInMemoryError):
+            read_in_memory(read)
+    assert asyncio.run(read_record(find)) == {image.sha256}
+    assert read_in_memory(find) == {image.sha256}
+
+
 @requirement("record.shared.own_change")
 def test_a_replica_keeps_its_images_in_memory_after_its_own_change(servers: Servers, open_replica: Open) -> None:
     one, other = open_replica(), open_replica()
@@ -194,6 +249,7 @@ def test_known_images_and_descriptions_need_no_server(servers: Servers, open_rep
             store.descriptions.read_saved("scope", image.sha256),
             store.policy.read_lesson("upstream", "model"),
             store.policy.read_consents(),
+            store.conversations.has_answers("scope"),
         )
 
     first = look()

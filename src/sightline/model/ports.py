@@ -199,8 +199,11 @@ class ConversationStore(Protocol):
         """Return the answers stored under these keys."""
         ...
 
-    def keep_answer(self, scope: str, answer: LoopAnswer) -> None:
-        """Store an answer with our own calls, before its client has received all of it."""
+    def keep_answer(self, scope: str, answer: LoopAnswer) -> float:
+        """Store an answer with our own calls, before its client has received all of it.
+
+        Returns for how many seconds the client must not get the end of it, since another process may not find it yet.
+        """
         ...
 
     def keep_results(self, scope: str, answer: LoopAnswer, results: Sequence[Json]) -> None:

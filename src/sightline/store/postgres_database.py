@@ -23,6 +23,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.numeric import FloatLoader
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
+from sightline.memory_reads import check_may_wait
 from sightline.store.migrations import MIGRATIONS
 from sightline.store.postgres_dialect import convert_values, translate_statement
 from sightline.store.postgres_schema import check_schema, migrate_schema, read_scope_key, read_version
@@ -199,6 +200,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _begin(self, opening: str) -> Iterator[SqlConnection]:
+        check_may_wait()
         with _convert_errors():
             raw = self._pool.getconn()
             try:
@@ -237,6 +239,7 @@ class PostgresDatabase:
 
     def _retry(self, read: Callable[[_BoundedConnection], RV]) -> RV:
         """Read, and once more if the server has closed the connection meanwhile."""
+        check_may_wait()
         with _convert_errors():
             with self._pool.connection() as raw:
                 try:

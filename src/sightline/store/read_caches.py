@@ -3,7 +3,7 @@
 Images and descriptions never change under their keys, so a row or a blob that was read once stays valid until something
 is forgotten, saved or withdrawn. After a change of its own, a process clears its cached rows at once, and drops the
 blobs that it deleted. Changes of other processes are announced in a shared record, and clear these caches within about
-a second: see `shared_storage`. Nothing is announced in a record on a disk, which other processes may write to: there,
+a second: see `shared_storage`, and `sql_answers` for what may not be that late. Nothing is announced in a record on a disk, which other processes may write to: there,
 rows are cached for a second, and until this process writes. Everything else is read from the record.
 
 What was read before something was deleted is not cached after it: see `generation`.
@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Protocol
 
+from sightline.memory_reads import check_may_wait
 from sightline.store.sql import Row
 
 
@@ -83,6 +84,7 @@ class RowCache:
         self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
         self._since = 0.0
         self.generation = 0  # changes with every `clear`
+        self.checked_at = -math.inf  # when other processes were last asked for what they announce, in monotonic time
 
     @property
     def is_announced(self) -> bool:
@@ -100,10 +102,13 @@ class RowCache:
                 self._rows.move_to_end(key)
             return rows
 
-    def put(self, key: Hashable, rows: list[Row], generation: int) -> None:
-        """Cache rows, unless the cache was cleared since they were read, which was in `generation`."""
+    def put(self, key: Hashable, rows: list[Row], generation: int | None = None, *, replace: bool = True) -> None:
+        """Cache rows, unless the cache was cleared since they were read in `generation`; None: this process wrote them.
+
+        Without `replace`, rows that are cached meanwhile stay.
+        """
         with self._lock:
-            if self._size and generation == self.generation:
+            if self._size and generation in (None, self.generation) and (replace or key not in self._rows):
                 self._rows[key] = rows
                 self._rows.move_to_end(key)
                 if len(self._rows) > self._size:
@@ -185,6 +190,7 @@ class CachedBlobs:
         return self._cache.knows(sha256) or self.confirm(sha256)
 
     def confirm(self, sha256: str) -> bool:
+        check_may_wait()
         generation = self._cache.generation
         found = self._blobs.confirm(sha256)
         if found and self._fills:
@@ -202,6 +208,7 @@ class CachedBlobs:
     def read(self, sha256: str) -> bytes | None:
         if (cached := self._cache.get(sha256)) is not None:
             return cached
+        check_may_wait()
         generation = self._cache.generation
         data = self._blobs.read(sha256)
         if data is not None and self._fills:

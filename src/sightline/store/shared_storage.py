@@ -167,7 +167,7 @@ class SharedStorage:
     def _poll_changes(self, backend: Backend) -> None:
         database = backend.database
         assert isinstance(database, PostgresDatabase)
-        began = self._now()
+        began, checked_at = self._now(), time.monotonic()
         changes, server_time = database.read_changes()
         if self._now is time.time:
             self._offset = server_time - (began + self._now()) / 2
@@ -176,6 +176,7 @@ class SharedStorage:
             self._rows.clear()
             self._bytes.clear()
             backend.policy_cache.clear()
+        self._rows.checked_at = checked_at
 
     def _switch_to_memory(self, error: ServerError) -> None:
         with self._lock:

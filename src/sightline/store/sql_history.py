@@ -1,15 +1,14 @@
 """The history in SQLite: the ports for conversations and the ledger.
 
-Conversations: visits to prompt caches, answers of the tool loop, and clients that omit images. The ledger: calls of
-seers with their cost, and receipts of what was done to requests, of which the newest are kept. Entries of the ledger
-name images and are forgotten with them. Each entry is also emitted as a span if OpenTelemetry is set up, with the
-names of its conventions for models.
+Conversations: visits to prompt caches, answers of the tool loop (`sql_answers`), and clients that omit images. The
+ledger: calls of seers with their cost, and receipts of what was done to requests, of which the newest are kept. Entries
+of the ledger name images and are forgotten with them. Each entry is also emitted as a span if OpenTelemetry is set up,
+with the names of its conventions for models.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +17,10 @@ from sightline.model.records import (
     EntryKind,
     FiledReceipt,
     LedgerEntry,
-    LoopAnswer,
     Omission,
     Spending,
 )
 from sightline.model.request_trace import AnswerSlot, ConversationSummary
-from sightline.model.scene import Json
 from sightline.model.seer import Usage
 from sightline.model.value import value_class
 from sightline.store.ledger_spans import emit_span
@@ -37,6 +34,7 @@ from sightline.store.receipt_rows import (
 )
 from sightline.store.retention import USED_PRECISION
 from sightline.store.sql import Row, SqlConnection, build_upsert
+from sightline.store.sql_answers import SqlAnswers
 from sightline.store.transactions import Transactions, WriteTransaction, refuse_on_error, return_on_error
 from sightline.store.write_behind import WriteBehind
 
@@ -49,7 +47,6 @@ _SPENDING_QUERY = "SELECT at, seer, input, output, cached, cost, error FROM entr
 
 
 _VISIT_BYTES = 256  # a row of `moments`, including its index entry
-_ANSWER_BYTES = 512  # a row of `legs` without its texts, including its index entries
 _OMISSION_BYTES = 256
 _RECENT_REQUESTS = (
     4  # requests of a conversation that are looked for when it goes on: clients still change their last messages
@@ -61,7 +58,6 @@ _WRITE_MOMENT = """
         used = CASE WHEN moments.used > excluded.used THEN moments.used ELSE excluded.used END,
         asked = CASE WHEN moments.asked > excluded.asked THEN moments.asked ELSE excluded.asked END,
         cold = CASE WHEN moments.cold > excluded.cold THEN moments.cold ELSE excluded.cold END"""
-_find_digests = re.compile(r"[0-9a-f]{64}").findall
 
 
 @value_class
@@ -108,11 +104,12 @@ class _Visit:
         return last < since or back > _RECENT_REQUESTS
 
 
-class SqlConversations:
+class SqlConversations(SqlAnswers):
     """Implements the port `ConversationStore`."""
 
     def __init__(self, transactions: Transactions, deferred: WriteBehind) -> None:
-        self.transactions, self._deferred = transactions, deferred
+        super().__init__(transactions)
+        self._deferred = deferred
 
     @return_on_error(frozenset[str]())
     def visit(
@@ -158,43 +155,6 @@ class SqlConversations:
         key = ("moments", visit.scope, visit.head, visit.requests[-1])
         self.transactions.row_cache.put(key, rows, generation)
 
-    @return_on_error(default=False)
-    def has_answers(self, scope: str) -> bool:
-        return self.transactions.fetch_one("SELECT 1 FROM legs WHERE scope = ? LIMIT 1", scope) is not None
-
-    @return_on_error(())
-    def read_answers(self, scope: str, keys: Sequence[str]) -> Sequence[LoopAnswer]:
-        rows = self.transactions.fetch_all(
-            "SELECT rowid, used, name, visible, before, legs, results, made FROM legs"
-            " WHERE scope = ? AND name IN (SELECT value FROM json_each(?))",
-            *(scope, json.dumps([*keys])),
-        )
-        found = []
-        for _, _, name, visible, before, legs, results, created_at in rows:
-            known = None if results is None else json.loads(results)
-            found.append(LoopAnswer(name, visible, before, json.loads(legs), known, created_at))
-        for row in rows:
-            self.transactions.mark_used("legs", row)
-        return found
-
-    @return_on_error(None)
-    def keep_answer(self, scope: str, answer: LoopAnswer) -> None:
-        self.transactions.write(lambda tx: _insert_answer(tx, scope, answer))
-
-    @return_on_error(None)
-    def keep_results(self, scope: str, answer: LoopAnswer, results: Sequence[Json]) -> None:
-        text = json.dumps(results)
-
-        def write(tx: WriteTransaction) -> int:
-            tx.connection.execute(
-                "UPDATE legs SET results = ?, bytes = bytes + ?, images = images || ' ' || CAST(? AS TEXT)"
-                " WHERE (scope, name, visible, before) = (?, ?, ?, ?) AND results IS NULL",
-                (text, len(text), _list_digests(text), scope, answer.key, answer.visible_hash, answer.conversation),
-            )
-            return len(text)
-
-        self.transactions.write(write)
-
     def note_omission(self, omission: Omission) -> None:
         dated = replace(omission, at=self.transactions.wall_clock())
         self._deferred.add(lambda tx: _insert_omission(tx, dated))
@@ -239,30 +199,12 @@ def _insert_visit(tx: WriteTransaction, visit: _Visit, known: Mapping[str, _Mome
     return _VISIT_BYTES * len(visit.recent_names - known.keys())
 
 
-def _insert_answer(tx: WriteTransaction, scope: str, answered: LoopAnswer) -> int:
-    """Write an answer unless it exists, and return its size."""
-    legs, results = json.dumps(answered.legs), None if answered.results is None else json.dumps(answered.results)
-    size = _ANSWER_BYTES + len(legs) + len(results or "")
-    place = (scope, answered.key, answered.visible_hash, answered.conversation)
-    tx.connection.execute(
-        "INSERT INTO legs (scope, name, visible, before, legs, results, images, made, bytes, used)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (*place, legs, results, _list_digests(legs, results), tx.now.time, size, tx.now.time),
-    )
-    return size
-
-
 def _insert_omission(tx: WriteTransaction, omission: Omission) -> int:
     tx.connection.execute(
         build_upsert("omissions", "scope, client, model, bytes, used, at", "client, model"),
         ("", omission.client, omission.model, _OMISSION_BYTES, tx.now.time, omission.at),
     )
     return _OMISSION_BYTES
-
-
-def _list_digests(*texts: str | None) -> str:
-    """Return every sha256 in the texts, separated by blanks."""
-    return " ".join(sorted({found for text in texts if text for found in _find_digests(text)}))
 
 
 class SqlLedger:

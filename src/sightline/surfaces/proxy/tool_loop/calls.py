@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sightline.engine import Engine, Reading
+from sightline.memory_reads import read_record
 from sightline.model.ports import ConversationStore
 from sightline.model.profile import RequestOrigin, WireName
 from sightline.model.records import LoopAnswer
@@ -128,7 +129,9 @@ class ToolCalls:
 
     async def restore(self, reading: Reading, route: Route, caller: RequestOrigin) -> RestoredCalls:
         """Return a request with our earlier calls and results restored to their places."""
-        if not self._conversations.has_answers(caller.scope) or not isinstance(reading.texts, JsonDocument):
+        if not isinstance(reading.texts, JsonDocument):
+            return RestoredCalls()
+        if not await read_record(self._conversations.has_answers, caller.scope):
             return RestoredCalls()
         loop = LOOPS[route.api]
         runs = await self._engine.offload_walk(reading, _find_answers, loop, reading.tree)
@@ -256,7 +259,8 @@ class ToolCalls:
                 key = (scope, each.key, each.visible_hash, each.conversation)
                 self._running[key] = task
                 task.add_done_callback(partial(self._forget_task, key))
-        await asyncio.shield(keeping)
+        if seconds := await asyncio.shield(keeping):
+            await asyncio.sleep(seconds)
 
     async def _build_answer(self, answer: AnswerState, pasts: Sequence[StoredLeg], *, calls_ours: bool) -> LoopAnswer:
         """Return what is stored of an answer, under the key by which it is found again."""
@@ -271,16 +275,16 @@ class ToolCalls:
         if self._running.get(key) is task:
             del self._running[key]
 
-    def _keep_answers(self, scope: str, answered: Sequence[LoopAnswer]) -> None:
-        for each in answered:
-            self._conversations.keep_answer(scope, each)
+    def _keep_answers(self, scope: str, answered: Sequence[LoopAnswer]) -> float:
+        """Store the forms of an answer, and return for how many seconds its client must not get the end of it."""
+        return max([self._conversations.keep_answer(scope, each) for each in answered])
 
     def _keep_results(self, scope: str, answered: Sequence[LoopAnswer], results: Sequence[Block]) -> None:
         for each in answered:
             self._conversations.keep_results(scope, each, results)
 
     async def _run_and_store(
-        self, answer: AnswerState, leg: Leg, answered: Sequence[LoopAnswer], keeping: asyncio.Future[None]
+        self, answer: AnswerState, leg: Leg, answered: Sequence[LoopAnswer], keeping: asyncio.Future[float]
     ) -> Sequence[Block]:
         results = [answer.loop.build_result(ask.call, _INTERRUPTED) for ask in leg.own_calls]
         try:

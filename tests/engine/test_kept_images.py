@@ -23,6 +23,7 @@ from sightline.store.sqlite_database import Database
 from tests.engine import test_retain
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, Talk, asking, picture, sent, visitor, words
 from tests.requirements import requirement
+from tests.store.remote import make_remote
 from tests.store.test_bounds import Clock, use_daily
 from tests.store.writer import image_of
 
@@ -82,6 +83,28 @@ async def test_a_request_whose_images_are_known_takes_no_statement_of_sqlite(tmp
     assert statements == []
     assert sent(again) == sent(first)
     assert any("sha256:" in each for each in words(again))
+    record.close()
+
+
+@requirement("record.shared.loop")
+@pytest.mark.parametrize("model", [SEEING, BLIND])
+async def test_no_image_makes_the_event_loop_wait_for_a_server(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    record = open_record(Path("unused"), kind="memory", now=Clock())
+    assert isinstance(record, SqlStore)
+    queries = make_remote(record, monkeypatch)
+    stage = Stage(ScriptedSeer(["A red square."]), record=record, references=True)
+    asked = asking(picture(1), model=model)
+    first = await stage.prepare(asked)
+    for _ in range(2):
+        record.transactions.backend.row_cache.clear()  # as after a change of another replica
+        record.transactions.backend.policy_cache.clear()
+        queries.clear()
+        assert sent(await stage.prepare(asked)) == sent(first)
+        assert queries
+        assert [query.text for query in queries if query.in_event_loop] == []
+    queries.clear()
+    assert sent(await stage.prepare(asked)) == sent(first)
+    assert not queries, "what is known makes no thread ask a server"
     record.close()
 
 

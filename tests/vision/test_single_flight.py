@@ -11,8 +11,9 @@ import pytest
 
 from sightline.model.ports import Lease, Store
 from sightline.store import open_record
-from sightline.vision.concurrency import CrossProcessFlight, SingleFlight, hash_question
+from sightline.vision.concurrency import CrossProcessFlight, SingleFlight, choose_pause, hash_question, name_look
 from tests.requirements import requirement
+from tests.store.remote import make_remote
 
 
 @pytest.fixture
@@ -87,6 +88,23 @@ async def test_waiting_for_another_process_is_bounded(record: Store) -> None:
     work = Work("one")
     work.free.set()
     assert await flight(record, work, patience=0.2) == "one"
+
+
+@requirement("record.shared.loop")
+async def test_a_lease_on_a_server_is_polled_in_threads(record: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert record.descriptions.claim_lease(Lease("scope", name_look(["ab" * 32], "?"), "another"), 0, 600) is None
+    queries = make_remote(record, monkeypatch)
+    shared, work = CrossProcessFlight(record.descriptions, patience=0.2), Work("one")
+    work.free.set()
+    await shared.wait_for_looks("scope", ["ab" * 32])
+    assert await shared.run("scope", name_look(["ab" * 32], "?"), lambda _: work(), said, time.time()) == "one"
+    assert len(queries) > 2
+    assert not any(query.in_event_loop for query in queries)
+
+
+@requirement("record.shared.loop")
+def test_a_lease_is_polled_less_often_the_longer_it_lasts() -> None:
+    assert [choose_pause(waited) for waited in (0.0, 0.3, 2.0, 60.0)] == [0.05, 0.05, 0.2, 0.5]
 
 
 @requirement("record.flights")

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from sightline.engine.inline_images import ImageChecker, InlineImages
 from sightline.engine.requests import MAX_CONTEXT_CHARS, ConversationPlace, EngineOptions
+from sightline.memory_reads import read_record
 from sightline.model.facts import (
     NO_COORDINATES,
     DescribedImage,
@@ -118,7 +119,7 @@ class PinnedDescriptions:
         pinned = await self._threads.run(
             origin.scope, self._store.pin, origin.scope, telling, images_stored=images_stored
         )
-        if self._store.read_pin(*key) is None:
+        if await read_record(self._store.read_pin, *key) is None:
             self._unstored.put(key, pinned)
         return load_description(pinned)
 
@@ -164,15 +165,15 @@ class Describer:
         digest = await self._images.find_digest(need.image) if isinstance(need.image, InlineSource) else _ONLY_A_LINK
         if isinstance(digest, Refusal) or not isinstance(need.image, InlineSource):
             return digest if isinstance(digest, Refusal) else _ONLY_A_LINK
-        if isinstance(pinned := self._pinned.find(origin, place.turn, digest), Description):
+        if isinstance(pinned := await read_record(self._pinned.find, origin, place.turn, digest), Description):
             return pinned
-        if saved := self._vision.find_saved(origin.scope, digest):
+        if saved := await read_record(self._vision.find_saved, origin.scope, digest):
             return saved if need.cached_only else await self._pin(origin, place, saved)
         candidates = await self._vision.choose(Caller(origin, profile))
         if known := await self._vision.find_description(origin.scope, digest, candidates, self._cache_rule(())):
             known = _add_fallback_reason(self._add_boxes(known, [known.image]), candidates)
             return known if need.cached_only else await self._pin(origin, place, known)
-        failure = self._pinned.find(origin, place.current_turn, digest)
+        failure = await read_record(self._pinned.find, origin, place.current_turn, digest)
         if isinstance(failure, Refusal) or need.cached_only:
             return failure if isinstance(failure, Refusal) else PENDING
         return await self._ask(need, need.image, place, origin, candidates)
@@ -188,6 +189,7 @@ class Describer:
         image = await self._images.open(inline)
         if isinstance(image, Refusal):
             return image
+        await self._load_asked_images(origin.scope, place.current_turn)
         request = self._build_request(need, image, place, origin)
         result = await self._vision.look(request, candidates)
         if isinstance(result, VisionResult):
@@ -286,6 +288,13 @@ class Describer:
         boxes = find_boxes_in_text(found.text, found.coordinate_format, images)
         return replace(found, boxes_block=format_boxes(images, boxes, _MAX_BOXES))
 
+    async def _load_asked_images(self, scope: str, turn: str) -> None:
+        """Read for which images of a turn a seer was asked, before the next one is counted."""
+        if self._options.max_images and turn and (scope, turn) not in self._asked_in_turn:
+            found = set(await read_record(self._descriptions.find_asked_images, scope, turn))
+            if (scope, turn) not in self._asked_in_turn:
+                self._asked_in_turn.put((scope, turn), found)
+
     def _count_in_turn(
         self, need: DescribeImage, place: ConversationPlace, origin: RequestOrigin, digest: str
     ) -> Refusal | None:
@@ -296,7 +305,7 @@ class Describer:
             return None
         key = origin.scope, place.current_turn
         asked_images = self._asked_in_turn.get(key)
-        if asked_images is None:
+        if asked_images is None:  # it was evicted since it was loaded
             asked_images = self._asked_in_turn.put(key, set(self._descriptions.find_asked_images(*key)))
         if digest not in asked_images and len(asked_images) >= self._options.max_images:
             return _TOO_MANY
@@ -308,7 +317,8 @@ class Describer:
     ) -> JointDescription | Refusal:
         """Return the joint description of several images: one per turn, at the place where it was first made."""
         names = self._name_images(need)
-        if isinstance(pinned := self._pinned.find(origin, place.turn, *names), JointDescription | Refusal):
+        pinned = await read_record(self._pinned.find, origin, place.turn, *names)
+        if isinstance(pinned, JointDescription | Refusal):
             return pinned
         candidates = await self._vision.choose(Caller(origin, profile))
         if need.cached_only or not place.turn or len(names) < 2 or not await candidates.find_first():

@@ -20,6 +20,7 @@ from sightline.engine.requests import (
     find_repairs,
 )
 from sightline.engine.trace_collector import collect_trace
+from sightline.memory_reads import read_record
 from sightline.model import records
 from sightline.model.facts import Facts, Needs, Retention, Rules
 from sightline.model.fence import replace_surrogates
@@ -152,6 +153,10 @@ class Engine:
             return work(*args, **kwargs)
         return await self._thread.run(reading.caller, work, *args, **kwargs)
 
+    async def load_lesson(self, origin: RequestOrigin, model: str) -> None:
+        """Read what an upstream has taught about a model, so that it is in memory for what needs it next."""
+        await read_record(self._policy.read_lesson, origin.upstream.name, model)
+
     def can_see(self, origin: RequestOrigin, model: str) -> bool:
         """Return whether this model gets pixels."""
         return self.gives_pixels(self.get_model_profile(origin, model))
@@ -191,6 +196,7 @@ class Engine:
         `paid`: the request is not a free one, such as counting tokens. `references` and `retention` override the
         settings of these names; `adjust_profile` adds what the surface knows about the model.
         """
+        await self.load_lesson(origin, reading.scene.model)
         reading = self._route(_clean_model_name(reading), origin)
         poison = (
             await self.offload_walk(reading, self._find_poisoned_images, reading.scene, origin)

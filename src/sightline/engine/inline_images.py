@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pybase64
 
+from sightline.memory_reads import NotInMemoryError, read_in_memory, read_record
 from sightline.model.base64_text import compute_decoded_size, decode_base64, decode_head
 from sightline.model.facts import KeptImage, Refit
 from sightline.model.fence import to_one_line
@@ -251,12 +252,26 @@ class InlineImages:
         kept = self._store.find_kept_images(origin.scope, {image.sha256 for image in known.values()})
         return {inline: image for inline, image in known.items() if image.sha256 in kept}
 
+    def recall_kept_images(
+        self, images: Iterable[InlineSource], origin: RequestOrigin
+    ) -> dict[InlineSource, KeptImage]:
+        """Return the images that are known to be kept without asking a server."""
+        try:
+            return read_in_memory(self.find_kept_images, images, origin)
+        except NotInMemoryError:
+            return {}
+
+    async def ask_for_kept_images(
+        self, images: Collection[InlineSource], origin: RequestOrigin
+    ) -> dict[InlineSource, KeptImage]:
+        """Return the images that are kept; many, or those about which a server has to be asked, in a thread."""
+        if len(images) <= _FEW:
+            return await read_record(self.find_kept_images, images, origin)
+        return await asyncio.to_thread(self.find_kept_images, images, origin)
+
     async def keep_missing(self, images: Collection[InlineSource], origin: RequestOrigin) -> None:
         """Keep the images that aren't kept: their descriptions contain references, which must be resolvable."""
-        if len(images) <= _FEW:
-            kept = self.find_kept_images(images, origin)
-        else:
-            kept = await asyncio.to_thread(self.find_kept_images, images, origin)
+        kept = await self.ask_for_kept_images(images, origin)
         for inline in images:
             if inline not in kept:
                 await self.keep(inline, origin)

@@ -107,7 +107,7 @@ class NeedResolver:
         images = [(role, source) for role, source in undecided if isinstance(source, InlineSource)]
         kept: dict[InlineSource, KeptImage] = {}
         if rules.add_references:
-            kept = self._images.find_kept_images([source for role, source in images if role == "user"], origin)
+            kept = self._images.recall_kept_images([source for role, source in images if role == "user"], origin)
         answers |= {Keep(source): found for source, found in kept.items()}
         for _, source in images:
             answers[Probe(source)] = kept[source].info if source in kept else probe_inline(source)
@@ -116,6 +116,10 @@ class NeedResolver:
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Resolve all needs concurrently. Slow descriptions are pending: they continue after the request."""
         names, find_place, answers, open_needs = await self._offload(reading, self._split_needs, needs, reading, origin)
+        if images := [need.image for need in open_needs if isinstance(need, Keep)]:
+            kept = await self._images.ask_for_kept_images(images, origin)
+            answers |= {Keep(image): found for image, found in kept.items()}
+            open_needs = [need for need in open_needs if need not in answers]
         files: list[CompareFile | ReopenFile] = []
         pixels: list[Need] = []
         flights: dict[Need, asyncio.Task[Fact]] = {}
@@ -159,7 +163,7 @@ class NeedResolver:
         return names, find_place, answers, sorted(needs.needs - answers.keys(), key=_get_sort_key)
 
     def _answer_known_needs(self, needs: Needs, origin: RequestOrigin) -> dict[Need, Fact]:
-        kept = self._images.find_kept_images((need.image for need in needs.needs if isinstance(need, Keep)), origin)
+        kept = self._images.recall_kept_images((need.image for need in needs.needs if isinstance(need, Keep)), origin)
         answers: dict[Need, Fact] = {Keep(image): found for image, found in kept.items()}
         return answers | {need: probe_inline(need.image) for need in needs.needs if isinstance(need, Probe)}
 

@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from sightline.memory_reads import read_record
 from sightline.model.ports import DescriptionStore, Lease
 from sightline.model.scene import Json
 
@@ -28,7 +29,7 @@ T = TypeVar("T")
 _MAX_THREADS = 8  # of the 32 or more that an event loop has for everything
 _LEASE_SECONDS = 6.0  # after which other processes stop waiting for one that has died
 _RENEW_SECONDS = 2.0
-_POLL_SECONDS = 0.05
+_POLL_SECONDS, _MAX_POLL_SECONDS = 0.05, 0.5
 _MAX_WAIT_SECONDS = 500.0  # the longest time that a question takes, including its retry
 
 
@@ -250,19 +251,23 @@ class CrossProcessFlight:
 
     async def wait_for_looks(self, scope: str, images: Sequence[str]) -> None:
         """Wait until no process looks at any of these images, given by their hashes, under the name of `name_look`."""
-        end, parts = time.monotonic() + self._patience, [*map(_shorten, images)]
-        while any(self._descriptions.has_open_lease(scope, part) for part in parts):
-            await asyncio.sleep(_POLL_SECONDS)
-            if time.monotonic() >= end:
+        began, parts = time.monotonic(), [*map(_shorten, images)]
+        while await read_record(self._has_open_lease, scope, parts):
+            await asyncio.sleep(choose_pause(time.monotonic() - began))
+            if time.monotonic() >= began + self._patience:
                 return
+
+    def _has_open_lease(self, scope: str, parts: Sequence[str]) -> bool:
+        return any(self._descriptions.has_open_lease(scope, part) for part in parts)
 
     async def _wait_for(self, lease: Lease, end: float) -> str | None:
         """Return the answer of the lease's owner; None: it failed, or `end` has passed."""
+        began = time.monotonic()
         while time.monotonic() < end:
-            is_held, answer = self._descriptions.read_lease(lease)
+            is_held, answer = await read_record(self._descriptions.read_lease, lease)
             if answer is not None or not is_held:
                 return answer
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(choose_pause(time.monotonic() - began))
         return None
 
     async def _work_under_lease(
@@ -287,6 +292,11 @@ class CrossProcessFlight:
                 await asyncio.wait_for(finished.wait(), _RENEW_SECONDS)
             except TimeoutError:
                 await asyncio.to_thread(self._descriptions.claim_lease, lease, 0.0, _LEASE_SECONDS)
+
+
+def choose_pause(waited: float) -> float:
+    """Return for how long to wait before the record is asked again: a tenth of the time that was waited before."""
+    return min(max(waited / 10, _POLL_SECONDS), _MAX_POLL_SECONDS)
 
 
 def name_look(images: Sequence[str], question: str) -> str:

@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from time import monotonic
 
+from sightline.memory_reads import read_record
 from sightline.model.facts import NO_COORDINATES, Description
 from sightline.model.ports import DescriptionStore, Lease, Ledger
 from sightline.model.records import LedgerEntry
@@ -155,11 +156,11 @@ class VisionService:
 
         Candidates are searched for only as far as the seers of known descriptions may be among them.
         """
-        seers = set(self._descriptions.find_seers(scope, sha256))
+        seers = set(await read_record(self._descriptions.find_seers, scope, sha256))
         if not seers:
             return None
         async for each in candidates:
-            if known := self._read_description(scope, sha256, each, cache):
+            if known := await read_record(self._read_description, scope, sha256, each, cache):
                 return known
             seers.discard(each.name)
             if not seers:
@@ -186,7 +187,7 @@ class VisionService:
             if each.name and request.check_candidate(each) is None:
                 if request.fit_first:
                     await request.fit(each.available_seer, self._choose_form(request, each))
-                return self._find_answer_by(request, each)
+                return await read_record(self._find_answer_by, request, each)
         return None
 
     def _find_answer_by(self, request: VisionRequest, candidate: Candidate) -> VisionResult | None:
@@ -275,7 +276,7 @@ class VisionService:
             refusal = request.check_candidate(each) or (each.refusal and replace(each.refusal, stage="model"))
             outcome: Outcome | None = refusal
             if outcome is None and not is_first:
-                outcome = self._find_answer_by(request, each)
+                outcome = await read_record(self._find_answer_by, request, each)
             if outcome is None or isinstance(outcome, VisionResult):
                 stored = await self._threads.run(request.scope, request.keep_images)
                 was_asked = True

@@ -192,7 +192,7 @@ class Proxy:
         self._log.start_activity(context.entry)
         if self._commands and command:
             await self._engine.keep_images(reading, context.caller)
-            images = await self._engine.offload(reading, self._engine.list_references, reading, context.caller)
+            images = await asyncio.to_thread(self._engine.list_references, reading, context.caller)
             work = self._commands.answer(command, reading, context.route, context.caller, images)
             await context.response.send_whole(*await context.keep_alive(work))
         else:
@@ -233,6 +233,8 @@ class Proxy:
     async def _send(
         self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None, memory: Reservation
     ) -> SendResult:
+        if reading is not None:
+            await self._engine.load_lesson(context.caller, reading.scene.model)
         if reading is not None and isinstance(body, BufferedBody) and self._documents and may_have_pdf(reading):
             body, reading = await self._expand_documents(context, self._documents, body, reading, memory)
         if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):

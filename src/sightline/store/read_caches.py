@@ -3,8 +3,9 @@
 Images and descriptions never change under their keys, so a row or a blob that was read once stays valid until something
 is forgotten, saved or withdrawn. After a change of its own, a process clears its cached rows at once, and drops the
 blobs that it deleted. Changes of other processes are announced in a shared record, and clear these caches within about
-a second: see `shared_storage`, and `sql_answers` for what may not be that late. Nothing is announced in a record on a disk, which other processes may write to: there,
-rows are cached for a second, and until this process writes. Everything else is read from the record.
+a second: see `shared_storage`, and `sql_answers` for what may not be that late. Nothing is announced in a record on a
+disk, which other processes may write to: there, rows are cached for a second, and until this process writes. Everything
+else is read from the record.
 
 What was read before something was deleted is not cached after it: see `generation`.
 """

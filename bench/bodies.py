@@ -29,7 +29,7 @@ _TOOL = {"type": "function", "function": {"name": "Read", "parameters": {"type":
 
 
 def _build_body(content: object, stream: bool, *, tools: bool = False) -> bytes:
-    asked = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": stream}
+    asked: dict[str, object] = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": stream}
     if tools:
         asked["tools"] = [_TOOL]
     return json.dumps(asked, separators=(",", ":")).encode()

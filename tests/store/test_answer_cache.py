@@ -11,8 +11,7 @@ import pytest
 from sightline.memory_reads import NotInMemoryError, read_in_memory
 from sightline.model.records import LoopAnswer
 from sightline.store import open_record, sql_answers
-from sightline.store.read_caches import ByteCache, CachedBlobs, RowCache
-from sightline.store.record_folder import MemoryBlobs
+from sightline.store.read_caches import ByteCache, CachedBlobs, MemoryBlobs, RowCache
 from sightline.store.sql_answers import ABSENT_SECONDS
 from sightline.store.sql_store import SqlStore
 from tests.requirements import requirement

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sightline.store.read_caches import ByteCache, CachedBlobs
-from sightline.store.record_folder import MemoryBlobs
+from sightline.store.read_caches import ByteCache, CachedBlobs, MemoryBlobs
 from tests.requirements import requirement
 
 SHA256 = "f0" * 32

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from sightline.model.geometry import Box
 from sightline.reader.code_areas import find_code_areas, restore_line_numbers
 from sightline.reader.describe import describe_image
 from sightline.reader.examine import examine_image
+from sightline.reader.page_text import is_gutter
 from sightline.reader.icons import separate_icons
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import enclose_boxes
@@ -67,6 +70,32 @@ def test_numbers_read_as_one_or_not_at_all_are_restored_beside_their_lines() -> 
     assert stack not in restored
     assert restore_line_numbers(lines) == lines
     assert restore_line_numbers([]) == []
+
+
+@requirement("reader.code")
+@pytest.mark.parametrize("last", ["20261117", "2026111", "9" * 5000, "²"])
+def test_a_large_number_below_a_program_is_not_counted_up_to(last: str) -> None:
+    lines = [line for line in long_program() if line.text != "14"]
+    below = TextLine(last, Box(40 - LETTER, TOP + PITCH * len(LONG_PROGRAM), LETTER, 12))
+    restored = restore_line_numbers([*lines, below])
+    assert [line.text for line in restored if line.doubtful] == ["14"]
+    assert below in restored
+    assert find_code_areas([*lines, below])
+    assert not is_gutter([last] * 3)
+
+
+@requirement("reader.code")
+@pytest.mark.parametrize(("text", "row"), [("7", 0), ("6 7", 0), ("9 25", 4), ("9 10", 7)])
+def test_a_large_number_that_is_none_of_the_missing_ones_is_kept(text: str, row: int) -> None:
+    """The program begins at row 3; 9 and 10 are missing in rows 4 and 5."""
+    lines = [line for line in write_program(program=LONG_PROGRAM * 2) if line.text not in ("9", "10")]
+    lines = [replace(line, box=replace(line.box, y=line.box.y + 3 * PITCH)) for line in lines]
+    other = TextLine(text, Box(22, TOP + PITCH * row, 18, PITCH + 12))
+    assert other in restore_line_numbers([*lines, other])
+    stack = TextLine("910", Box(22, TOP + PITCH * 4, 18, PITCH + 12))
+    restored = restore_line_numbers([*lines, stack])
+    assert stack not in restored
+    assert {line.text for line in restored if not line.doubtful} >= {"9", "10"}
 
 
 @requirement("reader.code")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
 from sightline.model.geometry import Box
-from sightline.reader.page_text import measure_line_height
+from sightline.reader.page_text import is_row_number, measure_line_height
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import are_level, enclose_boxes
 
@@ -44,25 +44,32 @@ def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
     found = list(lines)
     for column in _find_number_columns(lines, measure_line_height(lines)) if lines else ():
         high, right = median(line.box.height for line in column), round(median(line.box.right for line in column))
-        stacks = [line for line in found if _is_stack(line, right, high)]
-        known = [line for line in column if line not in stacks]
+        tall = [line for line in found if _may_be_stack(line, right, high)]
+        known = [line for line in column if line not in tall]
         if len(known) >= NUMBERS:
-            found = [line for line in found if line not in stacks]
-            read = {text for stack in stacks for text in stack.text.split()}
-            found += [line for line in _count_rows(known, read) if _is_missing(line, found, known)]
+            missing = list(_fill_gaps(known, _measure_pitch(column)))
+            stacks = [(line, held) for line in tall if (held := _split_stack(line, missing))]
+            read = {number.text for _, held in stacks for number in held}
+            found = [line for line in found if not any(line is stack for stack, _ in stacks)]
+            certain = [replace(number, doubtful=()) if number.text in read else number for number in missing]
+            found += [number for number in certain if _is_missing(number, found, known)]
     return found
 
 
-def _count_rows(known: Sequence[TextLine], read: Container[str]) -> Iterator[TextLine]:
-    """Yield a line for each number between the first and the last."""
-    zero, pitch = _fit_rows(known)
+def _fill_gaps(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
+    """Yield a doubtful line for each number that is missing between two others, as many as there are rows between."""
     high, right = round(median(line.box.height for line in known)), round(median(line.box.right for line in known))
     letter = median(line.box.width / len(line.text) for line in known)
-    for number in range(int(known[0].text), int(known[-1].text) + 1):
-        text = str(number)
-        width = round(letter * len(text))
-        box = Box(max(0, right - width), max(0, round(zero + pitch * number) - high), width, high)
-        yield replace(known[0], text=text, box=box, doubtful=() if text in read else tuple(range(len(text))))
+    for above, below in pairwise(known):
+        step, down = int(below.text) - int(above.text), below.box.bottom - above.box.bottom
+        if not _fits_pitch(step, down, pitch):
+            continue
+        for number in range(int(above.text) + 1, int(below.text)):
+            text = str(number)
+            width = round(letter * len(text))
+            bottom = round(above.box.bottom + down * (number - int(above.text)) / step)
+            box = Box(max(0, right - width), max(0, bottom - high), width, high)
+            yield replace(known[0], text=text, box=box, doubtful=tuple(range(len(text))))
 
 
 def _is_missing(number: TextLine, lines: Sequence[TextLine], known: Sequence[TextLine]) -> bool:
@@ -73,23 +80,23 @@ def _is_missing(number: TextLine, lines: Sequence[TextLine], known: Sequence[Tex
     return bool(row) or not number.doubtful
 
 
-def _is_stack(line: TextLine, right: int, high: float) -> bool:
-    """Return whether a line is several numbers below each other that were read as one."""
+def _may_be_stack(line: TextLine, right: int, high: float) -> bool:
+    """Return whether a line of digits is too high to be one number of the column."""
     return (
-        line.text.replace(" ", "").isdigit()
+        line.text.replace(" ", "").isdecimal()
         and line.box.height > STACKED * high
         and abs(line.box.right - right) <= high
     )
 
 
-def _fit_rows(column: Sequence[TextLine]) -> tuple[float, float]:
-    """Return where the line with the number 0 would end, and the distance of two lines."""
-    near = [
-        (below.box.bottom - above.box.bottom) / (int(below.text) - int(above.text))
-        for above, below in pairwise(column) if int(below.text) > int(above.text)
-    ]  # fmt: skip
-    pitch = median(near)
-    return median(line.box.bottom - pitch * int(line.text) for line in column), pitch
+def _split_stack(line: TextLine, missing: Sequence[TextLine]) -> list[TextLine]:
+    """Return the missing numbers of the rows that a line covers if these are what it says; else it is another text."""
+    level = [each for each in missing if line.box.y <= each.box.y + each.box.height / 2 <= line.box.bottom]
+    said = line.text.split()
+    if "".join(said) == "".join(each.text for each in level):
+        return level
+    held = [each for each in level if each.text in said]
+    return held if [each.text for each in held] == said else []
 
 
 def _contains(outer: Box, inner: Box) -> bool:
@@ -99,7 +106,7 @@ def _contains(outer: Box, inner: Box) -> bool:
 def _find_number_columns(lines: Sequence[TextLine], em: float) -> list[list[TextLine]]:
     """Return columns of numbers that count the rows they are in."""
     columns: list[list[TextLine]] = []
-    for line in sorted((line for line in lines if line.text.isdigit()), key=lambda each: each.box.y):
+    for line in sorted((line for line in lines if is_row_number(line.text)), key=lambda each: each.box.y):
         home = next((c for c in columns if abs(c[-1].box.right - line.box.right) <= ALIGNED * em), None)
         if home is None:
             columns.append([line])
@@ -110,12 +117,23 @@ def _find_number_columns(lines: Sequence[TextLine], em: float) -> list[list[Text
 
 def _counts_rows(column: Sequence[TextLine]) -> bool:
     """Return whether most numbers grow by one from row to row."""
-    steps = [
-        (int(below.text) - int(above.text), below.box.bottom - above.box.bottom) for above, below in pairwise(column)
-    ]
-    near = [down for step, down in steps if step == 1]
-    if not near:
-        return False
-    pitch = median(near)
-    regular = sum(step > 0 and abs(down - step * pitch) <= 0.3 * pitch for step, down in steps)
-    return regular >= REGULAR * len(steps)
+    pitch = _measure_pitch(column)
+    regular = sum(
+        _fits_pitch(int(below.text) - int(above.text), below.box.bottom - above.box.bottom, pitch)
+        for above, below in pairwise(column)
+    )
+    return regular >= REGULAR * (len(column) - 1)
+
+
+def _measure_pitch(column: Sequence[TextLine]) -> float:
+    """Return the distance of two rows whose numbers follow each other; 0 where there are none."""
+    near = [
+        below.box.bottom - above.box.bottom
+        for above, below in pairwise(column) if int(below.text) - int(above.text) == 1
+    ]  # fmt: skip
+    return median(near) if near else 0
+
+
+def _fits_pitch(step: int, down: int, pitch: float) -> bool:
+    """Return whether two numbers are as many rows apart as they count."""
+    return step > 0 and pitch > 0 and abs(down - step * pitch) <= 0.3 * pitch

@@ -24,6 +24,7 @@ NARROW, LENGTHY = 0.3, 0.4  # shares of the width that such a bar has at most, a
 HEADED = 3  # heights of a line: how far from the left of its column a heading may begin
 TOGGLED = 0.5  # share of a column that labels of toggles are, where it is a list of them
 LONG = 8  # characters: shorter lines do not tell how wide a character is
+DIGITS = 7  # of the number of a row, at most
 MONO = 0.04  # how much the width of characters may vary in monospaced text
 
 
@@ -245,9 +246,14 @@ def group_rows(items: Iterable[LayoutItem]) -> list[list[LayoutItem]]:
     return [sorted(row, key=lambda each: each.box.x) for row in rows]
 
 
+def is_row_number(text: str) -> bool:
+    """Return whether a text may be the number of a row: signs such as ² and very long numbers are none."""
+    return text.isdecimal() and len(text) <= DIGITS
+
+
 def is_gutter(texts: Sequence[str]) -> bool:
     """Return whether texts are the numbers of successive lines, as beside a program."""
-    numbers = [int(text.split()[-1]) for text in texts if text.split() and text.split()[-1].isdigit()]
+    numbers = [int(last) for text in texts for last in text.split()[-1:] if is_row_number(last)]
     steps = [other - one for one, other in pairwise(numbers)]
     return len(numbers) >= max(3, 0.9 * len(texts)) and all(1 <= step <= 3 for step in steps)
 

@@ -49,12 +49,12 @@ def build_reference(sha256: str) -> str:
 
 
 def build_note(note: str) -> str:
-    """Return the text before an image that says how it was laid out."""
+    """Return the text before an image that says how it was laid out or scaled."""
     return f"[the next image: {note}]"
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a text is just the reference of an image, or says how one was laid out."""
+    """Return whether a text is just the reference of an image, or says how one was laid out or scaled."""
     bare = text.strip()
     return bare[:1] == "[" and len(text) <= _MAX_LABEL and bool(_our_reference(bare) or _our_note(bare))
 

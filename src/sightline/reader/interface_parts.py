@@ -161,7 +161,7 @@ def _classify(pixels: Pixels, shape: _Shape, shapes: Sequence[_Shape], lines: Se
 
 
 def _is_empty_field(pixels: Pixels, shape: _Shape, shapes: Sequence[_Shape], lines: Sequence[TextLine]) -> bool:
-    """Return whether a shape without text is a field: an even area with a border, as others that have text."""
+    """Return whether a shape without text is a field: an even area with a border, like another one, or with a label."""
     box = shape.box
     slim = EMPTY_HEIGHTS[0] <= box.height <= EMPTY_HEIGHTS[1] and box.width >= 2.5 * box.height
     if not (slim and shape.border and shape.filled >= 0.85) or _is_tinted(shape.colour):

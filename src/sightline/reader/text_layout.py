@@ -48,8 +48,8 @@ def lay_out_text(
     em = measure_line_height(lines)
     homes: dict[int, Table | Box] = {place: table for table in found for row in table.rows for c in row for place in c}
     for place, line in enumerate(lines):
-        if plot := next((box for box in (*code, *plots) if contains_line(box, line.box)), None):
-            homes[place] = plot
+        if area := next((box for box in (*code, *plots) if contains_line(box, line.box)), None):
+            homes[place] = area
     written: list[TextBlock] = []
     done: list[Table] = []
     for home, each in groupby(range(len(lines)), key=homes.get):

@@ -63,7 +63,7 @@ def is_unchanged(sight: Sight) -> bool:
 
 
 def get_note(sight: Sight) -> str:
-    """Return the text before an image that was laid out anew; empty: it has its own layout."""
+    """Return the text before an image that says how it was laid out or scaled; empty if there is none."""
     return build_note(sight.fate.note) if isinstance(sight.fate, Refitted) and sight.fate.note else ""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightline.model.geometry import Box
 from sightline.model.seer import LabelledBox
@@ -166,8 +166,11 @@ def _name_part(part: InterfacePart, reading: ImageReading, label: TextLine | Non
 
 def _quote(line: TextLine) -> str:
     """Return the beginning of a line: the text has the rest."""
-    text = line.marked_text
-    return f'"{text}"' if len(text) <= _LONGEST_QUOTE else f'"{text[:_LONGEST_QUOTE].rstrip()}…"'
+    if len(line.text) <= _LONGEST_QUOTE:
+        return f'"{line.marked_text}"'
+    text = line.text[:_LONGEST_QUOTE].rstrip()
+    cut = replace(line, text=text, doubtful=tuple(at for at in line.doubtful if at < len(text)))
+    return f'"{cut.marked_text}…"'
 
 
 def _summarize_colours(reading: ImageReading) -> Iterator[str]:

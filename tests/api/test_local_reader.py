@@ -21,8 +21,7 @@ from sightline.model.facts import NO_COORDINATES, Description
 from sightline.model.image import Image as ModelImage
 from sightline.model.image import ImageInfo
 from sightline.pixels.probe import probe_within_limits
-from sightline.reader.describe import NOTE
-from sightline.reader.report import HINT, RELATED
+from sightline.reader.sections import HINT, NOTE, RELATED
 from sightline.store import open_record
 from sightline.vision.background_loop import run_blocking
 from sightline.vision.prompts import DESCRIBE_INSTRUCTIONS, hash_prompt, key_answers

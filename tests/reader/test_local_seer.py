@@ -19,7 +19,7 @@ from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from sightline.model.seer import Attachment, Question, SeerAnswer
 from sightline.pixels.workers import WorkerPool
-from sightline.reader.describe import NOTE
+from sightline.reader.sections import NOTE
 from sightline.vision.seers import local
 from sightline.vision.seers.local import LocalSeer, find_local_seer, start_readers
 from tests.reader.pictures import BAD, ORDERS, many_words, page, saved

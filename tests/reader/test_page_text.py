@@ -193,6 +193,22 @@ def test_several_blank_lines_of_code_become_one_and_prose_is_no_code() -> None:
     assert lay_out_text(prose) == "\n".join(line.text for line in prose)
 
 
+@requirement("reader.own_words")
+def test_code_cannot_leave_its_fence() -> None:
+    code = ["print(one + other)", "```", "````", "one + other + 1", "Besides the text:", "- A button that is not there"]
+    lines = [TextLine(text, Box(100, 50 + row * 16, 7 * len(text) - 1, 11)) for row, text in enumerate(code)]
+    assert lay_out_text(lines) == "\n".join(["`````", *code, "`````"])
+
+
+@requirement("reader.own_words")
+def test_text_is_no_markup_but_a_list_stays_a_list() -> None:
+    texts = ("# Heading", "Besides the text:", "• one", "- two", "| three |")
+    lines = [at(20, 20 + 40 * row, text) for row, text in enumerate(texts)]
+    written = ["\\# Heading", "\\Besides the text:", "- one", "\\- two", "\\| three |"]
+    assert lay_out_text(lines).split("\n\n") == written
+    assert lay_out_text(lines, plots=[Box(0, 0, 900, 900)]).splitlines() == [*written[:2], "• one", *written[3:]]
+
+
 @requirement("reader.structure")
 def test_headings_lists_columns_and_cards_are_marked() -> None:
     heading = at(20, 20, "Release notes", 24)

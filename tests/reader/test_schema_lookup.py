@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from sightline.model.geometry import Box, Size
 from sightline.model.scene import Json
-from sightline.reader.describe import NOTE
 from sightline.reader.phrases import split_pairs
 from sightline.reader.reading import ImageReading, Table
 from sightline.reader.schema_lookup import fill_schema, find_value
+from sightline.reader.sections import NOTE
 from sightline.runtime import get_shared_workers
 from sightline.vision.json_answers import check_answer, find_object
 from tests.reader import screens

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from sightline.model.fence import to_one_line
 from sightline.model.geometry import Box
 from sightline.model.seer import LabelledBox
 from sightline.reader.charts import format_value, name_mark, round_mark
@@ -29,10 +30,9 @@ from sightline.reader.reading import (
     select_parts,
 )
 from sightline.reader.rectangles import contains_centre, format_box
+from sightline.reader.sections import FINDINGS, POSITIONS, escape_line
 from sightline.reader.tables import add_table_heads
 
-NOTE = "Read on this machine: only text and shapes, without reasoning. Pictures and icons are not described."
-FINDINGS, POSITIONS = "Besides the text:", "Parts and positions:"
 _PLAIN_COLOURS = frozenset({"black", "dark grey", "grey", "light grey", "white"})
 _MAX_LISTED = 40  # things of one kind that are listed one by one
 _MAX_PLACES, _MAX_COLOURED = 8, 12  # icons or pictures, and texts of one colour, that a summary lists
@@ -84,7 +84,7 @@ def describe_image(reading: ImageReading, *, positions: bool = False) -> Report:
 def transcribe(reading: ImageReading) -> str:
     """Return the text in reading order, or one sentence if there is none."""
     if reading.text or reading.lines:
-        return reading.text or "\n".join(line.marked_text for line in reading.lines)
+        return reading.text or "\n".join(escape_line(line.marked_text) for line in reading.lines)
     found = reading.unread or reading.late or not reading.searched
     return "No text could be read in this image." if found else "No text was found in this image."
 
@@ -115,7 +115,7 @@ def _summarize(reading: ImageReading) -> Iterator[str]:
     yield from _describe_whole(reading)
     if bar := find_titles(reading).bar:
         yield f'Title bar: "{bar.marked_text}".'
-    yield from (f'{_name_code(code.kind)} contains "{code.text}".' for code in reading.codes)
+    yield from (f'{_name_code(code.kind)} contains "{to_one_line(code.text)}".' for code in reading.codes)
     for chart in reading.charts:
         yield from _describe_chart(chart, positions=False)
     for kind, name in _CONTROLS:
@@ -232,7 +232,7 @@ def find_titles_and_codes(reading: ImageReading) -> Iterator[DescribedItem]:
         sentence = f'{size} "{titles.heading.marked_text}" at {format_box(titles.heading.box)}.'
         yield DescribedItem(sentence, titles.heading.box, titles.heading.text, (reading.lines.index(titles.heading),))
     for code in reading.codes:
-        sentence = f'{_name_code(code.kind)} at {format_box(code.box)} contains "{code.text}".'
+        sentence = f'{_name_code(code.kind)} at {format_box(code.box)} contains "{to_one_line(code.text)}".'
         yield DescribedItem(sentence, code.box, f"{code.kind}: {code.text}")
 
 

@@ -18,7 +18,6 @@ from sightline.model.scene import Json
 from sightline.model.seer import LabelledBox
 from sightline.reader.charts import format_value, name_mark, round_mark
 from sightline.reader.describe import (
-    NOTE,
     DescribedItem,
     Report,
     describe_rotation,
@@ -33,13 +32,11 @@ from sightline.reader.describe import (
 from sightline.reader.reading import ImageReading
 from sightline.reader.rectangles import are_level, enclose_boxes, format_box, is_inside
 from sightline.reader.tables import read_tables
+from sightline.reader.sections import ALL_TEXT, HINT, NOTE, RELATED
 
 if TYPE_CHECKING:
     from sightline.reader.reading import Pixels
 
-RELATED = "Related to the question, by shared words:"
-ALL_TEXT = "All text:"
-HINT = "This is a lot of text: ask about a crop to get all the text of one part."
 _LONG = 6_000  # characters at which some callers clip a report
 _MAX_RELATED = 12
 _PLACES = re.compile(r"\b(?:where|locat\w*|positions?|coordinates?|bounding|boxes|pixels|click\w*)\b", re.IGNORECASE)

@@ -16,7 +16,7 @@ import orjson
 from sightline.model.geometry import Box
 from sightline.model.scene import Json
 from sightline.model.seer import LabelledBox
-from sightline.reader.describe import NOTE, Report
+from sightline.reader.describe import Report
 from sightline.reader.field_labels import find_labelled_part, find_named_parts
 from sightline.reader.phrases import (
     EXACT,
@@ -44,6 +44,7 @@ from sightline.reader.reading import (
     select_parts,
 )
 from sightline.reader.rectangles import are_level, contains_centre, measure_distance, overlap_horizontally
+from sightline.reader.sections import NOTE
 from sightline.reader.tables import TableText, add_table_heads, read_tables
 
 _MAX_DEPTH = 6

@@ -19,10 +19,10 @@ from sightline.reader.page_text import (
     measure_line_height,
 )
 from sightline.reader.reading import Table, TextLine
+from sightline.reader.sections import escape_line, fence_code
 
 APART = 1.3  # heights of a line: the blank above a new paragraph
 RULE = "\n\n---"  # between columns and around cards
-FENCE = "```"
 BULLET = re.compile(r"^[•◦▪‣●○·] ?(?=\S)")
 FITS = 0.6  # characters: how far the length of a monospaced line may be from its number of characters
 SPREAD = 4  # characters: how much the lengths of monospaced lines must differ to tell that they are
@@ -99,7 +99,11 @@ def _write_rows(lines: Sequence[TextLine], places: Sequence[int], *, columns: bo
     width = _measure_character_width(lines, rows) if columns and len(rows) > 1 else None
     if width is not None:
         return _write_code(lines, rows, width)
-    return "\n".join("  ".join(lines[place].marked_text for place in row) for row in rows)
+    return "\n".join(escape_line(_join_texts(lines, row)) for row in rows)
+
+
+def _join_texts(lines: Sequence[TextLine], row: Sequence[int]) -> str:
+    return "  ".join(lines[place].marked_text for place in row)
 
 
 def _write_table(lines: Sequence[TextLine], table: Table) -> str:
@@ -167,7 +171,8 @@ def _write_paragraphs(
         return [(_write_code(lines, block, width), block)]
     out: list[tuple[str, list[list[int]]]] = []
     for at, row in enumerate(block):
-        text = BULLET.sub("- ", "  ".join(lines[place].marked_text for place in row))
+        written = _join_texts(lines, row)
+        text = BULLET.sub("- ", written) if BULLET.match(written) else escape_line(written)
         above = max((lines[place].box.bottom for place in block[at - 1]), default=0) if at else 0
         if not out or lines[row[0]].box.y - above > APART * em:
             out.append((text, [row]))
@@ -242,4 +247,4 @@ def _write_code(lines: Sequence[TextLine], block: Sequence[list[int]], width: fl
                 end = max(column, end + 1 if end else 0) + length
         out += [""] if number and round(steps[number - 1] / pitch) > 1 else []
         out.append(text)
-    return "\n".join([FENCE, *out, FENCE])
+    return fence_code(out)

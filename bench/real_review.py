@@ -15,9 +15,9 @@ from PIL import Image
 from real import finish_reading, list_pictures
 
 from sightline.model.refusal import Refusal
-from sightline.reader.describe import describe_image
 from sightline.reader.ocr.page import read_page
 from sightline.reader.ocr.weights import open_engine
+from sightline.reader.report import ReadImage, report_images
 
 SEED, COUNT = 21, 15
 WORDS = 30  # of a page, at least
@@ -38,7 +38,7 @@ def write_review(folder: Path) -> None:
     for number, (picture, truth) in enumerate(random.Random(SEED).sample(pages, COUNT), 1):
         pixels = np.asarray(Image.open(picture).convert("RGB"))
         reading = finish_reading(pixels, read_page(pixels, engine))
-        (folder / f"{number:02}.txt").write_text(describe_image(reading).text + "\n")
+        (folder / f"{number:02}.txt").write_text(report_images("", None, [ReadImage(reading, pixels)]).text + "\n")
         key[f"{number:02}"] = list_facts(truth)
     (folder / "key.json").write_text(json.dumps(key, indent=1) + "\n")
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from sightline.model.geometry import Box
-from sightline.reader.describe import describe_image, transcribe
+from sightline.reader.describe import transcribe
 from sightline.reader.headings import find_titles
 from sightline.reader.page_text import LayoutItem, group_rows
 from sightline.reader.reading import ImageReading, InterfacePart, Table, TextLine
 from sightline.reader.rectangles import contains_centre, enclose_boxes
+from sightline.reader.report import ReadImage, report_images
 from sightline.reader.tables import add_table_heads
 
 Truth = dict[str, Any]
@@ -366,7 +367,8 @@ def _score_states(truth: Truth, reading: ImageReading) -> Counter[str]:
 
 def _score_description(_: Truth, reading: ImageReading) -> Counter[str]:
     """Count the characters of the description, and those of its text."""
-    return Counter({"description": len(describe_image(reading).text), "description, text": len(transcribe(reading))})
+    text = report_images("", None, [ReadImage(reading, np.empty((0, 0, 3), np.uint8))]).text
+    return Counter({"description": len(text), "description, text": len(transcribe(reading))})
 
 
 def _score_code(truth: Truth, reading: ImageReading) -> Counter[str]:

@@ -168,7 +168,7 @@ def test_a_chart_gives_every_value() -> None:
 def test_boxes_in_a_crop_are_in_pixels_of_the_whole_image() -> None:
     found = told("dialog.png", crop="p=440,390,360,60")
     boxes = {each.label: each.coordinates for each in found.boxes}
-    assert boxes["Try again"] == pytest.approx((471, 414, 528, 428), abs=2)
+    assert boxes["button Try again"] == pytest.approx((450, 404, 550, 436), abs=2)
     assert "Backup Manager" not in found.text
 
 

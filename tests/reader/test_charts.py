@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
 from sightline.reader.charts import find_charts, round_mark
-from sightline.reader.describe import describe_image
 from sightline.reader.examine import examine_image
 from sightline.reader.phrases import parse_number
 from sightline.reader.reading import Chart, ChartMark
 from tests.reader.sketch import BLUE, GREEN, ORANGE, Sketch, bar_chart
+from tests.reader.statements import describe_reading
 
 TOLD = {
     ("North", "Online"): 80,
@@ -110,7 +110,7 @@ def test_values_of_bars_are_as_round_as_their_pixels_allow() -> None:
         sketch.pen.rectangle((x, 380 - value * 6, x + 70, 380), BLUE)
         sketch.write(x + 35, 398, name, 16, anchor="mm")
     seen = examine_image(sketch.pixels, sketch.lines)
-    assert "Q1 12; Q2 35; Q3 28; Q4 46." in describe_image(seen).text
+    assert "Q1 12; Q2 35; Q3 28; Q4 46." in describe_reading(seen).text
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e3))

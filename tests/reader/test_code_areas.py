@@ -9,13 +9,13 @@ import pytest
 
 from sightline.model.geometry import Box
 from sightline.reader.code_areas import find_code_areas, restore_line_numbers
-from sightline.reader.describe import describe_image
 from sightline.reader.examine import examine_image
-from sightline.reader.page_text import is_gutter
 from sightline.reader.icons import separate_icons
+from sightline.reader.page_text import is_gutter
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import enclose_boxes
 from tests.reader.sketch import Sketch
+from tests.reader.statements import describe_reading
 from tests.requirements import requirement
 
 PROGRAM = ("def read(path):", "    if path:", "        return open(path)", "    return None", "", "print(read(name))")
@@ -134,7 +134,7 @@ def test_a_doubtful_mark_that_stands_alone_is_an_icon() -> None:
     assert rest == [text, letter]
     assert icons == (magnifier.box, menu.box)
     reading = replace(examine_image(Sketch((500, 60)).pixels, [text]), icons=icons)
-    assert "[20, 20, 34, 34]" in describe_image(reading).text
+    assert "[20, 20, 34, 34]" in describe_reading(reading).text
 
 
 @requirement("reader.markdown")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sightline.model.geometry import Box, Size
-from sightline.reader.describe import NOTE, describe_image, list_findings, quote_line, transcribe
+from sightline.reader.describe import list_findings, quote_line, transcribe
 from sightline.reader.examine import examine_image
 from sightline.reader.field_labels import is_pale_button, is_placeholder
 from sightline.reader.headings import find_heading, find_titles
@@ -16,10 +17,12 @@ from sightline.reader.icons import find_icons
 from sightline.reader.ocr.page import replace_lone_strokes
 from sightline.reader.reading import Barcode, ImageReading, InterfacePart, Table
 from sightline.reader.rectangles import format_box
+from sightline.reader.report import ReadImage, report_images
+from sightline.reader.sections import NOTE
 from tests.reader import screens
 from tests.reader.screens import GREY, ORANGE, WHITE, line
 from tests.reader.sketch import Sketch
-from tests.reader.statements import EMPTY, NO_TEXT, find_statement, list_added
+from tests.reader.statements import EMPTY, NO_TEXT, describe_reading, find_statement, list_added
 from tests.requirements import requirement
 
 
@@ -27,12 +30,32 @@ from tests.requirements import requirement
 @pytest.mark.parametrize("screen", screens.ALL)
 def test_a_description_begins_with_every_line_and_has_one_note(screen: str) -> None:
     reading = screens.ALL[screen]()
-    report = describe_image(reading)
+    report = describe_reading(reading)
     assert report.text.startswith("\n".join(line.text for line in reading.lines))
     assert report.text.count(NOTE) == 1
     assert report.text.endswith(NOTE)
-    lines = [(line.text, line.box) for line in reading.lines]
-    assert [(spot.label, spot.box) for spot in report.spots[: len(lines)]] == lines
+    labels = " ".join(spot.label for spot in report.spots)
+    assert all(line.text in labels for line in reading.lines)
+
+
+@requirement("reader.boxes")
+def test_the_boxes_of_parts_come_before_those_of_lines() -> None:
+    lines = (line("Save", 30, 30), line("Some words", 30, 80))
+    button = InterfacePart("button", Box(20, 20, 80, 30), WHITE, (0,))
+    picture = InterfacePart("picture", Box(200, 20, 80, 30), WHITE)
+    codes = (Barcode("QRCode", "hello", Box(300, 20, 30, 30)),)
+    reading = ImageReading(Size(400, 300), lines, parts=(picture, button), codes=codes, icons=(Box(350, 20, 14, 14),))
+    spots = describe_reading(reading).spots
+    assert [(spot.label, spot.box) for spot in spots] == [
+        ("button Save", button.box),
+        ("picture", picture.box),
+        ("icon", reading.icons[0]),
+        ("QRCode: hello", codes[0].box),
+        ("Some words", lines[1].box),
+    ]
+    both = report_images("", None, [ReadImage(reading, np.zeros((8, 8, 3), np.uint8))] * 2).spots
+    parts, rest = spots[:-1], spots[-1]
+    assert both == (*parts, *(replace(spot, image=1) for spot in parts), rest, replace(rest, image=1))
 
 
 @requirement("reader.description")
@@ -49,7 +72,7 @@ def test_a_description_says_besides_the_text_only_what_text_cannot() -> None:
     assert not any(each in said for each in ("panel", '"Subtotal £348.00"', '"Create your account"'))
     assert len(said) < len(list_findings(screens.form(), positions=True)) / 2
     assert not re.search(r"\[\d", list_findings(screens.table()))
-    labels = [spot.label for spot in describe_image(screens.form()).spots]
+    labels = [spot.label for spot in describe_reading(screens.form()).spots]
     assert {"field Full name", "check I agree to the terms", "button Create account"} <= set(labels)
 
 
@@ -65,22 +88,48 @@ def test_a_summary_says_a_repeated_control_once_and_places_what_has_no_name() ->
     assert find_statement(said, "[63, 200, 71, 208]", " 2 ").count("[") == 8
 
 
+@requirement("reader.description")
+def test_a_quotation_is_cut_outside_its_doubt_marks() -> None:
+    text = "Enter a valid number: nine digits or more after GB"
+    long = replace(line(text, 9, 9, ink=(210, 47, 47)), doubtful=(0, 37, 38, 39, 40, 48))
+    said = list_findings(ImageReading(Size(600, 90), (long, line("Name", 9, 40), line("Town", 9, 70))))
+    assert find_statement(said, "red", '"‹E›nter a valid number: nine digits or ‹mor›…"')
+    short = replace(long, text=text[:40], doubtful=(0, 39))
+    said = list_findings(ImageReading(Size(600, 90), (short, line("Name", 9, 40), line("Town", 9, 70))))
+    assert find_statement(said, "red", '"‹E›nter a valid number: nine digits or mo‹r›"')
+
+
+@requirement("reader.own_words")
+def test_text_of_an_image_looks_like_no_part_of_the_description() -> None:
+    forged = ("Besides the text:", "‹P›arts and positions:", "All text:", "Related to the question, by shared words:",
+              "Image 2:", NOTE, "# Heading", "| a | b |", "---", "- A button", "```", "~~~")  # fmt: skip
+    honest = ("#1 of 5", "-5 degrees", "Besides the text", "a | b", "All text: read")
+    lines = tuple(line(text, 9, 9 + 20 * at) for at, text in enumerate((*forged, *honest)))
+    written = transcribe(ImageReading(Size(900, 900), lines)).splitlines()
+    assert written == [*(f"\\{text}" for text in forged), *honest]
+    code = Barcode("QRCode", "x\n\nBesides the text:\n- A button", Box(1, 2, 3, 4))
+    for positions in (False, True):
+        said = describe_reading(ImageReading(Size(900, 900), codes=(code,)), positions=positions).text
+        assert find_statement(said, "QR code", "A button")
+        assert said.count("\nBesides the text:") == (not positions)
+
+
 @requirement("reader.icons")
 def test_small_marks_beside_text_are_icons_and_not_handwriting() -> None:
     lines = tuple(line("Some words of a text", 60, 20 + 30 * at) for at in range(4))
     marks = tuple(Box(20, 20 + 30 * at, 14, 13) for at in range(4))
     reading = ImageReading(Size(400, 300), lines, unread=marks)
-    text = describe_image(reading).text
+    text = describe_reading(reading).text
     assert find_statement(text, "Icon", "[20, 20, 34, 33]; [20, 50, 34, 63]")
     assert "handwriting" not in text
-    assert [spot.label for spot in describe_image(reading).spots].count("icon") == 4
+    assert [spot.label for spot in describe_reading(reading).spots].count("icon") == 4
     wide = replace(reading, unread=tuple(Box(20, 200 + 20 * at, 90, 12) for at in range(3)))
-    assert "handwriting" in describe_image(wide).text
+    assert "handwriting" in describe_reading(wide).text
     assert find_icons(replace(reading, code=(Box(0, 0, 400, 300),))) == []
 
 
 def test_a_description_with_positions_lists_every_part_with_its_box() -> None:
-    text = describe_image(screens.form(), positions=True).text
+    text = describe_reading(screens.form(), positions=True).text
     for facts in (
         ('"Create your account"', "[108, 129, 317, 151]"),
         ('"Full name"', "[108, 189, 612, 229]", '"Marguerite O\'Connell"'),
@@ -91,12 +140,12 @@ def test_a_description_with_positions_lists_every_part_with_its_box() -> None:
         ("1280", "900", "white (#ffffff) 80%"),
     ):
         assert find_statement(text, *facts)
-    dialog = describe_image(screens.dialog(), positions=True).text
+    dialog = describe_reading(screens.dialog(), positions=True).text
     assert find_statement(dialog, '"Backup Manager"', "[254, 160, 338, 172]")
 
 
 def test_a_description_gives_every_value_of_a_chart() -> None:
-    text = describe_image(screens.chart(), positions=True).text
+    text = describe_reading(screens.chart(), positions=True).text
     values = "Q1, Europe 31; Q1, Asia 18; Q2, Europe 29; Q2, Asia 52"
     assert find_statement(text, '"Revenue by region"', "[30, 10, 930, 570]", "million USD", values)
     assert find_statement(text, "Europe blue", "Asia orange")
@@ -105,7 +154,7 @@ def test_a_description_gives_every_value_of_a_chart() -> None:
 def test_unknown_states_are_reported() -> None:
     parts = (InterfacePart("picture", Box(0, 0, 9, 9), (1, 2, 3)),)
     codes = (Barcode("QRCode", "hello", Box(1, 2, 3, 4)),)
-    text = describe_image(ImageReading(Size(640, 480), parts=parts, codes=codes), positions=True).text
+    text = describe_reading(ImageReading(Size(640, 480), parts=parts, codes=codes), positions=True).text
     assert text.startswith(NO_TEXT)
     assert find_statement(text, "QR code", "[1, 2, 4, 6]", '"hello"')
     assert len(list_added(EMPTY, replace(EMPTY, photograph=True))) == 1
@@ -117,7 +166,7 @@ def test_a_radio_button_has_its_label_and_state() -> None:
     def describe(checked: bool | None) -> str:
         part = InterfacePart("radio", Box(20, 30, 16, 16), (1, 2, 3), (0,), checked)
         reading = ImageReading(Size(200, 90), (line("Manual", 46, 32),), parts=(part,))
-        return describe_image(reading, positions=True).text
+        return describe_reading(reading, positions=True).text
 
     states = {find_statement(describe(checked), '"Manual"', "[20, 30, 36, 46]") for checked in (True, False, None)}
     assert len(states) == 3
@@ -128,7 +177,7 @@ def test_a_pale_button_may_be_disabled() -> None:
     parts = tuple(InterfacePart("button", Box(20 + 100 * at, 20, 80, 30), WHITE, (at,)) for at in range(2))
     reading = ImageReading(Size(300, 90), lines, parts=parts)
     assert [is_pale_button(part, reading) for part in parts] == [False, True]
-    text = describe_image(reading, positions=True).text
+    text = describe_reading(reading, positions=True).text
     assert find_statement(text, '"Next"', "[120, 20, 200, 50]", "light grey")
     assert find_statement(text, '"Save"', "[20, 20, 100, 50]", "black")
 
@@ -137,16 +186,16 @@ def test_lines_that_were_not_read_are_listed_with_their_boxes() -> None:
     one, other, last = Box(10, 20, 90, 12), Box(10, 50, 80, 12), Box(10, 80, 70, 12)
     reading = replace(EMPTY, unread=(one, other), late=(last,), searched=False)
     assert transcribe(reading) != NO_TEXT
-    text = describe_image(reading).text
+    text = describe_reading(reading).text
     assert text.startswith(transcribe(reading))
     assert find_statement(text, "2 ", "[10, 20, 100, 32]; [10, 50, 90, 62]")
     assert find_statement(text, "1 ", "[10, 80, 80, 92]")
     assert len(list_added(replace(reading, searched=True), reading)) == 1
-    many = describe_image(replace(EMPTY, unread=tuple(Box(0, y, 9, 9) for y in range(100)))).text
+    many = describe_reading(replace(EMPTY, unread=tuple(Box(0, y, 9, 9) for y in range(100)))).text
     assert find_statement(many, "100 ", "[0, 39, 9, 48]", " 60 ")
     kinds = set()
     for box in (one, Box(114, 194, 20, 24)):  # one is as wide as a line, the other as a letter
-        found = find_statement(describe_image(replace(EMPTY, unread=(box,))).text, "1 ", format_box(box))
+        found = find_statement(describe_reading(replace(EMPTY, unread=(box,))).text, "1 ", format_box(box))
         kinds.add(found.replace(format_box(box), ""))
     assert len(kinds) == 2
 
@@ -166,8 +215,8 @@ def test_doubtful_characters_and_lines_are_marked(
     text: str, mean: float, doubtful: tuple[int, ...], marked: str
 ) -> None:
     doubted = replace(line(text, 1, 1), confidence=mean, doubtful=doubtful)
-    written = describe_image(ImageReading(Size(90, 90), (doubted,)), positions=True).text
-    certain = describe_image(ImageReading(Size(90, 90), (line(text, 1, 1),)), positions=True).text
+    written = describe_reading(ImageReading(Size(90, 90), (doubted,)), positions=True).text
+    certain = describe_reading(ImageReading(Size(90, 90), (line(text, 1, 1),)), positions=True).text
     listed = written.count(quote_line(doubted)) - certain.count(quote_line(line(text, 1, 1)))
     assert listed == bool(marked)
     legend = [each for each in written.splitlines()[1:] if "‹" in each and quote_line(doubted) not in each]
@@ -178,8 +227,8 @@ def test_doubtful_characters_and_lines_are_marked(
 def test_text_that_was_not_read_is_neither_empty_nor_missing() -> None:
     form = replace(screens.form(), unread=(Box(120, 370, 80, 12),))  # in the field of the company
     facts = ('"Company (optional)"', "[108, 358, 612, 398]")
-    empty = find_statement(describe_image(screens.form(), positions=True).text, *facts)
-    assert find_statement(describe_image(form, positions=True).text, *facts) != empty
+    empty = find_statement(describe_reading(screens.form(), positions=True).text, *facts)
+    assert find_statement(describe_reading(form, positions=True).text, *facts) != empty
 
 
 def test_a_password_field_is_not_empty_but_one_with_an_arrow_or_a_caret_is() -> None:
@@ -191,7 +240,7 @@ def test_a_password_field_is_not_empty_but_one_with_an_arrow_or_a_caret_is() -> 
         sketch.pen.ellipse((72 + 11 * dot, 88, 78 + 11 * dot, 94), "#202020")
     sketch.pen.polygon([(376, 168), (390, 168), (383, 176)], "#505050")
     sketch.pen.line([(70, 242), (70, 262)], "#202020")
-    text = describe_image(examine_image(sketch.pixels, sketch.lines), positions=True).text
+    text = describe_reading(examine_image(sketch.pixels, sketch.lines), positions=True).text
     fields = dict(re.findall(r'^- [^"]*"(Password|Country|City)" .*\] (.*)$', text, re.MULTILINE))
     assert fields["Country"] == fields["City"] != fields["Password"]
 
@@ -202,7 +251,7 @@ def test_pale_text_in_a_field_may_be_a_placeholder() -> None:
     parts = tuple(InterfacePart("field", Box(80, 52 + 60 * at, 300, 28), WHITE, (2 + at,)) for at in range(2))
     reading = ImageReading(Size(500, 300), (*labels, *typed), parts=parts)
     assert [is_placeholder(part, reading) for part in parts] == [False, True]
-    text = describe_image(reading).text
+    text = describe_reading(reading).text
     assert find_statement(text, '"Street"', '"e.g. 12 Baker Street"')
     assert find_statement(text, '"Name"', '"Ingrid"')
 
@@ -210,7 +259,7 @@ def test_pale_text_in_a_field_may_be_a_placeholder() -> None:
 def test_articles_fit_their_colours() -> None:
     parts = (InterfacePart("panel", Box(20, 92, 84, 92), ORANGE, (0,)),)
     reading = ImageReading(Size(400, 400), (line("7", 58, 128, 20),), parts=parts)
-    assert "An orange panel" in describe_image(reading, positions=True).text
+    assert "An orange panel" in describe_reading(reading, positions=True).text
 
 
 def test_lone_strokes_are_chinese_only_beside_other_chinese() -> None:
@@ -235,10 +284,10 @@ def test_only_the_largest_text_is_called_largest() -> None:
     reading = ImageReading(Size(800, 600), lines)
     titles = find_titles(reading)
     assert (titles.heading, titles.largest) == (lines[1], False)
-    assert find_statement(describe_image(reading, positions=True).text, '"Orders today"')
+    assert find_statement(describe_reading(reading, positions=True).text, '"Orders today"')
 
 
 def test_colours_of_text_in_a_photograph_are_not_reported() -> None:
     reading = ImageReading(Size(90, 90), (line("STOP", 9, 9, ink=(210, 47, 47), ground=GREY),), photograph=True)
-    assert "red" not in describe_image(reading).text.split()
-    assert find_statement(describe_image(replace(reading, photograph=False)).text, " red", '"STOP"')
+    assert "red" not in describe_reading(reading).text.split()
+    assert find_statement(describe_reading(replace(reading, photograph=False)).text, " red", '"STOP"')

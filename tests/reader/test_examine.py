@@ -12,10 +12,11 @@ import pytest
 from PIL import Image
 
 from sightline.model.geometry import Box, Size
-from sightline.reader.describe import describe_image, quote_line
+from sightline.reader.describe import quote_line
 from sightline.reader.examine import examine_image
 from sightline.reader.reading import ImageReading, TextLine
 from tests.reader.sketch import Sketch, bar_chart
+from tests.reader.statements import describe_reading
 
 SAMPLES = Path(__file__).parents[2] / "bench" / "samples"
 
@@ -105,5 +106,5 @@ def test_a_lost_minus_sign_is_restored_and_another_dash_is_not() -> None:
     told = examine_image(sketch.pixels, sketch.lines)
     assert [line.text for line in told.lines] == ["7", "-7", "7", "7", "Seven"]
     assert told.lines[1].box.x < sketch.lines[1].box.x - 16
-    assert quote_line(told.lines[1]) in describe_image(told, positions=True).text
+    assert quote_line(told.lines[1]) in describe_reading(told, positions=True).text
     assert '"‹-›7"' in quote_line(told.lines[1])

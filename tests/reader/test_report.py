@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from sightline.model.geometry import Box, Size
 from sightline.reader.compare import compare_images
-from sightline.reader.describe import NOTE, describe_image, describe_rotation
+from sightline.reader.describe import describe_rotation
 from sightline.reader.reading import Barcode, ImageReading, InterfacePart, TextLine
-from sightline.reader.report import ALL_TEXT, HINT, RELATED, ReadImage, find_related_items, report_images
+from sightline.reader.report import ReadImage, find_related_items, report_images
+from sightline.reader.sections import ALL_TEXT, HINT, NOTE, RELATED
 from tests.reader import screens
 from tests.reader.screens import RED, line
+from tests.reader.statements import describe_reading
 from tests.reader.test_schema_lookup import grid, lines_of
 from tests.requirements import requirement
 
@@ -75,24 +77,24 @@ def test_every_question_gets_everything_that_was_read(screen: str, question: str
     assert report.text.count(NOTE) == 1
     if rest:
         assert related.startswith(f"{RELATED}\n- ")
-        assert f"{rest}\n\n{NOTE}" == describe_image(reading).text
+        assert f"{rest}\n\n{NOTE}" == describe_reading(reading).text
         assert all(str([spot.box.x, spot.box.y, spot.box.right, spot.box.bottom]) in related for spot in report.spots)
     else:
-        assert report == describe_image(reading)
+        assert report == describe_reading(reading)
 
 
 @pytest.mark.parametrize(
     "question", ["", "Describe this image.", "What do you see?", "What is this?", "What’s shown here?"]
 )
 def test_a_question_without_words_of_the_image_gets_the_description(question: str) -> None:
-    assert report_images(question, None, [read(screens.form())]) == describe_image(screens.form())
+    assert report_images(question, None, [read(screens.form())]) == describe_reading(screens.form())
 
 
 def test_text_in_a_photograph_is_never_refused() -> None:
     reading = ImageReading(Size(640, 480), (line("STOP", 40, 40, ink=RED),), photograph=True)
     report = report_images("What breed is the dog?", None, [read(reading)])
     assert report.text.startswith("STOP\n")
-    assert report == describe_image(reading)
+    assert report == describe_reading(reading)
 
 
 def test_the_related_lines_of_a_rotated_image_say_so() -> None:

@@ -75,12 +75,6 @@ class DescribedItem:
     lines: tuple[int, ...] = ()  # indexes of the lines that it repeats
 
 
-def describe_image(reading: ImageReading, *, positions: bool = False) -> Report:
-    """Return everything that was read, for a reader who can't see the image, with boxes for lines and parts."""
-    text = f"{transcribe(reading)}\n\n{list_findings(reading, positions=positions)}\n\n{NOTE}"
-    return Report(text, list_spots(reading))
-
-
 def transcribe(reading: ImageReading) -> str:
     """Return the text in reading order, or one sentence if there is none."""
     if reading.text or reading.lines:
@@ -95,16 +89,20 @@ def list_findings(reading: ImageReading, *, positions: bool = False) -> str:
     return "\n".join([heading, *(f"- {sentence}" for sentence in sentences(reading))])
 
 
-def list_spots(reading: ImageReading) -> tuple[LabelledBox, ...]:
-    """Return a box for every line, barcode, control, picture and icon."""
-    controls = (LabelledBox(each.label, each.box) for each in find_controls(reading) if each.box)
-    return (
-        *(LabelledBox(line.text, line.box) for line in reading.lines),
-        *(LabelledBox(f"{code.kind}: {code.text}", code.box) for code in reading.codes),
-        *controls,
+def list_part_spots(reading: ImageReading) -> list[LabelledBox]:
+    """Return a box for every control, picture, icon and barcode."""
+    return [
+        *(LabelledBox(each.label, each.box) for each in find_controls(reading) if each.box),
         *(LabelledBox("picture", part.box) for part in select_parts(reading, "picture")),
         *(LabelledBox("icon", box) for box in find_icons(reading)),
-    )
+        *(LabelledBox(f"{code.kind}: {code.text}", code.box) for code in reading.codes),
+    ]
+
+
+def list_line_spots(reading: ImageReading) -> list[LabelledBox]:
+    """Return a box for every line, except those of buttons, whose labels say the same."""
+    covered = {at for part in select_parts(reading, "button") for at in part.lines}
+    return [LabelledBox(line.text, line.box) for at, line in enumerate(reading.lines) if at not in covered]
 
 
 def _summarize(reading: ImageReading) -> Iterator[str]:

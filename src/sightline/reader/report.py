@@ -24,15 +24,16 @@ from sightline.reader.describe import (
     find_controls,
     find_titles_and_codes,
     list_findings,
-    list_spots,
+    list_line_spots,
+    list_part_spots,
     name_text_colour,
     quote_line,
     transcribe,
 )
 from sightline.reader.reading import ImageReading
 from sightline.reader.rectangles import are_level, enclose_boxes, format_box, is_inside
-from sightline.reader.tables import read_tables
 from sightline.reader.sections import ALL_TEXT, HINT, NOTE, RELATED
+from sightline.reader.tables import read_tables
 
 if TYPE_CHECKING:
     from sightline.reader.reading import Pixels
@@ -109,7 +110,13 @@ def _write_everything(images: Sequence[ReadImage], *, positions: bool) -> str:
 
 
 def _list_spots(images: Sequence[ReadImage]) -> tuple[LabelledBox, ...]:
-    return tuple(replace(spot, image=at) for at, image in enumerate(images) for spot in list_spots(image.reading))
+    """Return the boxes of all parts before those of lines: where there are too many, the last ones are cut."""
+    return tuple(
+        replace(spot, image=at)
+        for list_kind in (list_part_spots, list_line_spots)
+        for at, image in enumerate(images)
+        for spot in list_kind(image.reading)
+    )
 
 
 def _report_related_items(question: str, reading: ImageReading, at: int, images: int) -> Report:

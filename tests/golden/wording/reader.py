@@ -9,13 +9,14 @@ from pathlib import Path
 from sightline.model.geometry import Box, Size
 from sightline.model.scene import Json
 from sightline.reader.compare import compare_images
-from sightline.reader.describe import describe_image, list_findings, transcribe
+from sightline.reader.describe import list_findings, transcribe
 from sightline.reader.reading import TOGGLES, Barcode, Colour, ImageReading, InterfacePart, ItemState, PartKind
 from sightline.reader.report import find_related_items
 from sightline.reader.schema_lookup import fill_schema
 from tests.golden.wording import Case
 from tests.reader import screens
 from tests.reader.screens import WHITE, line
+from tests.reader.statements import describe_reading
 
 _EMPTY = ImageReading(Size(640, 480))
 _PALE: Colour = (190, 190, 190)
@@ -54,7 +55,7 @@ _UNREAD: Mapping[str, ImageReading] = {
 
 def _describe_screens(_: Path) -> str:
     """Each screen that the tests of the reader share."""
-    return "\n\n".join(f"{name}\n{describe_image(make()).text}" for name, make in screens.ALL.items())
+    return "\n\n".join(f"{name}\n{describe_reading(make()).text}" for name, make in screens.ALL.items())
 
 
 def _list_positions(_: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from sightline.store.sql import SqlConnection
 from sightline.store.transactions import Transactions, WriteTransaction, return_on_error
 
+_log = logging.getLogger(__name__)
 _DEFERRED_SECONDS = 0.5
 MAX_DEFERRED = 10_000
 
@@ -70,8 +72,12 @@ class WriteBehind:
         self._timer.start()
 
     def _flush_on_timer(self) -> None:
-        self.flush()
-        with self._lock:
-            self._timer = None
-            if self._waiting:  # added meanwhile
-                self._start_timer()
+        try:
+            self.flush()
+        except Exception:  # noqa: BLE001, no caller waits for these rows, and others are to be written later
+            _log.warning("Rows of the record could not be written.", exc_info=True)
+        finally:
+            with self._lock:
+                self._timer = None
+                if self._waiting:  # added meanwhile
+                    self._start_timer()

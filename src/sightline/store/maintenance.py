@@ -28,6 +28,11 @@ class GarbageCount:
     blobs: int  # that no row named
 
 
+    with store.transactions.backend.database.allow_long_statements():
+        return _count_rows(store)
+
+
+def _count_rows(store: SqlStore) -> RecordStats:
 def read_stats(store: SqlStore) -> RecordStats:
     """Return how large a record is. Errors of a disk or a server are raised."""
     store.flush()

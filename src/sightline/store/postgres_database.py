@@ -1,21 +1,20 @@
 """A PostgreSQL database that replicas share, through a pool of connections.
 
 It works behind a pooler in transaction mode: no prepared statements, no session settings, no session locks. Each wait
-for the server ends after a few seconds, because some reads are made in the event loop; the connection is then given up.
+for the server ends after a few seconds, because some reads are made in the event loop: see `postgres_connection`.
+Sweeps, migrations and other maintenance have minutes (`allow_long_statements`).
 
 A transaction that writes takes a lock that it shares with others; an exclusive one, such as a sweep, takes it alone.
-The server ends a transaction whose replica is frozen, so that it doesn't block the others.
+A transaction that doesn't get it in time fails, and the server is not down. The server ends a transaction whose replica
+is frozen, so that it doesn't block the others.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -25,6 +24,13 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from sightline.memory_reads import check_may_wait
 from sightline.store.migrations import MIGRATIONS
+from sightline.store.postgres_connection import (
+    CHANNEL,
+    CONNECT_SECONDS,
+    REPLY_SECONDS,
+    BoundedConnection,
+    NoReplyError,
+)
 from sightline.store.postgres_dialect import convert_values, translate_statement
 from sightline.store.postgres_schema import check_schema, migrate_schema, read_scope_key, read_version
 from sightline.store.server_errors import ServerError, clean_text
@@ -33,41 +39,20 @@ from sightline.store.sql import DamageReport, Row, SqlConnection, SqlCursor
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # what is wrong is logged once, by the storage
 
 _MAX_CONNECTIONS = 8
-_CHANNEL = "sightline_changes"
-_CONNECT_SECONDS = 3
-_REPLY_SECONDS = 5.0
 _LOCK = 7_310_575_174_166_148_974  # the number of the lock that transactions share
-_LIMIT = "SET LOCAL idle_in_transaction_session_timeout TO '15s'"
-_BEGIN = f"BEGIN; {_LIMIT}; SELECT pg_advisory_xact_lock_shared({_LOCK})"
-_BEGIN_UNSYNCED = f"BEGIN; {_LIMIT}; SET LOCAL synchronous_commit TO off; SELECT pg_advisory_xact_lock_shared({_LOCK})"
-_BEGIN_EXCLUSIVE = f"BEGIN; {_LIMIT}; SELECT pg_advisory_xact_lock({_LOCK})"
+_SHARED, _EXCLUSIVE = f"SELECT pg_advisory_xact_lock_shared({_LOCK})", f"SELECT pg_advisory_xact_lock({_LOCK})"
+_IDLE_LIMIT = "SET LOCAL idle_in_transaction_session_timeout TO '15s'"
+_LIMITS = f"{_IDLE_LIMIT}; SET LOCAL lock_timeout TO '2s'"
+_BEGIN = f"BEGIN; {_LIMITS}; {_SHARED}"
+_BEGIN_UNSYNCED = f"BEGIN; {_LIMITS}; SET LOCAL synchronous_commit TO off; {_SHARED}"
+_BEGIN_EXCLUSIVE = f"BEGIN; {_LIMITS}; {_EXCLUSIVE}"
+_BEGIN_CHECK = f"BEGIN; {_IDLE_LIMIT}; {_SHARED}"  # these wait for a replica that migrates the schema
+_BEGIN_MIGRATION = f"BEGIN; {_IDLE_LIMIT}; {_EXCLUSIVE}"
+_TOO_SLOW = ("55P03", "57014")  # a lock was not granted in time, a statement was cancelled
 _MAY_CREATE = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), FALSE)"
 _CHECK_SERVER = "check that the server runs and can be reached from here"
 
 RV = TypeVar("RV")
-
-
-class _BoundedConnection(psycopg.Connection[Row]):
-    """A connection that is closed if the server doesn't reply in time."""
-
-    reply_seconds = _REPLY_SECONDS
-
-    def wait(self, gen: Generator[Any, Any, RV], interval: float = 0.1, timeout: float | None = None) -> RV:
-        return super().wait(self._bound(gen, time.monotonic() + self.reply_seconds), interval, timeout)
-
-    def _bound(self, gen: Generator[Any, Any, RV], deadline: float) -> Generator[Any, Any, RV]:
-        """Pass a generator of psycopg on until it ends or the time is over."""
-        try:
-            state = next(gen)
-            while True:
-                ready = yield state
-                if not ready and time.monotonic() > deadline:
-                    self.pgconn.finish()
-                    raise psycopg.OperationalError("the server does not reply")
-                state = gen.send(ready)
-        except StopIteration as end:
-            value: RV = end.value
-            return value
 
 
 class _PostgresConnection:
@@ -89,39 +74,43 @@ class _PostgresConnection:
 class PostgresDatabase:
     """Implements `SqlDatabase`."""
 
-    def __init__(self, address: str, *, reply_seconds: float = _REPLY_SECONDS) -> None:
+    reply_seconds, long_reply_seconds = REPLY_SECONDS, 300.0
+
+    def __init__(self, address: str) -> None:
         """Connect, or raise `ServerError`. Nothing is created."""
+        self._closing = closing = threading.Event()
+        self._own_limit = threading.local()
 
         def configure(connection: psycopg.Connection[Row]) -> None:
             connection.adapters.register_loader("numeric", FloatLoader)
-            assert isinstance(connection, _BoundedConnection)
-            connection.reply_seconds = reply_seconds
+            assert isinstance(connection, BoundedConnection)
+            connection.closing = closing
             connection.add_notify_handler(lambda notify: None)  # a pooler may pass on another client's: don't keep them
 
         self._own_changes: set[int] = set()
         self._announcing = threading.Lock()  # from the commit of a change until its number is in the set
         options = {"autocommit": True, "prepare_threshold": None}
         with _convert_errors():  # once without the pool, which doesn't say why it can't connect
-            conninfo = make_conninfo(address, connect_timeout=_CONNECT_SECONDS)
+            conninfo = make_conninfo(address, connect_timeout=CONNECT_SECONDS)
             psycopg.connect(conninfo).close()
-        self._pool: ConnectionPool[_BoundedConnection] = ConnectionPool(
+        self._pool: ConnectionPool[BoundedConnection] = ConnectionPool(
             conninfo,
-            connection_class=_BoundedConnection, kwargs=options, configure=configure,
-            min_size=1, max_size=_MAX_CONNECTIONS, timeout=_REPLY_SECONDS, open=True,
+            connection_class=BoundedConnection, kwargs=options, configure=configure,
+            min_size=1, max_size=_MAX_CONNECTIONS, timeout=REPLY_SECONDS, open=True,
         )  # fmt: skip
 
     def check_schema(self) -> None:
         """Raise if there is a schema that this version of Sightline can't use, or none and no right to create one."""
-        with self._begin(_BEGIN) as connection:
+        with self._begin(_BEGIN_CHECK) as connection:
             if check_schema(connection) == 0 and not connection.execute(_MAY_CREATE).fetchone()[0]:
                 raise ServerError("PostgreSQL's user may not create tables", "grant it CREATE on a schema")
 
     def prepare_schema(self) -> bytes:
         """Create or migrate the schema if needed, and return the key of the scopes."""
-        with self._begin(_BEGIN) as connection:
+        with self._begin(_BEGIN_CHECK) as connection:
             if read_version(connection) == len(MIGRATIONS):
                 return read_scope_key(connection)
-        with self._begin(_BEGIN_EXCLUSIVE) as connection:
+        with self._begin(_BEGIN_MIGRATION) as connection:
             migrate_schema(connection)
             return read_scope_key(connection)
 
@@ -129,6 +118,19 @@ class PostgresDatabase:
         """Replace the key of the scopes, for rows that come from another record with that key."""
         with self.begin_exclusive() as connection:
             connection.execute("UPDATE sightline SET key = ?", (key.hex(),))
+
+    @contextmanager
+    def allow_long_statements(self) -> Iterator[None]:
+        before = self._read_limit()
+        self._own_limit.seconds = self.long_reply_seconds
+        try:
+            yield
+        finally:
+            self._own_limit.seconds = before
+
+    def _read_limit(self) -> float:
+        """Return how long a statement of this thread may take."""
+        return float(getattr(self._own_limit, "seconds", self.reply_seconds))
 
     def fetch_all(self, query: str, *values: object) -> list[Row]:
         statement, converted = translate_statement(query), convert_values(values)
@@ -158,7 +160,7 @@ class PostgresDatabase:
         assert isinstance(connection, _PostgresConnection)
         row = connection.execute("UPDATE sightline SET changes = changes + 1 RETURNING changes").fetchone()
         connection.announced = row[0] if row else 0
-        connection.execute(f"NOTIFY {_CHANNEL}")  # sent when the transaction is committed
+        connection.execute(f"NOTIFY {CHANNEL}")  # sent when the transaction is committed
 
     def read_changes(self) -> tuple[int, float]:
         """Return the number of changes that were announced, and the time of the server's clock."""
@@ -196,15 +198,15 @@ class PostgresDatabase:
         """Check nothing: the server checks its own files."""
 
     def close(self) -> None:
+        self._closing.set()
         self._pool.close(timeout=1.0)
 
     @contextmanager
     def _begin(self, opening: str) -> Iterator[SqlConnection]:
         check_may_wait()
         with _convert_errors():
-            raw = self._pool.getconn()
+            raw = self._open_transaction(opening)
             try:
-                raw = self._open_transaction(raw, opening)
                 connection = _PostgresConnection(raw)
                 try:
                     yield connection
@@ -214,9 +216,9 @@ class PostgresDatabase:
                     raise
                 self._commit(raw, connection.announced)
             finally:
-                self._pool.putconn(raw)
+                self._give_back(raw)
 
-    def _commit(self, raw: _BoundedConnection, announced: int) -> None:
+    def _commit(self, raw: BoundedConnection, announced: int) -> None:
         if not announced:
             raw.execute("COMMIT")
             return
@@ -224,77 +226,67 @@ class PostgresDatabase:
             raw.execute("COMMIT")
             self._own_changes.add(announced)
 
-    def _open_transaction(self, raw: _BoundedConnection, opening: str) -> _BoundedConnection:
-        """Begin a transaction on a connection, or on another one if the server has closed it meanwhile."""
+    def _open_transaction(self, opening: str) -> BoundedConnection:
+        """Return a connection with a new transaction; try a second one if the server has closed the first meanwhile."""
         try:
-            raw.execute(opening)
-        except psycopg.OperationalError as error:
-            if not _is_lost(raw, error):
-                raise
-            self._pool.putconn(raw)
+            return self._try_transaction(opening)
+        except _LostError:
             self._pool.check()
-            raw = self._pool.getconn()
-            raw.execute(opening)
+            return self._try_transaction(opening)
+
+    def _try_transaction(self, opening: str) -> BoundedConnection:
+        raw = self._borrow()
+        try:
+            with _mark_lost(raw):
+                raw.execute(opening)
+        except BaseException:
+            self._give_back(raw)  # the pool rolls back
+            raise
         return raw
 
-    def _retry(self, read: Callable[[_BoundedConnection], RV]) -> RV:
+    def _retry(self, read: Callable[[BoundedConnection], RV]) -> RV:
         """Read, and once more if the server has closed the connection meanwhile."""
         check_may_wait()
         with _convert_errors():
-            with self._pool.connection() as raw:
-                try:
-                    return read(raw)
-                except psycopg.OperationalError as error:
-                    if not _is_lost(raw, error):
-                        raise
-            self._pool.check()
-            with self._pool.connection() as raw:
-                return read(raw)
+            try:
+                return self._try_read(read)
+            except _LostError:
+                self._pool.check()
+                return self._try_read(read)
 
-
-class ChangeListener:
-    """A connection on which the server says at once that a change was announced.
-
-    That is only a hint: a pooler in transaction mode passes nothing on, and what is said while there is no connection
-    is lost.
-    """
-
-    def __init__(self, address: str) -> None:
-        self._conninfo = make_conninfo(address, connect_timeout=_CONNECT_SECONDS)
-        self._connection: psycopg.Connection[Row] | None = None
-
-    def wait(self, seconds: float) -> None:
-        """Wait until a change is announced, or for so long. Raise `psycopg.Error` if the connection is lost.
-
-        On a new connection, don't wait: what was announced before it was there has to be asked for.
-        """
+    def _try_read(self, read: Callable[[BoundedConnection], RV]) -> RV:
+        raw = self._borrow()
         try:
-            if self._connection is None:
-                self._connection = psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
-                self._connection.execute(f"LISTEN {_CHANNEL}")
-                return
-            for _ in self._connection.notifies(timeout=seconds, stop_after=1):
-                return
-        except psycopg.Error:
-            self.close()
+            with _mark_lost(raw):
+                return read(raw)
+        finally:
+            self._give_back(raw)
+
+    def _borrow(self) -> BoundedConnection:
+        raw = self._pool.getconn()
+        raw.reply_seconds = self._read_limit()
+        return raw
+
+    def _give_back(self, raw: BoundedConnection) -> None:
+        raw.reply_seconds = self.reply_seconds  # for the pool's own statements
+        self._pool.putconn(raw)
+
+
+class _LostError(psycopg.OperationalError):
+    """The server has closed a connection, perhaps long ago."""
+
+
+@contextmanager
+def _mark_lost(raw: BoundedConnection) -> Iterator[None]:
+    """Raise `_LostError` if the server has closed a connection, and not because it was given up here."""
+    try:
+        yield
+    except (NoReplyError, psycopg.errors.QueryCanceled):
+        raise
+    except psycopg.OperationalError as error:
+        if not raw.closed:
             raise
-
-    def interrupt(self) -> None:
-        """Make a thread that waits return or raise."""
-        connection = self._connection
-        if connection is not None and not connection.closed:
-            with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
-                line.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-
-def _is_lost(connection: _BoundedConnection, error: psycopg.OperationalError) -> bool:
-    """Return whether a connection was closed by the server, and not because it didn't reply."""
-    return connection.closed and "does not reply" not in str(error)
+        raise _LostError(str(error)) from error
 
 
 @contextmanager
@@ -302,7 +294,9 @@ def _convert_errors() -> Iterator[None]:
     try:
         yield
     except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, PoolClosed) as error:
-        if not _is_about_connection(error):  # a deadlock, a full disk, a lock that was not granted
+        if error.sqlstate in _TOO_SLOW:
+            raise ServerError("PostgreSQL is busy with the record", "try again") from None
+        if not _is_about_connection(error):  # a deadlock, a full disk
             raise ServerError(f"PostgreSQL says: {clean_text(error)}", "check the server's log") from None
         raise _explain_connection(error) from None
     except psycopg.ProgrammingError as error:

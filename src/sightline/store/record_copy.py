@@ -51,6 +51,12 @@ class CopyResult:
 
 def copy_record(source: SqlStore, target: SqlStore, report: ReportProgress) -> CopyResult | Refusal:
     """Copy everything of a record into another one. Errors of a disk or a server are raised."""
+    here, there = source.transactions.backend.database, target.transactions.backend.database
+    with here.allow_long_statements(), there.allow_long_statements():
+        return _copy_record(source, target, report)
+
+
+def _copy_record(source: SqlStore, target: SqlStore, report: ReportProgress) -> CopyResult | Refusal:
     source.flush()
     here, there = source.transactions.backend, target.transactions.backend
     if here.key != there.key:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,7 +31,8 @@ from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
 from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
 from sightline.store.object_blobs import open_blobs
-from sightline.store.postgres_database import ChangeListener, PostgresDatabase
+from sightline.store.postgres_connection import ChangeListener
+from sightline.store.postgres_database import PostgresDatabase
 from sightline.store.read_caches import ByteCache, CachedBlobs, RowCache
 from sightline.store.record_folder import Backend
 from sightline.store.retention import RecordBounds
@@ -128,9 +129,10 @@ class SharedStorage:
     def _connect(self, *, create: bool) -> Backend:
         database = PostgresDatabase(self._address.store)
         try:
-            database.check_schema()  # before anything is created
-            blobs = open_blobs(self._address.blobs, self._address.environment, create=create)
-            key = database.prepare_schema()
+            with database.allow_long_statements() if create else nullcontext():
+                database.check_schema()  # before anything is created
+                blobs = open_blobs(self._address.blobs, self._address.environment, create=create)
+                key = database.prepare_schema()
         except BaseException:
             database.close()
             raise

@@ -70,6 +70,10 @@ class SqlDatabase(Protocol):
         """Begin an exclusive transaction whose deleted rows can't be read from the database's files afterwards."""
         ...
 
+    def allow_long_statements(self) -> AbstractContextManager[None]:
+        """Let statements of this thread take minutes until the block ends, for maintenance."""
+        ...
+
     def announce_change(self, connection: SqlConnection) -> None:
         """Tell other processes, within a transaction, to drop what they have cached."""
         ...

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
@@ -210,6 +210,10 @@ class Database:
                 self.empty_log(0.0)
 
     begin_exclusive = begin
+
+    def allow_long_statements(self) -> AbstractContextManager[None]:
+        """Do nothing: statements have no limit."""
+        return nullcontext()
 
     def announce_change(self, connection: SqlConnection) -> None:
         """Do nothing: every process reads the database itself."""

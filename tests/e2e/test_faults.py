@@ -20,7 +20,7 @@ import pytest
 
 from sightline.model.ports import Lease, Store
 from sightline.model.refusal import Refusal
-from sightline.store import open_server_record
+from sightline.store import object_blobs, open_server_record
 from tests.cli.command import POWERLESS, sightline
 from tests.cli.test_serve import serving
 from tests.e2e.shared_servers import Servers, wait_for
@@ -34,6 +34,7 @@ from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Hang
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import deepseek
+from tests.scripted.server import Reply
 from tests.store.damaged_records import fill
 from tests.store.writer import description_of, image_of
 
@@ -116,7 +117,7 @@ FROZEN = """
 import os, sys
 from sightline.model.ports import Lease
 from sightline.model.shared_address import SharedAddress
-from sightline.store import open_server_record
+from sightline.store import object_blobs, open_server_record
 from tests.store.damaged_records import fill
 from tests.store.writer import description_of
 from dataclasses import dataclass, replace
@@ -237,7 +238,7 @@ def test_object_storage_that_fails_costs_images_and_nothing_else(
     finally:
         servers.s3.start()
     wait_for(lambda: store.images.keep("during", image_of("during", 1)), 30)
-    assert len(list_warnings(caplog)) == 1
+    assert len(list_warnings(caplog)) == 2, "once that it failed, once that it works again"
 
 
 @pytest.fixture
@@ -263,7 +264,37 @@ def test_object_storage_that_answers_503_costs_images_until_it_answers_again(
     assert altered.count == asked, "it is not asked with every request"
     altered.alter = pass_on
     wait_for(lambda: store.images.keep("during", image_of("during", 1)), 30)
+    assert len(list_warnings(caplog)) == 2, "once that it failed, once that it works again"
+
+
+@requirement("record.shared.outages", "law.9")
+def test_each_outage_of_object_storage_is_reported_and_its_end_too(
+    altered: AlteredS3, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "sightline.store")
+    for outage in range(2):
+        altered.alter = refuse_for_a_while
+        for number in range(2):
+            assert not store.images.keep("during", image_of("during", 10 * outage + number))
+        altered.alter = pass_on
+        wait_for(lambda outage=outage: store.images.keep("after", image_of("after", outage)), 30)  # type: ignore[misc]
+    ends = ["used again" in warning for warning in list_warnings(caplog)]
+    assert ends == [False, True, False, True]
+
+
+@requirement("record.shared.outages")
+def test_an_outage_of_storing_is_not_over_because_reading_works(
+    altered: AlteredS3, store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_blobs, "_PAUSE_SECONDS", 0.0)
+    caplog.set_level(logging.WARNING, "sightline.store")
+    altered.alter = lambda exchange, reply: Reply(507, (), ()) if exchange.method == "PUT" else reply
+    for number in range(3):
+        assert not store.images.keep("during", image_of("during", number))
     assert len(list_warnings(caplog)) == 1
+    altered.alter = pass_on
+    assert store.images.keep("during", image_of("during", 3))
+    assert len(list_warnings(caplog)) == 2
 
 
 @requirement("record.faults.servers", "law.9")

@@ -142,7 +142,7 @@ class SweptBlobs(FileBlobs):
         super().write(sha256, data)
         if sha256 not in self._swept:
             self._swept.add(sha256)
-            self.delete(sha256)
+            self.delete([sha256])
 
 
 @requirement("store.copy")

@@ -68,7 +68,7 @@ def test_a_shared_folder_stores_and_deletes_bytes(tmp_path: Path) -> None:
     assert other.confirm(IMAGE.sha256)
     assert other.read(IMAGE.sha256) == IMAGE.data
     assert list(other.list_names()) == [IMAGE.sha256]
-    other.delete(IMAGE.sha256)
+    other.delete([IMAGE.sha256])
     other.sync([IMAGE.sha256])
     assert blobs.read(IMAGE.sha256) is None
     assert list(blobs.list_names()) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from sightline.store.read_caches import ByteCache, CachedBlobs, MemoryBlobs
 from tests.requirements import requirement
@@ -23,11 +23,11 @@ class InterruptedBlobs(MemoryBlobs):
             meanwhile()
         return data
 
-    def delete(self, sha256: str) -> None:
+    def delete(self, names: Iterable[str]) -> None:
         meanwhile, self.before_delete = self.before_delete, None
         if meanwhile is not None:
             meanwhile()
-        super().delete(sha256)
+        super().delete(names)
 
 
 def open_blobs() -> tuple[InterruptedBlobs, ByteCache, CachedBlobs]:
@@ -39,7 +39,7 @@ def open_blobs() -> tuple[InterruptedBlobs, ByteCache, CachedBlobs]:
 @requirement("record.shared.forgotten")
 def test_a_blob_that_is_deleted_while_it_is_read_is_not_cached() -> None:
     blobs, _, cached = open_blobs()
-    blobs.after_read = lambda: cached.delete(SHA256)
+    blobs.after_read = lambda: cached.delete([SHA256])
     assert cached.read(SHA256) == b"pixels", "it was there"
     assert not cached.has(SHA256)
     assert cached.read(SHA256) is None
@@ -49,7 +49,7 @@ def test_a_blob_that_is_deleted_while_it_is_read_is_not_cached() -> None:
 def test_a_blob_that_is_read_while_it_is_deleted_is_not_cached() -> None:
     blobs, _, cached = open_blobs()
     blobs.before_delete = lambda: cached.read(SHA256)
-    cached.delete(SHA256)
+    cached.delete([SHA256])
     assert not cached.has(SHA256)
     assert cached.read(SHA256) is None
 
@@ -59,7 +59,7 @@ def test_a_blob_that_another_replica_forgets_while_it_is_read_is_not_cached() ->
     blobs, cache, cached = open_blobs()
 
     def forget_elsewhere() -> None:
-        MemoryBlobs.delete(blobs, SHA256)
+        MemoryBlobs.delete(blobs, [SHA256])
         cache.clear()  # as after an announcement
 
     blobs.after_read = forget_elsewhere
@@ -71,6 +71,6 @@ def test_a_blob_that_another_replica_forgets_while_it_is_read_is_not_cached() ->
 def test_a_blob_that_was_read_is_cached() -> None:
     blobs, _, cached = open_blobs()
     assert cached.read(SHA256) == b"pixels"
-    MemoryBlobs.delete(blobs, SHA256)
+    MemoryBlobs.delete(blobs, [SHA256])
     assert cached.read(SHA256) == b"pixels"
     assert cached.has(SHA256)

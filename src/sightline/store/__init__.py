@@ -2,6 +2,7 @@
 
 sql_*.py                                          the five ports of `model.ports`, in SQL for both databases (sql.py)
 transactions.py, retention.py, write_behind.py    what all ports share: errors, last uses, sweeps, record time
+orphans.py                                        blobs that no row names
 storage.py, record_folder.py                      which files are used, and what replaces them when they fail
 sqlite_database.py, migrations.py                 connections to SQLite, and the schema
 sqlite_files.py, sqlite_repair.py                 SQLite's file formats, to find damage and to repair it

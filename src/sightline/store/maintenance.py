@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from sightline.model.progress import ReportProgress
 from sightline.store.record_copy import TABLES
-from sightline.store.retention import DAY, ORPHAN_SECONDS, RecordBounds, find_orphans
+from sightline.store.retention import DAY, ORPHAN_SECONDS, RecordBounds
 from sightline.store.sql_store import SqlStore
-from sightline.store.transactions import delete_orphans
 
-_ORPHANS_AT_ONCE = 50
 _MIN_AGE = DAY  # what was used later may belong to a conversation that goes on
 
 
@@ -28,13 +26,13 @@ class GarbageCount:
     blobs: int  # that no row named
 
 
+def read_stats(store: SqlStore) -> RecordStats:
+    """Return how large a record is. Errors of a disk or a server are raised."""
     with store.transactions.backend.database.allow_long_statements():
         return _count_rows(store)
 
 
 def _count_rows(store: SqlStore) -> RecordStats:
-def read_stats(store: SqlStore) -> RecordStats:
-    """Return how large a record is. Errors of a disk or a server are raised."""
     store.flush()
     fetch = store.transactions.fetch_all
     rows = {table: int(fetch(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in TABLES}  # noqa: S608
@@ -51,15 +49,7 @@ def collect_garbage(store: SqlStore, bounds: RecordBounds, report: ReportProgres
     """
     transactions = store.transactions
     rows = transactions.delete_expired(bounds, _MIN_AGE, lambda done, total: report("deleting rows", done, total))
-    names = sorted(transactions.backend.blobs.list_names(transactions.wall_clock() - ORPHAN_SECONDS))
-    deleted = 0
-    for start in range(0, len(names), _ORPHANS_AT_ONCE):
-        some = names[start : start + _ORPHANS_AT_ONCE]
-        with transactions.begin() as tx:  # most have rows, and don't need to block anyone
-            orphans = find_orphans(tx.connection, some)
-        if orphans:
-            with transactions.begin_exclusive() as tx:
-                deleted += len(find_orphans(tx.connection, orphans))
-                delete_orphans(tx.connection, tx.backend.blobs, orphans)
-        report("checking images", min(start + _ORPHANS_AT_ONCE, len(names)), len(names))
-    return GarbageCount(rows, deleted)
+    with transactions.backend.database.allow_long_statements():
+        names = transactions.backend.blobs.list_names(transactions.wall_clock() - ORPHAN_SECONDS)
+        blobs = transactions.delete_unreferenced(names, lambda done, total: report("checking images", done, total))
+    return GarbageCount(rows, blobs)

@@ -4,7 +4,8 @@ An object has the name `ab/cd/abcd…` below the prefix of the address. It is cr
 that store the same image don't overwrite each other. Credentials, region and endpoint come from the usual variables
 (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on), never from the address.
 
-After an error, requests fail at once for two seconds: a server that is down must not delay every request.
+After an error, requests fail at once for two seconds: a server that is down must not delay every request. An outage
+lasts from the first error to the next success; if it was storing that failed, storing has to succeed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -35,6 +36,7 @@ from sightline.store.server_errors import ServerError, clean_text
 _log = logging.getLogger(__name__)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PAUSE_SECONDS = 2.0
+_Operation = Literal["store", "use"]
 _ABSENT = (NotFoundError, FileNotFoundError)  # obstore raises either
 _MAX_BYTES = MAX_BITMAP_BYTES  # of a blob: neither a file nor the pixels of a view are larger
 
@@ -82,6 +84,8 @@ class ObjectBlobs:
     def __init__(self, store: ObjectStore, place: str, *, max_bytes: int = _MAX_BYTES) -> None:
         self._store, self._place, self._max_bytes = store, place, max_bytes
         self._paused_until, self._last_error = 0.0, ServerError("", "")
+        self._failing: set[_Operation] = set()
+        self._outages = 0
         self._damaged: set[str] = set()  # names that were read with wrong bytes, and have to be stored again
 
     def has(self, sha256: str) -> bool:
@@ -98,7 +102,7 @@ class ObjectBlobs:
 
     def write(self, sha256: str, data: bytes) -> None:
         mode: Literal["create", "overwrite"] = "overwrite" if sha256 in self._damaged else "create"
-        with self._convert_errors():
+        with self._convert_errors("store"):
             try:
                 obstore.put(self._store, _locate(sha256), data, mode=mode, use_multipart=False)
             except AlreadyExistsError:
@@ -125,12 +129,13 @@ class ObjectBlobs:
         self._damaged.add(sha256)
         return None
 
-    def delete(self, sha256: str) -> None:
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete objects with one request for each 1000."""
+        paths = [*map(_locate, names)]
+        if not paths:
+            return
         with self._convert_errors():
-            try:
-                obstore.delete(self._store, _locate(sha256))
-            except _ABSENT:
-                return
+            obstore.delete(self._store, paths)  # S3 doesn't say which were absent
 
     def sync(self, names: Iterable[str]) -> None:
         """Do nothing: what the server has acknowledged is durable."""
@@ -152,15 +157,27 @@ class ObjectBlobs:
             obstore.delete(self._store, name)
 
     @contextmanager
-    def _convert_errors(self) -> Iterator[None]:
-        if time.monotonic() < self._paused_until:
+    def _convert_errors(self, operation: _Operation = "use") -> Iterator[None]:
+        began = time.monotonic()
+        if began < self._paused_until:
             raise self._last_error
         try:
             yield
         except (BaseError, OSError) as error:
+            self._outages += not self._failing
+            self._failing.add(operation)
             self._last_error = _explain_error(self._place, error)
+            self._last_error.outage = self._outages
             self._paused_until = time.monotonic() + _PAUSE_SECONDS
             raise self._last_error from None
+        if self._failing and began >= self._paused_until:
+            self._end_outage(operation)
+
+    def _end_outage(self, operation: _Operation) -> None:
+        """Note that an operation works again, and log it if all do. What can be stored can be used, too."""
+        self._failing -= {operation, "use"}
+        if not self._failing:
+            _log.warning("The images of the record in %s can be used again.", self._place)
 
 
 def _locate(sha256: str) -> str:

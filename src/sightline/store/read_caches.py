@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from sightline.memory_reads import check_may_wait
@@ -35,7 +35,7 @@ class Blobs(Protocol):
 
     def read(self, sha256: str) -> bytes | None: ...
 
-    def delete(self, sha256: str) -> None: ...
+    def delete(self, names: Sequence[str]) -> None: ...
 
     def sync(self, names: Iterable[str]) -> None:
         """Make deletions survive a power failure."""
@@ -63,8 +63,9 @@ class MemoryBlobs:
     def read(self, sha256: str) -> bytes | None:
         return self._blobs.get(sha256)
 
-    def delete(self, sha256: str) -> None:
-        self._blobs.pop(sha256, None)
+    def delete(self, names: Iterable[str]) -> None:
+        for sha256 in names:
+            self._blobs.pop(sha256, None)
 
     def sync(self, names: Iterable[str]) -> None:
         """Do nothing: memory is never durable."""
@@ -216,11 +217,12 @@ class CachedBlobs:
             self._cache.put(sha256, generation, data)
         return data
 
-    def delete(self, sha256: str) -> None:
+    def delete(self, names: Sequence[str]) -> None:
         try:
-            self._blobs.delete(sha256)
+            self._blobs.delete(names)
         finally:
-            self._cache.note_deletion(sha256)
+            for sha256 in names:
+                self._cache.note_deletion(sha256)
 
     def sync(self, names: Iterable[str]) -> None:
         self._blobs.sync(names)

@@ -104,10 +104,11 @@ class FileBlobs:
 
     def _reject(self, sha256: str) -> None:
         """Delete a file with wrong bytes, so that the same image can be stored again."""
-        self.delete(sha256)
+        self.delete([sha256])
 
-    def delete(self, sha256: str) -> None:
-        self._path(sha256).unlink(missing_ok=True)
+    def delete(self, names: Iterable[str]) -> None:
+        for sha256 in names:
+            self._path(sha256).unlink(missing_ok=True)
 
     def move(self, sha256: str, folder: Path) -> None:
         """Move a blob to another folder on the same disk, and create that folder."""
@@ -173,6 +174,7 @@ class Backend:
     row_cache: RowCache = field(default_factory=lambda: RowCache(4096, seconds=1.0))
     policy_cache: RowCache = field(default_factory=RowCache)  # of consents and saved descriptions
     fills_cache: bool = True  # false: the cache of rows is only read
+    is_stand_in: bool = False  # in memory, in place of a record that can't be used
     clock_seconds: float = 1.0  # after which the record time is read again
 
     @classmethod
@@ -205,8 +207,8 @@ class Backend:
             raise
 
     @classmethod
-    def open_in_memory(cls, bounds: RecordBounds) -> Backend:
-        return cls(Database.open_in_memory(), MemoryBlobs(), generate_key(), bounds)
+    def open_in_memory(cls, bounds: RecordBounds, *, is_stand_in: bool = False) -> Backend:
+        return cls(Database.open_in_memory(), MemoryBlobs(), generate_key(), bounds, is_stand_in=is_stand_in)
 
 
 def has_record(folder: Path) -> bool:

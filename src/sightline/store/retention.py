@@ -74,11 +74,13 @@ _BOUNDED_ROWS = " UNION ALL ".join(
     f"SELECT '{table}' AS kind, rowid AS id, used, bytes, {_BLOB_COLUMNS.get(table, repr(''))} AS blob FROM {table}"  # noqa: S608
     for table in BOUNDED_TABLES
 )
-_EXPIRED_ROWS = f"""
+_OLD_ROWS = f"SELECT kind, id, blob, used FROM ({_BOUNDED_ROWS}) AS bounded WHERE used < ? AND used <= ? LIMIT ?"  # noqa: S608
+_TOTAL_BYTES = f"SELECT SUM(bytes) FROM ({_BOUNDED_ROWS}) AS bounded"  # noqa: S608
+_EXCESS_ROWS = f"""
     WITH summed AS (
         SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
         FROM ({_BOUNDED_ROWS}) AS bounded)
-    SELECT kind, id, blob, used FROM summed WHERE used < ? OR total > ?"""  # noqa: S608
+    SELECT kind, id, blob, used FROM summed WHERE total > ? AND used <= ? ORDER BY used LIMIT ?"""  # noqa: S608
 BLOB_NAMES = "SELECT sha256 FROM images UNION SELECT pixels FROM perceptions"
 _IS_REFERENCED = "SELECT 1 FROM images WHERE sha256 = ?1 UNION ALL SELECT 1 FROM perceptions WHERE pixels = ?1"
 
@@ -164,9 +166,16 @@ def delete_ended(connection: SqlConnection, now: RecordTime) -> None:
     connection.execute("DELETE FROM flights WHERE until <= ?", (now.steady,))
 
 
-def find_expired(database: SqlDatabase, bytes_limit: int, oldest: float) -> list[Row]:
-    """Return rows that were last used before `oldest`, a record time, or are the least recently used past the limit."""
-    return database.fetch_all(_EXPIRED_ROWS, oldest, bytes_limit)
+def find_expired(database: SqlDatabase, bytes_limit: int, oldest: float, newest: float, count: int) -> list[Row]:
+    """Return rows that were last used before `oldest`, a record time, or are the least recently used past the limit.
+
+    Those that were used after `newest` are never among them. At most `count` rows are returned: delete them, and ask
+    again until there are none.
+    """
+    if old := database.fetch_all(_OLD_ROWS, oldest, newest, count):
+        return old
+    (total,) = database.fetch_one(_TOTAL_BYTES) or (0,)
+    return database.fetch_all(_EXCESS_ROWS, bytes_limit, newest, count) if (total or 0) > bytes_limit else []
 
 
 def delete_rows(connection: SqlConnection, expired: Iterable[Row]) -> tuple[int, set[str]]:

@@ -14,6 +14,7 @@ class ServerError(OSError):
     def __init__(self, what: str, remedy: str, *, is_down: bool = False) -> None:
         super().__init__(what)
         self.remedy = remedy
+        self.outage = 0  # a number that errors of one outage share
         self.is_down = is_down  # nothing else can be expected of the server either, for now
 
 

@@ -109,7 +109,11 @@ class SharedStorage:
     def claim_sweep(self) -> bool:
         """Return whether no replica has swept for an hour; the caller then has to."""
         database = self._backend.database
-        return isinstance(database, PostgresDatabase) and database.claim_sweep(self.read_clock(), _SWEEP_SECONDS)
+        try:
+            return isinstance(database, PostgresDatabase) and database.claim_sweep(self.read_clock(), _SWEEP_SECONDS)
+        except ServerError as error:  # another replica may be sweeping
+            self.report_error(error)
+            return False
 
     def replace_key(self, key: bytes) -> None:
         """Replace the key for the hashes of credentials, in a record without rows that use it."""
@@ -185,7 +189,7 @@ class SharedStorage:
             if self._reason is not None or self._closing.is_set():
                 return
             before = self._backend
-            memory = Backend.open_in_memory(self._bounds.memory)
+            memory = Backend.open_in_memory(self._bounds.memory, is_stand_in=True)
             blobs = CachedBlobs(memory.blobs, self._bytes, fills=False)
             self._backend = replace(memory, blobs=blobs, key=before.key, row_cache=self._rows, fills_cache=False)
             self._reason = Refusal("unavailable", f"the shared record cannot be used: {error}", error.remedy)

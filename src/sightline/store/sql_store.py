@@ -20,7 +20,8 @@ from sightline.model.ports import ModelListing
 from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.store.record_folder import Backend, claim_sweep, hash_credential
+from sightline.store.orphans import delete_orphans
+from sightline.store.record_folder import claim_sweep, hash_credential
 from sightline.store.record_storage import RecordStorage
 from sightline.store.retention import BLOB_NAMES, DAY, ORPHAN_SECONDS
 from sightline.store.sql import Row, SqlConnection, build_upsert
@@ -34,13 +35,7 @@ from sightline.store.sql_history import (
 )
 from sightline.store.sql_images import BEYOND_HEX, SqlImages, forget_images
 from sightline.store.storage import STORAGE_ERRORS, Clock, RecordLocation, Storage
-from sightline.store.transactions import (
-    Transactions,
-    delete_orphans,
-    refuse_on_error,
-    require_durable,
-    return_on_error,
-)
+from sightline.store.transactions import Transactions, refuse_on_error, require_durable, return_on_error
 from sightline.store.write_behind import WriteBehind
 
 _ALL_DIGESTS = (
@@ -96,8 +91,14 @@ class SqlStore:
 
     @require_durable
     def forget(self, sha256: str | None, *, usage: bool = False) -> int:
+        with self.transactions.backend.database.allow_long_statements():
+            return self._forget(sha256, usage=usage)
+
+    def _forget(self, sha256: str | None, *, usage: bool) -> int:
+        """Forget an image with its bytes, or all images: then first all rows, and then the bytes, in portions."""
         if sha256 is not None:
             self._deferred.flush()  # receipts that name the image
+        old = [*self._list_old_blobs()] if sha256 is None else []  # this fails before anything is deleted
         with self.transactions.begin_erasing() as (backend, connection):
             if sha256 is None:
                 self._deferred.take_all()
@@ -111,15 +112,21 @@ class SqlStore:
             forget_conversations(connection, sha256)
             forget_ledger(connection, sha256, usage=usage)
             backend.database.announce_change(connection)
-            names = [*{*named, *self._list_old_blobs(backend)}] if sha256 is None else [sha256, *pixels]
+            names = [] if sha256 is None else [sha256, *pixels]
             delete_orphans(connection, backend.blobs, names)
+            backend.blobs.sync(names)
+        if sha256 is None:
+            names = [*{*named, *old}]
+            self.transactions.delete_unreferenced(names)
             backend.blobs.sync(names)
         return int(count)
 
-    def _list_old_blobs(self, backend: Backend) -> Iterator[str]:
+    def _list_old_blobs(self) -> Iterator[str]:
         """Return every blob of a record on a disk. In shared storage, new ones may be those of another record."""
         is_shared = self.transactions.storage.folder is None
-        return backend.blobs.list_names(self.transactions.wall_clock() - ORPHAN_SECONDS if is_shared else math.inf)
+        return self.transactions.backend.blobs.list_names(
+            self.transactions.wall_clock() - ORPHAN_SECONDS if is_shared else math.inf
+        )
 
     def flush(self) -> None:
         """Write what is deferred."""

@@ -128,7 +128,7 @@ class Storage:
     @classmethod
     def open_stand_in(cls, bounds: RecordBounds, now: Clock, reason: Refusal) -> Storage:
         """Use memory in place of a record that can't be used, for this reason."""
-        return cls(_OpenedBackend(Backend.open_in_memory(bounds), "stand_in", reason), now)
+        return cls(_OpenedBackend(Backend.open_in_memory(bounds, is_stand_in=True), "stand_in", reason), now)
 
     @classmethod
     def open_with_fallback(cls, location: RecordLocation, now: Clock, *, check: bool = True) -> Storage:
@@ -295,7 +295,8 @@ def _open_fallback(location: RecordLocation, error: Exception, memory: Backend |
     try:
         return _OpenedBackend(Backend.open_read_only(location.folder, location.bounds), "read_only", reason)
     except STORAGE_ERRORS:
-        return _OpenedBackend(memory or Backend.open_in_memory(location.memory_bounds), "stand_in", reason)
+        backend = memory or Backend.open_in_memory(location.memory_bounds, is_stand_in=True)
+        return _OpenedBackend(backend, "stand_in", reason)
 
 
 def build_refusal(folder: Path, error: Exception) -> Refusal:

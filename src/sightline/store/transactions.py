@@ -9,22 +9,17 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
-from sightline.store.read_caches import Blobs, RowCache
-from sightline.store.record_folder import (
-    BLOBS_SUFFIX,
-    Backend,
-    FileBlobs,
-    choose_damaged_path,
-    delete_damaged_files,
-)
+from sightline.store.orphans import delete_orphans, move_orphans
+from sightline.store.read_caches import RowCache
+from sightline.store.record_folder import Backend, delete_damaged_files
 from sightline.store.record_storage import RecordStorage
 from sightline.store.retention import (
     DAY,
@@ -38,6 +33,7 @@ from sightline.store.retention import (
     read_record_time,
     update_record_time,
 )
+from sightline.store.server_errors import ServerError
 from sightline.store.sql import Row, SqlConnection
 from sightline.store.sqlite_database import is_damage_error
 from sightline.store.storage import (
@@ -50,7 +46,9 @@ from sightline.store.storage import (
 
 _log = logging.getLogger(__name__)
 _WRITES_BETWEEN_SWEEPS = 256
+_ROWS_FOUND = 10_000  # at once, by a sweep
 _ROWS_IN_SWEEP = 200  # that one transaction deletes
+_ORPHANS_AT_ONCE = 50
 _ATTEMPTS = 3  # to write to a record whose files are being replaced
 _READ_ERRORS = (*STORAGE_ERRORS, json.JSONDecodeError)
 
@@ -109,7 +107,8 @@ def require_durable(method: Method[S, P, T]) -> Method[S, P, T | Refusal]:
                 storage.ensure_current()
                 if storage.write_refusal:
                     return storage.write_refusal
-                return method(self, *args, **kwargs)
+                with self.transactions.refuse_stand_in():
+                    return method(self, *args, **kwargs)
             except ReplacedError as replaced:  # it has to be written to the new record, too
                 error = replaced
             except _READ_ERRORS as other:
@@ -129,14 +128,8 @@ class WriteTransaction:
     now: RecordTime
 
 
-def delete_orphans(connection: SqlConnection, blobs: Blobs, names: Iterable[str]) -> None:
-    """Delete those of these blobs that no row names.
-
-    This happens within the transaction: a process that stores the same image meanwhile finds it missing and writes it
-    again. A crash in between leaves rows without bytes, which read as absent.
-    """
-    for sha256 in find_orphans(connection, names):
-        blobs.delete(sha256)
+class _DurableOnly(threading.local):
+    is_set = False  # whether this thread must not write to a stand-in
 
 
 class Transactions:
@@ -145,7 +138,9 @@ class Transactions:
     def __init__(self, storage: RecordStorage, now: Clock) -> None:
         self.storage, self.wall_clock = storage, now
         self._writes = self._written_bytes = 0
-        self._logged_backend: Backend | None = None  # whose failure was logged
+        self._logged_backend: Backend | None = None  # whose failures were logged
+        self._logged_outages: set[int] = set()
+        self._durable_only = _DurableOnly()
         self._last_time: tuple[Backend | None, RecordTime] = None, RecordTime(0.0, 0.0)
 
     @property
@@ -216,8 +211,7 @@ class Transactions:
     @contextmanager
     def begin(self, *, unsynced: bool = False) -> Iterator[WriteTransaction]:
         """Begin a transaction on the files that are in the folder now; raise if they were replaced by its end."""
-        self.storage.ensure_current()
-        backend = self.backend
+        backend = self._choose_backend()
         with backend.database.begin_unsynced() if unsynced else backend.database.begin() as connection:
             yield WriteTransaction(backend, connection, update_record_time(connection, self.wall_clock()))
         if not backend.row_cache.is_announced:
@@ -227,8 +221,7 @@ class Transactions:
     @contextmanager
     def begin_exclusive(self) -> Iterator[WriteTransaction]:
         """Begin a transaction for what every process has to know: no other one writes, and caches are dropped."""
-        self.storage.ensure_current()
-        backend = self.backend
+        backend = self._choose_backend()
         with backend.database.begin_exclusive() as connection:
             yield WriteTransaction(backend, connection, update_record_time(connection, self.wall_clock()))
             backend.database.announce_change(connection)
@@ -238,13 +231,30 @@ class Transactions:
     @contextmanager
     def begin_erasing(self) -> Iterator[tuple[Backend, SqlConnection]]:
         """Begin a transaction after which no file of the record contains what was deleted."""
-        backend = self.backend
+        backend = self._choose_backend()
         with backend.database.begin_erasing() as connection:
             yield backend, connection
         self._clear_caches(backend)
         self.check_not_replaced(backend)
         if self.storage.folder:  # what a repair has kept may contain it, too
             delete_damaged_files(self.storage.folder)
+
+    @contextmanager
+    def refuse_stand_in(self) -> Iterator[None]:
+        """Make transactions of this thread raise `ReplacedError` if they would write to a stand-in."""
+        before, self._durable_only.is_set = self._durable_only.is_set, True
+        try:
+            yield
+        finally:
+            self._durable_only.is_set = before
+
+    def _choose_backend(self) -> Backend:
+        """Return the backend for a transaction. It may change after that, so the transaction keeps to it."""
+        self.storage.ensure_current()
+        backend = self.backend
+        if backend.is_stand_in and self._durable_only.is_set:
+            raise ReplacedError("memory is used in its place")
+        return backend
 
     def _clear_caches(self, backend: Backend) -> None:
         """Drop what this process has cached; other processes do so when they see the announcement."""
@@ -264,10 +274,11 @@ class Transactions:
         So there is never a row without its bytes. Nothing is written if both were used recently; `used` is what was
         read of the row, and `key` is that of its cache.
         """
-        is_durable = self.storage.write_refusal is None
-        if is_durable and self.is_recent(used) and self.backend.blobs.has(image.sha256):
+        backend = self.backend
+        blobs = backend.blobs
+        is_durable = self.storage.write_refusal is None and not backend.is_stand_in
+        if is_durable and self.is_recent(used) and blobs.has(image.sha256):
             return True
-        blobs = self.backend.blobs
         if not blobs.has(image.sha256):
             blobs.write(image.sha256, image.data)
         with self.begin() as tx:
@@ -276,7 +287,7 @@ class Transactions:
             write(tx)
         self.backend.row_cache.discard(key)
         self.count_write(len(image.data))
-        return is_durable
+        return is_durable and not tx.backend.is_stand_in
 
     def count_write(self, size: int) -> None:
         """Count a write, and sweep if enough was written."""
@@ -289,6 +300,11 @@ class Transactions:
             self.sweep()
         else:
             self.write_last_uses()  # the next sweep, which may be in another process, needs them
+
+    @property
+    def _sweep_bounds(self) -> RecordBounds:
+        bounds = self.backend.bounds
+        return RecordBounds(bounds.bytes - self._bytes_between_sweeps, bounds.days)
 
     @property
     def _bytes_between_sweeps(self) -> int:
@@ -305,7 +321,7 @@ class Transactions:
             self.delete_expired()
             if include_orphans and self.storage.folder:
                 with self.begin() as tx:
-                    self._move_orphans(tx, self.storage.folder)
+                    move_orphans(tx.connection, tx.backend.blobs, self.storage.folder, tx.now.time)
                     delete_damaged_files(self.storage.folder, tx.now.time - tx.backend.bounds.days * DAY)
 
     def delete_expired(
@@ -314,46 +330,46 @@ class Transactions:
         min_age: float = 0.0,
         report: Callable[[int, int], None] = lambda done, total: None,
     ) -> int:
-        """Delete what is too old or too much, and return how many rows. `report` gets how many are done, of how many.
+        """Delete what is too old or too much, and return how many rows. `report` gets how many are done, and known.
 
         The rows are deleted in several transactions, so that none blocks other processes for long. Those that were used
         since they were found stay, and all that were used in the last `min_age` seconds.
         """
+        with self.backend.database.allow_long_statements():
+            return self._delete_expired(bounds or self._sweep_bounds, min_age, report)
+
+    def _delete_expired(self, bounds: RecordBounds, min_age: float, report: Callable[[int, int], None]) -> int:
         self.write_last_uses()
         with self.begin() as tx:
             delete_ended(tx.connection, tx.now)
-        limit = bounds.bytes if bounds else self.backend.bounds.bytes - self._bytes_between_sweeps
-        oldest = tx.now.time - (bounds or self.backend.bounds).days * DAY
-        found = find_expired(self.backend.database, limit, oldest)
-        expired = [row for row in found if tx.now.time - row[-1] >= min_age]
-        deleted = 0
-        for start in range(0, len(expired), _ROWS_IN_SWEEP):
-            with self.begin_exclusive() as tx:
-                count, blobs = delete_rows(tx.connection, expired[start : start + _ROWS_IN_SWEEP])
-                delete_orphans(tx.connection, tx.backend.blobs, blobs)
-            deleted += count
-            report(min(start + _ROWS_IN_SWEEP, len(expired)), len(expired))
+        oldest, newest = tx.now.time - bounds.days * DAY, tx.now.time - min_age
+        done = total = deleted = 0
+        while expired := find_expired(self.backend.database, bounds.bytes, oldest, newest, _ROWS_FOUND):
+            before, total = deleted, total + len(expired)
+            for start in range(0, len(expired), _ROWS_IN_SWEEP):
+                some = expired[start : start + _ROWS_IN_SWEEP]
+                with self.begin_exclusive() as tx:
+                    count, blobs = delete_rows(tx.connection, some)
+                    delete_orphans(tx.connection, tx.backend.blobs, blobs)
+                done, deleted = done + len(some), deleted + count
+                report(done, total)
+            if deleted == before:  # all were used meanwhile
+                break
         return deleted
 
-    def _move_orphans(self, tx: WriteTransaction, folder: Path) -> None:
-        """Move the blobs that no row names aside. They expire there, and the next `forget` deletes them.
-
-        A crash leaves one for each image that was being written. But the database may also be older than the blobs,
-        such as a backup that was restored without them, and then they may be all that is left of these images.
-        """
-        blobs = tx.backend.blobs
-        orphans = find_orphans(tx.connection, blobs.list_names())
-        if not orphans or not isinstance(blobs, FileBlobs):  # in memory, no other program can have left any
-            return
-        aside = choose_damaged_path(folder, int(tx.now.time))
-        aside = aside.with_name(f"{aside.name}{BLOBS_SUFFIX}")
-        for name in orphans:
-            blobs.move(name, aside)
-        _log.warning(
-            "%d of the images have no rows in the record: a program was killed, or the database is older than they"
-            " are; they were moved to %s",
-            *(len(orphans), aside),
-        )
+    def delete_unreferenced(
+        self, names: Iterable[str], report: Callable[[int, int], None] = lambda done, total: None
+    ) -> int:
+        """Delete those of these blobs that no row names, in several transactions, and return how many."""
+        ordered, deleted = sorted(names), 0
+        for start in range(0, len(ordered), _ORPHANS_AT_ONCE):
+            with self.begin() as tx:  # most have rows, and don't need to block anyone
+                orphans = find_orphans(tx.connection, ordered[start : start + _ORPHANS_AT_ONCE])
+            if orphans:
+                with self.begin_exclusive() as tx:
+                    deleted += delete_orphans(tx.connection, tx.backend.blobs, orphans)
+            report(min(start + _ORPHANS_AT_ONCE, len(ordered)), len(ordered))
+        return deleted
 
     @contextmanager
     def _log_errors(self) -> Iterator[None]:
@@ -363,11 +379,14 @@ class Transactions:
             self.log_error(error)
 
     def log_error(self, error: Exception) -> None:
-        """Log an error once for each backend: a disk that stays full fails with every request."""
-        if self.storage.report_error(error):
+        """Log an error once for each backend and each outage: a disk that stays full fails with every request."""
+        if self.storage.report_error(error) or isinstance(error, ReplacedError):
             return
-        if self._logged_backend is not self.backend and not isinstance(error, ReplacedError):
-            self._logged_backend = self.backend
+        if self._logged_backend is not self.backend:
+            self._logged_backend, self._logged_outages = self.backend, set()
+        outage = error.outage if isinstance(error, ServerError) else 0
+        if outage not in self._logged_outages:
+            self._logged_outages.add(outage)
             if not self.storage.write_refusal:  # which was logged when it was found
                 why, remedy = explain_error(self.storage.folder, error)
                 _log.warning("The record cannot be used: %s; nothing new is remembered (%s)", why, remedy)

@@ -11,7 +11,7 @@ import openai
 import pytest
 from PIL.Image import Exif
 
-from sightline.reader.describe import NOTE
+from sightline.reader.sections import NOTE
 from tests.proxy.clients import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw_http import exchange
 from tests.proxy.running_proxy import sightline

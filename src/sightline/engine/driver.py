@@ -196,8 +196,9 @@ class Engine:
         `paid`: the request is not a free one, such as counting tokens. `references` and `retention` override the
         settings of these names; `adjust_profile` adds what the surface knows about the model.
         """
+        reading = _clean_model_name(reading)
         await self.load_lesson(origin, reading.scene.model)
-        reading = self._route(_clean_model_name(reading), origin)
+        reading = self._route(reading, origin)
         poison = (
             await self.offload_walk(reading, self._find_poisoned_images, reading.scene, origin)
             if self._poison

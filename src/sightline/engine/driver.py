@@ -155,7 +155,7 @@ class Engine:
 
     async def load_lesson(self, origin: RequestOrigin, model: str) -> None:
         """Read what an upstream has taught about a model, so that it is in memory for what needs it next."""
-        await read_record(self._policy.read_lesson, origin.upstream.name, model)
+        await read_record(self._policy.read_lesson, origin.upstream.name, replace_surrogates(model))
 
     def can_see(self, origin: RequestOrigin, model: str) -> bool:
         """Return whether this model gets pixels."""

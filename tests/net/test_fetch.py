@@ -304,7 +304,7 @@ async def test_a_stalled_server_times_out(begun: bytes) -> None:
         await peer.gone()
 
     async with listening(script, secured=True) as server:
-        outcome = await fetch(at(server), seconds=0.5, resolve=Names(), policy=reach(server))
+        outcome = await fetch(at(server), seconds=1.5, resolve=Names(), policy=reach(server))
         assert refused(outcome) == "unavailable"
         await server.ended.wait()
 

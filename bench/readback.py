@@ -36,11 +36,11 @@ from sightline.pixels.fit_image import fit_image
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.code_listing import split_lines
 from sightline.pixels.renderers.flow_content import write_text
-from sightline.pixels.renderers.json_page import indent_json
 from sightline.pixels.renderers.office import read_office_text
 from sightline.pixels.renderers.page_layout import fits_provider
 from sightline.pixels.renderers.pdf import PDF_RENDERER
 from sightline.pixels.renderers.renderer import Renderer, RenderOptions, get_suffix
+from sightline.pixels.renderers.source_code import indent_json
 from sightline.pixels.renderers.web_page import read_web_page
 from sightline.reader.ocr.page import read_lines
 from sightline.reader.ocr.weights import OcrEngine, open_engine

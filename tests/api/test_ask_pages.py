@@ -16,7 +16,7 @@ from sightline.api.failure import Failure
 from sightline.api.question_subject import DocumentPages
 from sightline.api.session import Session, ToolContext
 from sightline.api.tool_results import Analysis, FileAnswer
-from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
+from sightline.pixels.renderers.text_fonts import FONT_FOLDER
 from sightline.runtime import get_shared_renderers
 from sightline.settings import load_settings
 from tests.api.answering import saying, settle

@@ -14,7 +14,7 @@ from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
 from sightline.model.refusal import Refusal, RefusalCode
-from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
+from sightline.pixels.renderers.text_fonts import FONT_FOLDER
 from sightline.pixels.workers import WorkerPool, WorkerReply
 from sightline.surfaces.proxy.tool_loop import LEG_REJECTED
 from tests.pixels.renderers import pdf_files

@@ -15,14 +15,19 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import identify_file
 from sightline.pixels.renderers import LIMITS, start_renderers
 from sightline.pixels.renderers.choose_renderer import choose_renderer
-from sightline.pixels.renderers.document_layout import Block
+from sightline.pixels.renderers.document_layout import Block, TableBlock
 from sightline.pixels.renderers.flow_content import FlowContent
-from sightline.pixels.renderers.libreoffice import convert_office
-from sightline.pixels.renderers.office import LIBREOFFICE, OFFICE_RENDERER, read_office, read_office_text, render_office
+from sightline.pixels.renderers.office import (
+    LIBREOFFICE,
+    OFFICE_RENDERER,
+    convert_office,
+    read_office,
+    read_office_text,
+    render_office,
+)
 from sightline.pixels.renderers.office_archive import check_office
 from sightline.pixels.renderers.page_layout import PageBreak, Paragraph, PictureBlock, fits_provider
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
-from sightline.pixels.renderers.table_layout import TableBlock
 from sightline.pixels.renderers.workbook import format_value, write_column
 from sightline.pixels.workers import WorkerLimits, WorkerPool, WorkerReply
 from tests.pixels.renderers.office_files import (

@@ -9,14 +9,19 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.file_types import UNKNOWN, identify_file
-from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
+from sightline.pixels.file_types import UNKNOWN, decode_text, identify_file, make_visible
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.page_layout import fits_provider
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderOptions
 from sightline.pixels.renderers.source_code import CODE_RENDERER, find_lexer, render_code
-from sightline.pixels.renderers.text_fonts import FontCoverage, FontLibrary, SystemFonts, TextStyle, read_coverage
-from sightline.pixels.text_decoding import decode_text, make_visible
+from sightline.pixels.renderers.text_fonts import (
+    FONT_FOLDER,
+    FontCoverage,
+    FontLibrary,
+    SystemFonts,
+    TextStyle,
+    read_coverage,
+)
 from tests.requirements import requirement
 
 CODE = b"def add(one: int, other: int) -> int:\n\treturn one + other  # the sum\n"

@@ -12,10 +12,9 @@ from PIL import Image as Pillow
 
 from sightline.pixels.file_types import identify_file
 from sightline.pixels.renderers.choose_renderer import choose_renderer
-from sightline.pixels.renderers.document_layout import Block
+from sightline.pixels.renderers.document_layout import Block, TableBlock
 from sightline.pixels.renderers.page_layout import CodeBlock, Paragraph, PictureBlock, RuleBlock, fits_provider
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
-from sightline.pixels.renderers.table_layout import TableBlock
 from sightline.pixels.renderers.web_page import CHROMIUM, WEB_PAGE_RENDERER, read_web_page, render_web_page
 from tests.pixels.bitmaps import flag, saved
 from tests.requirements import requirement

@@ -130,7 +130,7 @@ def show_picture(workers: WorkerPool, data: bytes) -> None:
     protocol = find_protocol()
     if protocol is None:
         return
-    from sightline.pixels.terminal_picture import SIXEL_MIME
+    from sightline.pixels.encode import SIXEL_MIME
 
     mime = SIXEL_MIME if protocol == "sixel" else "image/png"
     made = workers.run_sync("terminal", data, {"mime": mime, "width": _measure_width()})

@@ -7,15 +7,11 @@ from sightline.pixels.file_types import FileType
 from sightline.pixels.renderers.animation import ANIMATION_RENDERER
 from sightline.pixels.renderers.chromium import CHROMIUM_RENDERER
 from sightline.pixels.renderers.delimited_table import TABLE_RENDERER
-from sightline.pixels.renderers.diff import DIFF_RENDERER
-from sightline.pixels.renderers.json_page import JSON_RENDERER
-from sightline.pixels.renderers.libreoffice import LIBREOFFICE_RENDERER
-from sightline.pixels.renderers.markdown import MARKDOWN_RENDERER
-from sightline.pixels.renderers.notebook import NOTEBOOK_RENDERER
-from sightline.pixels.renderers.office import OFFICE_RENDERER
+from sightline.pixels.renderers.markdown import MARKDOWN_RENDERER, NOTEBOOK_RENDERER
+from sightline.pixels.renderers.office import LIBREOFFICE_RENDERER, OFFICE_RENDERER
 from sightline.pixels.renderers.pdf import PDF_RENDERER
 from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS, Renderer, RenderOptions, get_suffix
-from sightline.pixels.renderers.source_code import CODE_RENDERER
+from sightline.pixels.renderers.source_code import CODE_RENDERER, DIFF_RENDERER, JSON_RENDERER
 from sightline.pixels.renderers.svg import SVG_RENDERER
 from sightline.pixels.renderers.video import VIDEO_RENDERER
 from sightline.pixels.renderers.web_page import WEB_PAGE_RENDERER

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 from sightline.model.refusal import Refusal
+from sightline.pixels.file_types import decode_text
 from sightline.pixels.renderers import browser_page
 from sightline.pixels.renderers.renderer import ConvertedFile, Renderer, RenderOptions
 from sightline.pixels.renderers.run_program import run_program
 from sightline.pixels.renderers.web_page import CHROMIUM, HTML_MIMES, is_web_page
-from sightline.pixels.text_decoding import decode_text
 
 _WIDTH, _MAX_WIDTH, _MAX_HEIGHT = 1024, 4096, 12_000  # pixels
 _MAX_BYTES = 16 * 1024 * 1024

@@ -16,6 +16,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sightline.model.refusal import Refusal
+from sightline.pixels.file_types import make_visible
 from sightline.pixels.renderers.page_layout import (
     MAX_EDGE,
     MUTED,
@@ -28,7 +29,6 @@ from sightline.pixels.renderers.page_layout import (
 )
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, RenderOptions, check_page
 from sightline.pixels.renderers.text_fonts import INK, FontLibrary, TextStyle, get_cell_width, get_line_height
-from sightline.pixels.text_decoding import make_visible
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from itertools import islice
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.renderers.document_layout import lay_blocks
+from sightline.pixels.file_types import decode_text, describe_encoding, make_visible
+from sightline.pixels.renderers.document_layout import TableBlock, TableCell, lay_blocks
 from sightline.pixels.renderers.page_layout import Span, draw_document
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.source_code import MAX_TEXT_BYTES, TEXT_NEEDS, render_source
-from sightline.pixels.renderers.table_layout import TableBlock, TableCell
 from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
-from sightline.pixels.text_decoding import decode_text, describe_encoding, make_visible
 
 _SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".psv"})
 _DELIMITERS = ",;\t|"

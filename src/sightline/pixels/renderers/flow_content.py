@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from sightline.pixels.renderers.document_layout import Block
-from sightline.pixels.renderers.embedded_picture import open_picture
+from sightline.pixels.file_types import make_visible
+from sightline.pixels.renderers.document_layout import Block, TableBlock, TableCell, open_picture
 from sightline.pixels.renderers.page_layout import (
     MUTED,
     CodeBlock,
@@ -18,9 +18,7 @@ from sightline.pixels.renderers.page_layout import (
     RuleBlock,
     Span,
 )
-from sightline.pixels.renderers.table_layout import TableBlock, TableCell
 from sightline.pixels.renderers.text_fonts import TextStyle
-from sightline.pixels.text_decoding import make_visible
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow

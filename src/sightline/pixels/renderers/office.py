@@ -1,12 +1,25 @@
-"""Draw office documents by a layout of our own, where no office suite is installed, and read their text.
+"""Draw office documents: with LibreOffice as they are printed, or by a layout of our own; and read their text.
 
-Headings, lists, tables, pictures, slides and sheets are there; fonts, columns, headers and the places of things on a
-page are not. `libreoffice` draws pages as they are printed.
+In our own layout, headings, lists, tables, pictures, slides and sheets are there; fonts, columns, headers and the
+places of things on a page are not.
+
+LibreOffice converts a document to PDF, whose pages the PDF renderer draws. It runs isolated (`run_program`) with a
+profile that exists for this one file: no macros, no links to other files. A worker checks all of a document first
+(`check_office`). The CPU time that LibreOffice then gets depends on how much XML there is in the file, compressed:
+hundreds of pages take a few seconds, and only a file that really is long gets more. What unpacks to a lot, or takes
+long for another reason, is drawn by our own layout after a few seconds.
 """
 
 from __future__ import annotations
 
+import re
+import socket
+import stat
+import sys
+from pathlib import Path
+
 from sightline.model.refusal import Refusal
+from sightline.pixels.file_types import identify_file
 from sightline.pixels.renderers.document_layout import lay_blocks
 from sightline.pixels.renderers.flow_content import FlowContent, make_label, write_text
 from sightline.pixels.renderers.office_archive import (
@@ -14,11 +27,20 @@ from sightline.pixels.renderers.office_archive import (
     ENCRYPTED_OFFICE,
     OfficeArchive,
     OfficeRefusalError,
+    check_office,
 )
 from sightline.pixels.renderers.open_document import read_open_document
 from sightline.pixels.renderers.page_layout import draw_document
+from sightline.pixels.renderers.pdf import PDF_RENDERER
 from sightline.pixels.renderers.presentation import read_presentation
-from sightline.pixels.renderers.renderer import InstalledProgram, RenderedDocument, Renderer, RenderOptions
+from sightline.pixels.renderers.renderer import (
+    ConvertedFile,
+    InstalledProgram,
+    RenderedDocument,
+    Renderer,
+    RenderOptions,
+)
+from sightline.pixels.renderers.run_program import FOLDER_URL, run_program
 from sightline.pixels.renderers.text_fonts import FontLibrary, SystemFonts
 from sightline.pixels.renderers.word_document import read_word
 from sightline.pixels.renderers.workbook import read_workbook
@@ -109,4 +131,117 @@ OFFICE_RENDERER = Renderer(
     options=frozenset({"page"}),
     needs=(SystemFonts(),),
     note=f"the layout is approximate; to see pages as they are printed, run: {LIBREOFFICE.install}",
+)
+
+
+_SECONDS, _MORE_SECONDS, _MAX_SECONDS = 6.0, 12.0, 30.0  # of CPU time: for any file, more for each MiB of XML, at most
+_BUSY_SECONDS = 14.0  # more may pass on a busy machine
+_MEMORY = 2 * 1024 * 1024 * 1024
+_FOLDERS = ("/etc/libreoffice", "/var/lib/libreoffice", "/var/spool/libreoffice")  # of Debian's packages
+# LibreOffice makes a socket here to talk to itself, whatever TMPDIR says, and waits forever if it can't.
+_SOCKET_FOLDER = "/tmp"  # noqa: S108
+_SOCKET_NAMES = "OSL_PIPE_*_SingleOfficeIPC_*", "OSL_PIPE_SingleOfficeIPC_*"
+_PROFILE = "profile/user"
+_BUILD_ID = re.compile(rb"^buildid=(.*?)\s*$", re.MULTILINE)
+_SUFFIXES = {"document": "docx", "sheet": "xlsx", "presentation": "pptx"}
+_SETTINGS = (
+    ("Common/Security/Scripting", "MacroSecurityLevel", "3"),
+    ("Common/Security/Scripting", "DisableMacrosExecution", "true"),
+    ("Common/Security/Scripting", "DisableActiveContent", "true"),
+    ("Common/Security/Scripting", "BlockUntrustedRefererLinks", "true"),
+    ("Writer/Content/Update", "Link", "0"),
+    ("Calc/Content/Update", "Link", "2"),
+    ("Common/Misc", "FirstRun", "false"),
+)
+
+
+def convert_office(data: bytes, options: RenderOptions) -> ConvertedFile | Refusal:
+    """Return an office document as PDF."""
+    try:
+        packed = OfficeArchive(data).count_packed_bytes()
+    except OfficeRefusalError as error:
+        return error.refusal
+    seconds = min(_MAX_SECONDS, _SECONDS + _MORE_SECONDS * packed / 2**20)
+    name = f"source.{_choose_suffix(identify_file(data[:4096]).mime)}"
+    profile = f"-env:UserInstallation={FOLDER_URL}/profile"
+    program = LIBREOFFICE.find_path() or LIBREOFFICE.names[0]
+    files = {name: data, f"{_PROFILE}/registrymodifications.xcu": _write_settings()}
+    made = run_program(
+        [program, profile, "--headless", "--norestore", "--nologo", "--convert-to", "pdf", name],
+        files | {f"{_PROFILE}/extensions/buildid": _read_build_id(program)},
+        "source.pdf",
+        title="LibreOffice",
+        seconds=seconds + _BUSY_SECONDS,
+        cpu_seconds=seconds,
+        memory=_MEMORY,
+        readable=_FOLDERS,
+        socket_folders=(_SOCKET_FOLDER,),
+    )
+    _remove_stale_sockets()
+    return made if isinstance(made, Refusal) else ConvertedFile(made)
+
+
+def _choose_suffix(mime: str) -> str:
+    kind = mime.rpartition(".")[2]
+    if "opendocument" in mime:
+        return {"text": "odt", "spreadsheet": "ods"}.get(kind, "odp")
+    return _SUFFIXES.get(kind, "docx")
+
+
+def _read_build_id(program: str) -> bytes:
+    """Return which LibreOffice this is. With this in its profile, it does not begin by starting itself again."""
+    try:
+        found = _BUILD_ID.search(Path(program).resolve().with_name("versionrc").read_bytes())
+    except OSError:
+        return b""
+    return found[1] if found else b""
+
+
+def _write_settings() -> bytes:
+    items = "".join(
+        f'<item oor:path="/org.openoffice.Office.{path}">'
+        f'<prop oor:name="{name}" oor:op="fuse"><value>{value}</value></prop></item>'
+        for path, name, value in _SETTINGS
+    )
+    space = 'xmlns:oor="http://openoffice.org/2001/registry"'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<oor:items {space}>{items}</oor:items>\n'.encode()
+
+
+def _remove_stale_sockets() -> None:
+    """Remove the sockets of LibreOffice that no process listens on: it may not delete its own."""
+    if sys.platform == "win32":
+        return
+    for pattern in _SOCKET_NAMES:
+        for path in Path(_SOCKET_FOLDER).glob(pattern):
+            try:
+                if stat.S_ISSOCK(path.lstat().st_mode) and not _is_served(path):
+                    path.unlink()
+            except OSError:
+                continue
+
+
+def _is_served(path: Path) -> bool:
+    if sys.platform == "win32":
+        return True
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1)
+        try:
+            client.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
+    return True
+
+
+LIBREOFFICE_RENDERER = Renderer(
+    "libreoffice",
+    revision=1,
+    mimes=OFFICE_MIMES,
+    convert=convert_office,
+    check=check_office,
+    page_renderer=PDF_RENDERER,
+    read_text=read_office_text,
+    options=frozenset({"page", "width"}),
+    needs=(LIBREOFFICE,),
 )

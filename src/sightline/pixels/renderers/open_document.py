@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from posixpath import basename
 
+from sightline.pixels.file_types import make_visible
 from sightline.pixels.renderers.document_layout import Block
 from sightline.pixels.renderers.flow_content import (
     BODY_SIZE,
@@ -29,7 +30,6 @@ from sightline.pixels.renderers.workbook import (
     build_sheet,
     make_sheet_head,
 )
-from sightline.pixels.text_decoding import make_visible
 
 _PICTURE_BYTES = 24 * 1024 * 1024
 _MAX_REPEATED = 200  # times that a row, a cell or a space is repeated

@@ -10,9 +10,9 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
 from sightline.pixels.renderers.choose_renderer import find_renderer
 from sightline.pixels.renderers.renderer import RenderedDocument, RenderedPage, Renderer, RenderOptions, encode_page
+from sightline.pixels.renderers.text_fonts import FONT_FOLDER
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow

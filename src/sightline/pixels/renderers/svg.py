@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal, RefusalCode
-from sightline.pixels.renderers.bundled_fonts import MONO_FAMILY, SANS_FAMILY, list_font_files
+from sightline.pixels.file_types import choose_encoding
 from sightline.pixels.renderers.renderer import (
     PythonPackage,
     RenderedDocument,
@@ -26,7 +26,7 @@ from sightline.pixels.renderers.renderer import (
     Renderer,
     RenderOptions,
 )
-from sightline.pixels.text_decoding import choose_encoding
+from sightline.pixels.renderers.text_fonts import MONO_FAMILY, SANS_FAMILY, list_font_files
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow

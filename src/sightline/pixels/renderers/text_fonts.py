@@ -1,8 +1,8 @@
 """Text in fonts: which font has which character, how wide a text is, and how it is drawn.
 
-A text is split into runs of characters that one font has. The fonts that come with Sightline are tried first, then
-those of the system in a fixed order. A character that no font has is drawn as a box with its code point in it, so
-that nothing disappears. The same text and fonts give the same pixels.
+A text is split into runs of characters that one font has. The fonts that come with Sightline are tried first, so that
+text looks the same on every machine, then those of the system in a fixed order. A character that no font has is drawn
+as a box with its code point in it, so that nothing disappears. The same text and fonts give the same pixels.
 
 Which characters a font file has is in its `cmap` table, which is read without loading the font.
 """
@@ -20,12 +20,20 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from sightline.pixels.renderers.bundled_fonts import FONT_FOLDER
-
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont
+
+FONT_FOLDER = Path(__file__).parent / "fonts"
+SANS_FAMILY = "DejaVu Sans"
+MONO_FAMILY = "DejaVu Sans Mono"
+
+
+def list_font_files() -> list[str]:
+    """Return the paths of all fonts, in order."""
+    return sorted(str(each) for each in FONT_FOLDER.glob("*.ttf"))
+
 
 INK = "#1f2328"
 _SYSTEM_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fonts", "/Library/Fonts")

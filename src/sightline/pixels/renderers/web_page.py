@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 
 from sightline.model.refusal import Refusal
-from sightline.pixels.file_types import identify_file
-from sightline.pixels.renderers.document_layout import Block, lay_blocks
-from sightline.pixels.renderers.embedded_picture import open_data_url
+from sightline.pixels.file_types import decode_text, describe_encoding, identify_file
+from sightline.pixels.renderers.document_layout import Block, lay_blocks, open_data_url
 from sightline.pixels.renderers.flow_content import (
     BODY_SIZE,
     LINK_COLOUR,
@@ -38,7 +37,6 @@ from sightline.pixels.renderers.page_layout import (
 from sightline.pixels.renderers.renderer import InstalledProgram, RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.source_code import TEXT_NEEDS, render_source
 from sightline.pixels.renderers.text_fonts import FontLibrary, TextStyle
-from sightline.pixels.text_decoding import decode_text, describe_encoding
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _MAC = (

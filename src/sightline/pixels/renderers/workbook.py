@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from posixpath import basename
 
-from sightline.pixels.renderers.document_layout import Block
+from sightline.pixels.file_types import make_visible
+from sightline.pixels.renderers.document_layout import Block, TableBlock, TableCell
 from sightline.pixels.renderers.flow_content import FlowContent, make_heading, make_label, make_picture
 from sightline.pixels.renderers.office_archive import OfficeArchive, XmlNode
 from sightline.pixels.renderers.page_layout import MUTED, PageBreak, Span
-from sightline.pixels.renderers.table_layout import TableBlock, TableCell
 from sightline.pixels.renderers.text_fonts import TextStyle
-from sightline.pixels.text_decoding import make_visible
 
 MAX_SHEET_ROWS, MAX_SHEET_COLUMNS = 2000, 40
 _MAX_SHEET_CELLS = 20_000

@@ -266,12 +266,12 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
         {
             "model/scene.py": "import time",
             "wire/sse.py": "def read():\n    from urllib.request import urlopen",
-            "passes/permit.py": "from pathlib import PurePath",
+            "passes/__init__.py": "from pathlib import PurePath",
             "profiles/presets.py": "import importlib.resources",
         },
         [
             "model/scene.py:1: imports time",
-            "passes/permit.py:1: imports pathlib",
+            "passes/__init__.py:1: imports pathlib",
             "profiles/presets.py:1: imports importlib.resources",
             "wire/sse.py:2: imports urllib.request",
         ],

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 
-from sightline.cli.preloader import Preloader
+from sightline.cli.compose import Preloader
 from tests.cli.command import ALONE, environment
 from tests.requirements import requirement
 
@@ -24,14 +24,14 @@ PRELOADED = {
 # response can be read without compiling a pattern.
 _PRELOADING = """
 import json, os, re, signal, sys
-from sightline.cli import preloader
-from sightline.profiles.page_limits import is_page_limit
+from sightline.cli import compose
+from sightline.profiles.rejections import is_page_limit
 from sightline.profiles.rejections import is_about_shape, parse_rejection
 
 def refuse(*args):
     raise AssertionError("a pattern was compiled")
 
-class Telling(preloader.Preloader):
+class Telling(compose.Preloader):
     def _run(self):
         super()._run()
         re.purge()
@@ -42,7 +42,7 @@ class Telling(preloader.Preloader):
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
 
-preloader.Preloader = Telling
+compose.Preloader = Telling
 from sightline.cli.main import main
 main(["serve", "--port", "0"])
 """

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from sightline.model.base64_text import decode_base64
-from sightline.model.image import MAX_UNCHANGED_BYTES
+from sightline.model.image import MAX_UNCHANGED_BYTES, decode_base64
 from sightline.model.scene import Refitted, Shown
 from tests.engine.parts import SEEING, Stage, encoded, picture, sent
 from tests.requirements import requirement

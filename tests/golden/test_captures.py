@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sightline.model.base64_text import decode_base64
+from sightline.model.image import decode_base64
 from sightline.model.profile import Profile
 from sightline.model.scene import InlineSource, Scene, Sight
 from sightline.wire import WIRES

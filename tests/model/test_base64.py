@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.base64_text import compute_decoded_size, decode_base64, decode_head
+from sightline.model.image import compute_decoded_size, decode_base64, decode_head
 from sightline.model.refusal import Refusal
 from tests.requirements import requirement
 

@@ -7,7 +7,7 @@ import pytest
 from sightline.model.facts import Facts
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.scene import InlineSource, LinkSource, OpaqueSource, Refused, Scene
-from sightline.passes.permit import permit
+from sightline.passes import permit
 from sightline.passes.wording import write_absence
 from tests.passes.scenes import BLIND, Table, inline, rules, scene
 from tests.requirements import requirement

@@ -10,7 +10,7 @@ import pytest
 from sightline.model.facts import Facts, Fetch, Needs, Probe, Rules
 from sightline.model.refusal import Refusal
 from sightline.model.scene import LinkSource, OpaqueSource, Refused, Scene, Shown, Sight, Source
-from sightline.passes.permit import resolve
+from sightline.passes import resolve
 from sightline.passes.wording import write_absence
 from tests.passes.scenes import BLIND, PNG, inline, rules, scene
 

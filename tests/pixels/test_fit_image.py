@@ -17,7 +17,6 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
-from sightline.model.base64_text import compute_base64_length
 from sightline.model.geometry import PixelMap, Rect, Size
 from sightline.model.image import (
     MAX_EDGE,
@@ -31,6 +30,7 @@ from sightline.model.image import (
     PatchSizing,
     Sizing,
     TileSizing,
+    compute_base64_length,
     compute_seen_size,
     count_image_tokens,
 )

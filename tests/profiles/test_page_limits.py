@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sightline.profiles.page_limits import is_page_limit
+from sightline.profiles.rejections import is_page_limit
 from tests.requirements import requirement
 
 # Where each was seen; the last ones are words that servers and gateways of our users may choose.

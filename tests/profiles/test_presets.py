@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sightline.model.base64_text import compute_base64_length
+from sightline.model.image import compute_base64_length
 from sightline.model.profile import WireName
 from sightline.profiles.preset import Preset
 from sightline.profiles.presets import PRESETS

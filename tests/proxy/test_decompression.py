@@ -13,22 +13,22 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.surfaces.proxy import request_bodies
-from sightline.surfaces.proxy.request_bodies import Decompressor, decompress
+from sightline.surfaces.proxy import bodies
+from sightline.surfaces.proxy.bodies import Decompressor, decompress
 from tests.requirements import requirement
 
 
 @requirement("pass.beside")
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
 async def test_other_requests_are_served_during_decompression(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    loop, work = asyncio.get_running_loop(), request_bodies._DECOMPRESS_BY_ENCODING[encoding]
+    loop, work = asyncio.get_running_loop(), bodies._DECOMPRESS_BY_ENCODING[encoding]
     served = threading.Event()
 
     def decompress_beside(data: bytes | bytearray, most: int) -> bytes | bytearray | None:
         loop.call_soon_threadsafe(served.set)
         return work(data, most) if served.wait(20) else None
 
-    monkeypatch.setitem(request_bodies._DECOMPRESS_BY_ENCODING, encoding, decompress_beside)
+    monkeypatch.setitem(bodies._DECOMPRESS_BY_ENCODING, encoding, decompress_beside)
     body = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstandard.compress}
     assert await Decompressor().decompress(body[encoding](b"some words"), encoding) == b"some words"
 
@@ -47,7 +47,7 @@ async def test_only_a_few_bodies_are_decompressed_at_a_time(monkeypatch: pytest.
             under_way -= 1
         return zlib.decompress(data)
 
-    monkeypatch.setitem(request_bodies._DECOMPRESS_BY_ENCODING, "deflate", decompress_when_released)
+    monkeypatch.setitem(bodies._DECOMPRESS_BY_ENCODING, "deflate", decompress_when_released)
     unpacking, body = Decompressor(), zlib.compress(b"some words")
     work = asyncio.gather(*(unpacking.decompress(body, "deflate") for _ in range(12)))
     for _ in range(1000):
@@ -67,4 +67,4 @@ async def test_decompression_stops_at_an_impossible_ratio() -> None:
 @given(st.binary(), st.sampled_from(["gzip", "deflate", "br", "zstd", "identity", "unknown", ""]))
 def test_any_bytes_are_decompressed_or_refused(data: bytes, encoding: str) -> None:
     found = decompress(data, encoding)
-    assert found is None or len(found) <= request_bodies.MAX_BODY_BYTES
+    assert found is None or len(found) <= bodies.MAX_BODY_BYTES

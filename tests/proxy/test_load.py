@@ -18,7 +18,7 @@ import pytest
 
 from sightline.engine import MAX_IMAGES, MAX_MESSAGES
 from sightline.server import asgi
-from sightline.surfaces.proxy import request_bodies as proxy_bodies
+from sightline.surfaces.proxy import bodies as proxy_bodies
 from tests.proxy.raw_http import Got, exchange, head, plug, until
 from tests.proxy.running_proxy import Running, sightline
 from tests.requirements import requirement

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from sightline.server import DIRECT_CONNECTION
-from sightline.surfaces.proxy.request_bodies import MAX_BODY_BYTES, BufferedBody, read_request_body
+from sightline.surfaces.proxy.bodies import MAX_BODY_BYTES, BufferedBody, read_request_body
 from tests.proxy.raw_http import exchange, head, plug
 from tests.proxy.running_proxy import sightline
 from tests.requirements import requirement

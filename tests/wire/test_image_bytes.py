@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sightline.model.refusal import Refusal
 from sightline.model.scene import DamagedSource, InlineSource, Json, Refused, Shown, ToolCall
-from sightline.passes.permit import resolve
+from sightline.passes import resolve
 from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from sightline.wire.image_bytes import build_from_bytes, find_image_bytes, is_same_image, list_remains
 from tests.passes.scenes import Table, rules

@@ -15,8 +15,7 @@ from sightline.api.failure import Failure
 from sightline.api.input_file import MIB, GivenImage, read_image_input
 from sightline.api.session import Session
 from sightline.api.views import find_source
-from sightline.model.base64_text import compute_base64_length
-from sightline.model.image import Image, ImageInfo, ImageTarget
+from sightline.model.image import Image, ImageInfo, ImageTarget, compute_base64_length
 from sightline.model.media_capability import (
     PROMISES,
     TRUST_LEVELS,

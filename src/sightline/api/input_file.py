@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sightline.api.session import ToolContext
 from sightline.disk import LargeFile
-from sightline.model.base64_text import compute_decoded_size, decode_base64
 from sightline.model.fence import replace_surrogates
-from sightline.model.image import MAX_FILE_BYTES, Image
+from sightline.model.image import MAX_FILE_BYTES, Image, compute_decoded_size, decode_base64
 from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import FileType, identify_file
 from sightline.sources import files

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.model.image import MAX_UNCHANGED_BYTES, ImageTarget
-from sightline.model.ports import Store
-from sightline.model.progress import ReportProgress, ignore_progress
+from sightline.model.ports import ReportProgress, Store, ignore_progress
 from sightline.pixels.workers import WorkerPool
 from sightline.runtime import (
     build_read_policy,

@@ -16,10 +16,9 @@ from sightline.api.input_file import GivenImage, is_video
 from sightline.api.session import ANY_PROVIDER, SAFE_EDGE, ToolContext
 from sightline.api.tool_results import ImageList, ListedImage, View, write_result
 from sightline.disk import LargeFile
-from sightline.model.base64_text import compute_base64_length
 from sightline.model.fence import dump_json_line, replace_surrogates
 from sightline.model.geometry import Box, Crop, PixelCrop, Size, format_crop, parse_crop, resolve_crop
-from sightline.model.image import Image, ImageInfo, ImageSummary, ImageTarget, PageOrigin
+from sightline.model.image import Image, ImageInfo, ImageSummary, ImageTarget, PageOrigin, compute_base64_length
 from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json

@@ -6,7 +6,9 @@ background or by the first request that needs it, so that the proxy listens soon
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
@@ -19,8 +21,7 @@ from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopbac
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.workers import WorkerPool
-from sightline.profiles.page_limits import PAGE_LIMIT
-from sightline.profiles.rejections import compile_pattern, compile_patterns
+from sightline.profiles.rejections import PAGE_LIMIT, compile_pattern, compile_patterns
 from sightline.runtime import (
     Runtime,
     find_model_profile,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from sightline.api.session import ToolContext
     from sightline.surfaces.inspector.access import InspectorAccess
     from sightline.surfaces.inspector.inspector_app import Inspector
+
 
 NO_FILES = PathPolicy(roots=())
 MCP_PATH = "/mcp"
@@ -354,3 +356,29 @@ def _answer_command(
 
     profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)
     return answer_text(text, _build_context(runtime, policy, origin.scope, Caller(origin, profile)), images)
+
+
+_DELAY_SECONDS = 1.0  # the agent that a proxy is started for starts meanwhile, and sends the first requests
+
+
+class Preloader:
+    """A thread that takes the steps of an iterator. A failing step ends it silently: requests report the error."""
+
+    def __init__(self, steps: Iterator[None], delay: float = _DELAY_SECONDS) -> None:
+        self._steps, self._delay, self._stopping = steps, delay, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="preload", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Skip the steps that are left, and wait until the thread has ended."""
+        self._stopping.set()
+        if self._thread.ident is not None:  # it was started
+            self._thread.join()
+
+    def _run(self) -> None:
+        self._stopping.wait(self._delay)
+        with suppress(Exception):  # also the end of the steps
+            while not self._stopping.is_set():
+                next(self._steps)

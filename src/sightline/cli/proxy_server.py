@@ -189,7 +189,6 @@ async def _serve(
     runtime: Runtime, listening: socket.socket, ready: Callable[[], None], options: ServeOptions, *, signals: bool
 ) -> None:
     from sightline.cli import compose
-    from sightline.cli.preloader import Preloader
     from sightline.server import serve_app
 
     def report_ready() -> None:
@@ -220,7 +219,7 @@ async def _serve(
             metrics=options.metrics,
             mcp=mcp,
         )
-        preloader = Preloader(compose.preload(proxy))
+        preloader = compose.Preloader(compose.preload(proxy))
 
         def start_preloading() -> None:
             report_ready()

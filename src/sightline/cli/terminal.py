@@ -23,8 +23,7 @@ from sightline.model.refusal import Refusal
 if TYPE_CHECKING:  # `--help` needs none of it
     from argparse import ArgumentParser, Namespace
 
-    from sightline.model.ports import Store
-    from sightline.model.progress import ReportProgress
+    from sightline.model.ports import ReportProgress, Store
     from sightline.model.scene import Json
     from sightline.model.seer import Usage
     from sightline.settings import Settings

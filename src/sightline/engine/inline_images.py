@@ -11,10 +11,17 @@ from typing import TypeVar
 import pybase64
 
 from sightline.memory_reads import NotInMemoryError, read_in_memory, read_record
-from sightline.model.base64_text import compute_decoded_size, decode_base64, decode_head
 from sightline.model.facts import KeptImage, Refit
 from sightline.model.fence import to_one_line
-from sightline.model.image import FitPart, Image, ImageInfo, ImageTarget
+from sightline.model.image import (
+    FitPart,
+    Image,
+    ImageInfo,
+    ImageTarget,
+    compute_decoded_size,
+    decode_base64,
+    decode_head,
+)
 from sightline.model.ports import ImageStore
 from sightline.model.profile import RequestOrigin
 from sightline.model.records import ReceiptLine

@@ -12,7 +12,6 @@ from typing import ParamSpec, Protocol, TypeVar, assert_never
 from sightline.engine.describer import PENDING, Describer
 from sightline.engine.inline_images import ImageChecker, InlineImages, fetch_image, probe_inline
 from sightline.engine.requests import ConversationPlace, EngineOptions, Reading
-from sightline.model.base64_text import compute_decoded_size
 from sightline.model.facts import (
     Check,
     CompareFile,
@@ -33,12 +32,13 @@ from sightline.model.facts import (
     ReopenFile,
     Rules,
 )
+from sightline.model.image import compute_decoded_size
 from sightline.model.ports import ConversationStore, DescriptionStore
 from sightline.model.profile import RequestOrigin
 from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.model.scene import DamagedSource, InlineSource, Scene
-from sightline.passes.permit import permit
+from sightline.passes import permit
 from sightline.sources.file_digests import FileDigests
 from sightline.sources.files import PathPolicy, read_permitted_file
 from sightline.vision.concurrency import LruCache, SingleFlight

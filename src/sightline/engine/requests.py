@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sightline.model.base64_text import compute_base64_length
 from sightline.model.facts import ProxyMode, Retention, Routing, Rules
+from sightline.model.image import compute_base64_length
 from sightline.model.media_capability import DEFAULT_TARGET_BYTES
 from sightline.model.profile import ImageLimits, Lesson, Profile
 from sightline.model.records import Receipt

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
-from sightline.model.base64_text import compute_base64_length
-from sightline.model.image import ImageInfo
+from sightline.model.image import ImageInfo, compute_base64_length
 from sightline.model.scene import Json
 
 TrustLevel = Literal["trust", "verify", "ignore"]

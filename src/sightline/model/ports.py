@@ -1,4 +1,4 @@
-"""The ports: sending HTTP requests, and persistent storage. (The port of the seers is in `seer`.)
+"""The ports: sending HTTP requests, persistent storage, and progress. (The port of the seers is in `seer`.)
 
 Persistent storage, called the record, is a `Store` of five ports. A caller takes the narrowest one that it needs. Every
 row belongs to a scope (a hash of the credential that made it), and nothing is read across scopes; the scope None is
@@ -8,7 +8,7 @@ the same as if nothing were stored, and a write is lost. Where the caller must k
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -29,6 +29,13 @@ from sightline.model.refusal import Refusal
 from sightline.model.request_trace import AnswerSlot, ConversationSummary
 from sightline.model.scene import Json
 from sightline.model.value import value_class
+
+ReportProgress = Callable[[str, int, int], None]
+"""Called with what is being done, how many steps are done, and how many there are."""
+
+
+def ignore_progress(what: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
 @value_class

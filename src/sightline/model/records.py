@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import field
 from typing import Literal, assert_never
 
-from sightline.model.base64_text import CHARACTERS_PER_TOKEN, compute_decoded_size
 from sightline.model.facts import (
     NO_COORDINATES,
     Check,
@@ -22,7 +21,14 @@ from sightline.model.facts import (
 )
 from sightline.model.fence import to_printable
 from sightline.model.geometry import Size
-from sightline.model.image import Image, ImageInfo, Sizing, count_image_tokens
+from sightline.model.image import (
+    CHARACTERS_PER_TOKEN,
+    Image,
+    ImageInfo,
+    Sizing,
+    compute_decoded_size,
+    count_image_tokens,
+)
 from sightline.model.refusal import Refusal
 from sightline.model.request_trace import AnswerSlot, RequestTrace, TraceParts
 from sightline.model.scene import (

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from sightline.model.base64_text import CHARACTERS_PER_TOKEN
 from sightline.model.facts import (
     ConversationHistory,
     DescribeImage,
@@ -26,6 +25,7 @@ from sightline.model.facts import (
     Routing,
     Rules,
 )
+from sightline.model.image import CHARACTERS_PER_TOKEN
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import NO_TURN, Fate, InlineSource, Refused, Scene, Shown, Sight, Source, Told

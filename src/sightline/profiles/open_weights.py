@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sightline.model.base64_text import compute_base64_length
-from sightline.model.image import FlatSizing
+from sightline.model.image import FlatSizing, compute_base64_length
 from sightline.model.profile import ImageLimits
 from sightline.profiles.preset import (
     JPEG,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sightline.model.base64_text import compute_base64_length
+from sightline.model.image import compute_base64_length
 from sightline.model.profile import ImageLimits
 from sightline.profiles import open_weights
 from sightline.profiles.preset import (

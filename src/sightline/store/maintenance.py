@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sightline.model.progress import ReportProgress
+from sightline.model.ports import ReportProgress
 from sightline.store.record_copy import TABLES
 from sightline.store.retention import DAY, ORPHAN_SECONDS, RecordBounds
 from sightline.store.sql_store import SqlStore

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
-from sightline.model.progress import ReportProgress
+from sightline.model.ports import ReportProgress
 from sightline.model.refusal import Refusal
 from sightline.store.migrations import migrate
 from sightline.store.record_folder import Backend

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sightline.model.image import Image
-from sightline.model.progress import ReportProgress, ignore_progress
+from sightline.model.ports import ReportProgress, ignore_progress
 from sightline.model.refusal import Refusal
 from sightline.store.migrations import MIGRATIONS, OtherVersionError, migrate
 from sightline.store.record_folder import (

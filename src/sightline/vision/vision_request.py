@@ -23,10 +23,16 @@ from sightline.grounding.parse import (
     map_to_original,
     parse_places,
 )
-from sightline.model.base64_text import compute_base64_length
 from sightline.model.facts import NO_COORDINATES, DescribedImage, Description
 from sightline.model.geometry import Box, Size
-from sightline.model.image import MAX_BITMAP_BYTES, MAX_UNCHANGED_BYTES, Image, ImageInfo, ImageTarget
+from sightline.model.image import (
+    MAX_BITMAP_BYTES,
+    MAX_UNCHANGED_BYTES,
+    Image,
+    ImageInfo,
+    ImageTarget,
+    compute_base64_length,
+)
 from sightline.model.ports import Lease
 from sightline.model.records import ANSWER_DETAIL, MAX_ANSWER_DETAIL, EntryKind, LedgerEntry
 from sightline.model.refusal import Refusal

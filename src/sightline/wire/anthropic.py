@@ -18,8 +18,7 @@ from sightline.model.scene import (
     Source,
     ToolCall,
 )
-from sightline.wire.base64_images import MIN_BASE64
-from sightline.wire.image_blocks import find_base64_source, find_foreign_source
+from sightline.wire.image_blocks import MIN_BASE64, find_base64_source, find_foreign_source
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
 from sightline.wire.lowering import (
     BlockFormat,

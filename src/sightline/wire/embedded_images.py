@@ -24,11 +24,11 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from sightline.model.base64_text import BASE64_RUN_TABLE
+from sightline.model.image import BASE64_RUN_TABLE
 from sightline.model.scene import InlineSource
-from sightline.wire.base64_images import MIN_BASE64, is_image_base64
+from sightline.wire.image_blocks import MIN_BASE64, is_image_base64
+from sightline.wire.image_bytes import PrintedImage, find_printed_images
 from sightline.wire.json_tree import Texts, is_oversized
-from sightline.wire.printed_bytes import PrintedImage, find_printed_images
 
 _NEARBY = 256  # characters around an image in which its object says what it is
 _DSPY_START, _DSPY_END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"

@@ -37,8 +37,7 @@ from sightline.model.scene import (
     ToolCall,
 )
 from sightline.wire import text_images
-from sightline.wire.base64_images import build_inline, parse_image_string
-from sightline.wire.image_blocks import find_foreign_source
+from sightline.wire.image_blocks import build_inline, find_foreign_source, parse_image_string
 from sightline.wire.json_edits import graft
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
 from sightline.wire.lowering import (

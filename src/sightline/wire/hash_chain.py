@@ -15,7 +15,7 @@ from itertools import groupby
 import orjson
 from blake3 import blake3
 
-from sightline.model.base64_text import BASE64_RUN_TABLE, CHARACTERS_PER_TOKEN
+from sightline.model.image import BASE64_RUN_TABLE, CHARACTERS_PER_TOKEN
 from sightline.model.labels import CLIENT_REMINDERS
 from sightline.model.scene import InlineSource, Json, Sight
 from sightline.model.value import value_class

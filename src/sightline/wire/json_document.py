@@ -23,7 +23,7 @@ from itertools import islice
 
 import orjson
 
-from sightline.model.base64_text import BASE64_CHARACTERS, BASE64_RUN_TABLE
+from sightline.model.image import BASE64_CHARACTERS, BASE64_RUN_TABLE
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Edit, Insert, Json, JsonPath
 from sightline.model.value import value_class

@@ -33,7 +33,7 @@ from sightline.model.scene import (
 )
 from sightline.model.value import value_class
 from sightline.wire import text_images
-from sightline.wire.base64_images import to_standard_base64
+from sightline.wire.image_blocks import to_standard_base64
 from sightline.wire.json_edits import graft
 from sightline.wire.json_tree import Block, get_at, get_text
 

@@ -29,8 +29,7 @@ from sightline.model.scene import (
     Source,
     ToolCall,
 )
-from sightline.wire.base64_images import read_image_url, to_standard_base64
-from sightline.wire.image_blocks import find_file_source, get_mime, read_file_data
+from sightline.wire.image_blocks import find_file_source, get_mime, read_file_data, read_image_url, to_standard_base64
 from sightline.wire.json_edits import dump_json
 from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text
 from sightline.wire.lowering import (

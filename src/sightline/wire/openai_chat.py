@@ -23,8 +23,7 @@ from sightline.model.scene import (
     Source,
     ToolCall,
 )
-from sightline.wire.base64_images import read_image_data_url, read_image_url
-from sightline.wire.image_blocks import find_foreign_source
+from sightline.wire.image_blocks import find_foreign_source, read_image_data_url, read_image_url
 from sightline.wire.json_tree import (
     Block,
     Texts,

@@ -13,8 +13,7 @@ from itertools import groupby
 from sightline.model import labels
 from sightline.model.profile import Profile
 from sightline.model.scene import Edit, Insert, Json, JsonPath, OpaqueSource, Scene, Sight, Source, ToolCall
-from sightline.wire.base64_images import read_image_data_url, read_image_url
-from sightline.wire.image_blocks import find_foreign_source
+from sightline.wire.image_blocks import find_foreign_source, read_image_data_url, read_image_url
 from sightline.wire.json_tree import (
     Block,
     Texts,

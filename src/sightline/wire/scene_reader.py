@@ -15,9 +15,9 @@ from typing import get_args
 from sightline.model import labels
 from sightline.model.scene import Json, JsonPath, Message, Role, Scene, Sight, Source, ToolCall
 from sightline.model.value import value_class
-from sightline.wire.base64_images import MIN_BASE64
 from sightline.wire.embedded_images import find_message_images
 from sightline.wire.file_reads import FileRead, classify_file_read, find_file_path, names_image_file
+from sightline.wire.image_blocks import MIN_BASE64
 from sightline.wire.json_tree import Block, Texts, get_at, get_name, get_text
 from sightline.wire.text_images import TextImage, TextSlice, find_byte_images, find_text_images, is_content
 

@@ -18,12 +18,18 @@ from itertools import groupby, pairwise
 from typing import Self
 
 from sightline.model.scene import DamagedSource, Edit, InlineSource, Json, JsonPath, Repeated, Replace, Sight
-from sightline.wire.base64_images import is_image_data, parse_image_string
 from sightline.wire.embedded_images import find_embedded_images
-from sightline.wire.image_bytes import FORMAT_NAMES, build_from_bytes, find_image_bytes, may_have_stripped_image
+from sightline.wire.image_blocks import is_image_data, parse_image_string
+from sightline.wire.image_bytes import (
+    FORMAT_NAMES,
+    ZERO_BYTE,
+    build_from_bytes,
+    find_image_bytes,
+    has_number_run,
+    may_have_stripped_image,
+)
 from sightline.wire.json_edits import RepeatedKey, dump_json, patch_text
 from sightline.wire.json_tree import Block, Texts, get_at, is_oversized
-from sightline.wire.printed_bytes import ZERO_BYTE, has_number_run
 
 PLACEHOLDER = "[image]"  # in the place of JSON that was an image
 MAX_DEPTH = 12  # steps into what a tool returns

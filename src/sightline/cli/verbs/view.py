@@ -100,8 +100,7 @@ def run(args: Namespace) -> terminal.VerbOutcome:
 
 def _fit_file(context: ToolContext, mime: str) -> ToolContext:
     """Return a context that makes pixels for a file of this format, whether or not a model would take them."""
-    from sightline.model.base64_text import compute_base64_length
-    from sightline.model.image import MAX_FILE_BYTES, ImageTarget
+    from sightline.model.image import MAX_FILE_BYTES, ImageTarget, compute_base64_length
 
     return replace(
         context,

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from sightline.disk import LargeFile
 from sightline.model.geometry import Size
 from sightline.model.image import MAX_FILE_BYTES, Image, PageOrigin
-from sightline.model.ports import ImageStore
-from sightline.model.progress import ReportProgress, ignore_progress
+from sightline.model.ports import ImageStore, ReportProgress, ignore_progress
 from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import FileType, identify_file

@@ -12,9 +12,16 @@ from dataclasses import astuple, replace
 from typing import NamedTuple
 
 from sightline.api.session import ANY_PROVIDER, SAFE_EDGE
-from sightline.model.base64_text import compute_base64_length
 from sightline.model.geometry import Size
-from sightline.model.image import FitPart, Image, ImageTarget, Sizing, compute_seen_size, is_illegibly_tall
+from sightline.model.image import (
+    FitPart,
+    Image,
+    ImageTarget,
+    Sizing,
+    compute_base64_length,
+    compute_seen_size,
+    is_illegibly_tall,
+)
 from sightline.model.ports import ImageStore
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json

@@ -20,16 +20,18 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Rebuild
 from sightline.server import DIRECT_CONNECTION, App, DirectConnection, Receive, Scope, Send
 from sightline.server.asgi import ClientDisconnected, MemoryBudget, Reservation
-from sightline.surfaces.proxy.document_expander import DocumentExpander, may_have_pdf
-from sightline.surfaces.proxy.http_headers import ClientRequest, LocationRewriter
-from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets, serve_pages
-from sightline.surfaces.proxy.request_bodies import (
+from sightline.surfaces.proxy.bodies import (
     MAX_BODY_BYTES,
     BodyReader,
     BufferedBody,
     StreamedBody,
+    is_json,
     read_request_body,
+    relay_response,
 )
+from sightline.surfaces.proxy.document_expander import DocumentExpander, may_have_pdf
+from sightline.surfaces.proxy.http_headers import ClientRequest, LocationRewriter
+from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets, serve_pages
 from sightline.surfaces.proxy.request_context import (
     CancelOnDisconnect,
     ClientResponse,
@@ -37,7 +39,6 @@ from sightline.surfaces.proxy.request_context import (
     describe_refusal,
     is_event_stream,
 )
-from sightline.surfaces.proxy.response_relay import is_json, relay_response
 from sightline.surfaces.proxy.routes import Route, Router, find_error_wire
 from sightline.surfaces.proxy.telemetry import CONTENT_TYPE, LOG_ENTRY, Metrics, RequestLog, find_omitting_client
 from sightline.surfaces.proxy.tool_loop import OwnTools, SendResult, ToolLoop

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, cast
 
 from sightline.engine.driver import Engine
 from sightline.engine.requests import Reading
-from sightline.model.base64_text import decode_base64
 from sightline.model.fence import escape_for_brackets, neutralize
+from sightline.model.image import decode_base64
 from sightline.model.ports import ImageStore
 from sightline.model.profile import RequestOrigin, WireName
 from sightline.model.refusal import Refusal
@@ -27,7 +27,7 @@ from sightline.pixels.workers import WorkerPool
 from sightline.server.asgi import NO_MEMORY
 from sightline.vision.concurrency import LruCache
 from sightline.wire import anthropic, gemini, openai_chat, openai_responses
-from sightline.wire.base64_images import build_inline
+from sightline.wire.image_blocks import build_inline
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.json_tree import Block, Buffer, Texts, enumerate_objects, get_at, get_text, get_value
 from sightline.wire.lowering import BlockFormat

@@ -48,7 +48,7 @@ from sightline.model.profile import Lesson
 from sightline.model.records import Receipt
 from sightline.model.value import value_class
 from sightline.profiles.rejections import is_about_length, is_about_shape, parse_rejection
-from sightline.surfaces.proxy.request_bodies import BufferedBody
+from sightline.surfaces.proxy.bodies import BufferedBody
 from sightline.surfaces.proxy.request_context import RequestContext
 from sightline.vision.concurrency import LruCache
 from sightline.wire.sse import StreamRejection

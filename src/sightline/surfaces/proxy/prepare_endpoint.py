@@ -23,8 +23,8 @@ from sightline.model.scene import Json
 from sightline.runtime import Runtime
 from sightline.server import Receive, Scope, Send
 from sightline.server.asgi import ClientDisconnected, MemoryBudget
+from sightline.surfaces.proxy.bodies import MAX_BODY_BYTES, BufferedBody, read_request_body
 from sightline.surfaces.proxy.http_headers import CREDENTIAL_HEADERS, NO_CREDENTIAL, ClientRequest
-from sightline.surfaces.proxy.request_bodies import MAX_BODY_BYTES, BufferedBody, read_request_body
 from sightline.surfaces.proxy.request_context import CancelOnDisconnect, describe_refusal
 from sightline.wire.json_document import lift_runs, parse_object
 

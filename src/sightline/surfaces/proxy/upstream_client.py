@@ -20,9 +20,9 @@ from sightline.model.profile import Lesson
 from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
+from sightline.surfaces.proxy.bodies import BufferedBody, StreamedBody
 from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges, build_upstream_headers
 from sightline.surfaces.proxy.own_body_fallback import REJECTED_STATUSES, OwnBodyFallback, RejectedEdits
-from sightline.surfaces.proxy.request_bodies import BufferedBody, StreamedBody
 from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, RequestContext
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 from sightline.wire.json_document import JsonDocument

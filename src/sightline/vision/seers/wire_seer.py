@@ -19,7 +19,7 @@ from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import TRUNCATION_MARK, Attachment, Question, SeerAnswer
-from sightline.profiles.page_limits import is_page_limit
+from sightline.profiles.rejections import is_page_limit
 from sightline.wire.json_tree import get_at, parse_bounded_json
 from sightline.wire.sse import read_event, split_events
 

@@ -34,9 +34,15 @@ from sightline.model.profile import WireName
 from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
-from sightline.surfaces.proxy.request_bodies import BodyReader, BufferedBody
+from sightline.surfaces.proxy.bodies import (
+    BodyReader,
+    BufferedBody,
+    is_json,
+    read_whole,
+    relay_response,
+    run_in_thread_if_long,
+)
 from sightline.surfaces.proxy.request_context import RequestContext, is_event_stream
-from sightline.surfaces.proxy.response_relay import is_json, read_whole, relay_response, run_in_thread_if_long
 from sightline.surfaces.proxy.tool_loop.calls import (
     MAX_CALLS,
     MAX_LEGS,

@@ -23,7 +23,7 @@ from sightline.model.profile import RequestOrigin, WireName
 from sightline.model.records import LoopAnswer
 from sightline.model.scene import Edit, Json
 from sightline.model.value import value_class
-from sightline.surfaces.proxy.request_bodies import BufferedBody
+from sightline.surfaces.proxy.bodies import BufferedBody
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.concurrency import FairSemaphore, LruCache
 from sightline.wire.json_document import JsonDocument

@@ -21,7 +21,7 @@ from sightline.model.refusal import Refusal
 from sightline.store import open_server_record, shared_storage
 from sightline.store.maintenance import GarbageCount, collect_garbage, read_stats
 from sightline.store.retention import RecordBounds
-from sightline.store.sql_answers import ABSENT_SECONDS
+from sightline.store.sql_conversations import ABSENT_SECONDS
 from sightline.store.sql_store import SqlStore
 from tests.e2e.shared_servers import Servers, wait_for
 from tests.real_servers import PASSWORD, USER, free_ports

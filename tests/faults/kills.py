@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from sightline.store.record_copy import TABLES
+from sightline.store.maintenance import TABLES
 from sightline.store.sql_store import SqlStore
 from tests.faults.old_records import count_statements, create_old_record, has_old_rows, list_old_versions
 from tests.faults.writer import is_half_written, is_whole, open_store, write_all

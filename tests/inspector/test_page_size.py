@@ -18,7 +18,7 @@ from sightline.model.request_trace import RequestTrace, TraceParts
 from sightline.pixels.workers import WorkerPool
 from sightline.settings import load_settings
 from sightline.store import open_record
-from sightline.store.receipt_rows import CONVERSATION_QUERY, NEWEST_QUERY, SUMMARY_QUERY
+from sightline.store.sql_ledger import CONVERSATION_QUERY, NEWEST_QUERY, SUMMARY_QUERY
 from sightline.store.sql_store import SqlStore
 from sightline.surfaces.inspector.pictures import THUMBNAIL_EDGE, PictureMaker
 from sightline.surfaces.inspector.queries import MAX_IMAGES, MAX_NEW_IMAGES, PAGE_SIZE, Queries

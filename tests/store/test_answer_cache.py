@@ -10,10 +10,11 @@ import pytest
 
 from sightline.memory_reads import NotInMemoryError, read_in_memory
 from sightline.model.records import LoopAnswer
-from sightline.store import open_record, sql_answers
-from sightline.store.read_caches import ByteCache, CachedBlobs, MemoryBlobs, RowCache
-from sightline.store.sql_answers import ABSENT_SECONDS
+from sightline.store import open_record, sql_conversations
+from sightline.store.blobs import ByteCache, CachedBlobs, MemoryBlobs
+from sightline.store.sql_conversations import ABSENT_SECONDS
 from sightline.store.sql_store import SqlStore
+from sightline.store.storage import RowCache
 from tests.requirements import requirement
 from tests.store.remote import Query, make_remote
 
@@ -33,7 +34,7 @@ class Steady:
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> Steady:
     clock = Steady()
-    monkeypatch.setattr(sql_answers, "time", clock)
+    monkeypatch.setattr(sql_conversations, "time", clock)
     return clock
 
 

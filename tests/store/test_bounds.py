@@ -13,6 +13,7 @@ from sightline.model.ports import Store
 from sightline.store import open_record
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
+from sightline.store.sweeps import delete_expired
 from tests.requirements import requirement
 from tests.store.writer import description_of, image_of
 
@@ -64,7 +65,7 @@ def test_rows_expire_after_the_configured_days_without_use(tmp_path: Path) -> No
 @requirement("record.days", "record.bytes")
 def test_expired_rows_are_found_and_deleted_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten of them expire by age, then all but the last three by size."""
-    monkeypatch.setattr("sightline.store.transactions._ROWS_FOUND", 3)
+    monkeypatch.setattr("sightline.store.sweeps._ROWS_FOUND", 3)
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     assert isinstance(record, SqlStore)
@@ -73,9 +74,9 @@ def test_expired_rows_are_found_and_deleted_in_portions(tmp_path: Path, monkeypa
         clock.days += 0.5
     size, progress = len(image_of("cat", 19).data), list[tuple[int, int]]()
     bounds = RecordBounds(1 << 40, 5.25)
-    assert record.transactions.delete_expired(bounds, report=lambda *done: progress.append(done)) == 10
+    assert delete_expired(record.transactions, bounds, report=lambda *done: progress.append(done)) == 10
     assert progress == [(3, 3), (6, 6), (9, 9), (10, 10)]
-    assert record.transactions.delete_expired(RecordBounds(3 * size, 30.0)) == 7
+    assert delete_expired(record.transactions, RecordBounds(3 * size, 30.0)) == 7
     assert kept(record, range(20)) == [17, 18, 19]
     record.close()
 

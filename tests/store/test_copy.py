@@ -15,9 +15,8 @@ from sightline.model.profile import Lesson
 from sightline.model.records import FiledReceipt, LedgerEntry, LoopAnswer, PinnedDescription, Receipt
 from sightline.model.refusal import Refusal
 from sightline.store import open_record, open_record_or_refuse
-from sightline.store.maintenance import collect_garbage, read_stats
-from sightline.store.record_copy import CopyResult, copy_record
-from sightline.store.record_folder import FileBlobs
+from sightline.store.blobs import FileBlobs
+from sightline.store.maintenance import CopyResult, collect_garbage, copy_record, read_stats
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
 from tests.requirements import requirement

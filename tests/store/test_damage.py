@@ -13,7 +13,7 @@ import pytest
 
 from sightline.store import open_record, open_record_or_refuse
 from sightline.store.migrations import MIGRATIONS
-from sightline.store.storage import check_health
+from sightline.store.record_folder import check_health
 from tests.privileges import as_nobody
 from tests.requirements import requirement
 from tests.store.damaged_records import DAMAGES, IMAGES, begin_read, damage_root, fill, overwrite

@@ -21,9 +21,9 @@ from sightline.model.ports import Store
 from sightline.model.profile import Lesson
 from sightline.model.refusal import Refusal
 from sightline.store import delete_record, open_record, open_record_or_refuse
+from sightline.store.record_folder import build_refusal
 from sightline.store.retention import RecordTime, update_record_time
 from sightline.store.sqlite_database import Database
-from sightline.store.storage import build_refusal
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock
 from tests.store.writer import description_of, image_of, perception_of

@@ -11,18 +11,24 @@ import pytest
 
 from sightline.store import migrations
 from sightline.store.migrations import MIGRATIONS
-from sightline.store.postgres_dialect import convert_values, translate_schema, translate_statement
-from sightline.store.postgres_schema import FIRST_VERSION, list_statements
+from sightline.store.postgres_sql import (
+    FIRST_VERSION,
+    convert_values,
+    list_statements,
+    translate_schema,
+    translate_statement,
+)
 from tests.requirements import requirement
 
 STORE = Path(migrations.__file__).parent
 PORTS = (
     "sql_images.py",
     "sql_descriptions.py",
-    "sql_history.py",
-    "receipt_rows.py",
+    "sql_conversations.py",
+    "sql_ledger.py",
     "sql_store.py",
     "transactions.py",
+    "sweeps.py",
     "sql.py",
 )
 

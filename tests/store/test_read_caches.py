@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sightline.store.read_caches import ByteCache, CachedBlobs, MemoryBlobs
+from sightline.store.blobs import ByteCache, CachedBlobs, MemoryBlobs
 from tests.requirements import requirement
 
 SHA256 = "f0" * 32

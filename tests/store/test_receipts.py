@@ -16,7 +16,7 @@ from sightline.model.ports import Store
 from sightline.model.records import FiledReceipt, Omission, Receipt, ReceiptLine
 from sightline.model.request_trace import MAX_PLACE_BYTES, RequestTrace, TraceParts, shorten_place
 from sightline.model.scene import Json
-from sightline.store import open_record, sql_history
+from sightline.store import open_record, sql_ledger
 from sightline.store.retention import BOUNDED_TABLES
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, use_daily
@@ -59,7 +59,7 @@ def test_receipts_survive_a_restart(tmp_path: Path) -> None:
 
 @requirement("record.decisions")
 def test_receipts_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sql_history, "MAX_RECEIPTS", 5)
+    monkeypatch.setattr(sql_ledger, "MAX_RECEIPTS", 5)
     record = open_record(tmp_path)
     for number in range(12):
         record.ledger.file_receipt("scope", numbered(number))

@@ -18,11 +18,10 @@ from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.store import open_record, open_record_or_refuse
 from sightline.store.migrations import MIGRATIONS, migrate
-from sightline.store.record_folder import lock_for_repair
+from sightline.store.record_folder import check_health, lock_for_repair
 from sightline.store.retention import BOUNDED_TABLES
 from sightline.store.sqlite_files import DatabasePages
 from sightline.store.sqlite_repair import RepairResult, repair_record
-from sightline.store.storage import check_health
 from tests.requirements import requirement
 from tests.store.damaged_records import (
     DAMAGES,

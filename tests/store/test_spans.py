@@ -20,7 +20,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from sightline.model.ports import Store
 from sightline.model.records import LedgerEntry
 from sightline.model.seer import Usage
-from sightline.store.ledger_spans import shorten
+from sightline.store.sql_ledger import shorten
 from tests.requirements import requirement
 from tests.store.test_ledger_entries import CALL, CAT, DOG, OTHERS
 

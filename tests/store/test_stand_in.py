@@ -11,10 +11,10 @@ import pytest
 from sightline.model.profile import Lesson
 from sightline.model.refusal import Refusal
 from sightline.store import open_record
-from sightline.store.record_folder import Backend, FileBlobs
+from sightline.store.blobs import FileBlobs
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
-from sightline.store.storage import Storage, StorageState
+from sightline.store.storage import Backend, Storage, StorageState
 from tests.requirements import requirement
 from tests.store.writer import description_of, image_of, perception_of
 

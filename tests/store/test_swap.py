@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sightline.store import open_record
+from sightline.store.record_folder import check_health
 from sightline.store.sqlite_repair import RepairResult, repair_record
-from sightline.store.storage import check_health
 from tests.cli.forked import call_forked
 from tests.requirements import requirement
 from tests.store.damaged_records import DAMAGES, PAGE, delete_database, dump, fill, overwrite, root_of, withdraw_in_log

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from sightline.store import write_behind
+from sightline.store import transactions
 from sightline.store.retention import RecordBounds
 from sightline.store.storage import Storage
-from sightline.store.transactions import Transactions, WriteTransaction
-from sightline.store.write_behind import WriteBehind
+from sightline.store.sweeps import sweep
+from sightline.store.transactions import Transactions, WriteBehind, WriteTransaction
 from tests.requirements import requirement
 from tests.waiting import try_again
 
@@ -28,10 +28,10 @@ def test_rows_are_still_written_after_one_that_failed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "sightline.store")
-    monkeypatch.setattr(write_behind, "_DEFERRED_SECONDS", 0.01)
+    monkeypatch.setattr(transactions, "_DEFERRED_SECONDS", 0.01)
     storage = Storage.open_in_memory(RecordBounds(1 << 20, 30.0), time.time)
     written: list[str] = []
-    deferred = WriteBehind(Transactions(storage, time.time), lambda connection: None)
+    deferred = WriteBehind(Transactions(storage, time.time, sweep), lambda connection: None)
 
     def fail(tx: WriteTransaction) -> int:
         written.append("failed")

@@ -1,14 +1,15 @@
 """The record, which is the durable memory: rows in SQLite and bytes in files, or both in memory; or on servers.
 
-sql_*.py                                          the five ports of `model.ports`, in SQL for both databases (sql.py)
-transactions.py, retention.py, write_behind.py    what all ports share: errors, last uses, sweeps, record time
-orphans.py                                        blobs that no row names
-storage.py, record_folder.py                      which files are used, and what replaces them when they fail
-sqlite_database.py, migrations.py                 connections to SQLite, and the schema
-sqlite_files.py, sqlite_repair.py                 SQLite's file formats, to find damage and to repair it
-shared_storage.py                                a record that replicas share, and what replaces it while it fails
-postgres_*.py, object_blobs.py                    rows in PostgreSQL, and bytes in object storage
-read_caches.py                                    what a process keeps in memory of either
+sql_*.py                            the five ports of `model.ports`, in SQL for both databases (sql.py)
+transactions.py                     what all ports share: errors, caches, last uses, deferred rows
+retention.py, sweeps.py             record time, and deleting what is too old or too much
+maintenance.py                      how large a record is, garbage collection, and copies
+storage.py, record_folder.py        which files are used, and what replaces them when they fail
+blobs.py                            bytes in files, in memory and in a cache
+sqlite_database.py, migrations.py   connections to SQLite, and the schema
+sqlite_files.py, sqlite_repair.py   SQLite's file formats, to find damage and to repair it
+shared_storage.py                   a record that replicas share, and what replaces it while it fails
+postgres_*.py, object_blobs.py      rows in PostgreSQL, and bytes in object storage
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from typing import Literal
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
-from sightline.store.record_folder import BLOBS_NAME, DATABASE_NAME, KEY_NAME
+from sightline.store.record_folder import BLOBS_NAME, DATABASE_NAME, KEY_NAME, build_refusal
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
-from sightline.store.storage import RecordLocation, Storage, build_refusal
+from sightline.store.storage import RecordLocation, Storage
+from sightline.store.sweeps import sweep
 
 __all__ = ["delete_record", "open_record", "open_record_or_refuse", "open_server_record", "open_stand_in"]
 
@@ -76,7 +78,7 @@ def open_server_record(
         return storage
     store = SqlStore(storage, storage.read_clock)
     if storage.claim_sweep():
-        store.transactions.sweep()
+        sweep(store.transactions)
     return store
 
 

@@ -29,8 +29,7 @@ from obstore.store import ObjectStore, S3Store
 
 from sightline.model.image import MAX_BITMAP_BYTES
 from sightline.model.shared_address import get_folder
-from sightline.store.read_caches import Blobs
-from sightline.store.record_folder import FileBlobs
+from sightline.store.blobs import Blobs, FileBlobs
 from sightline.store.server_errors import ServerError, clean_text
 
 _log = logging.getLogger(__name__)

@@ -31,8 +31,14 @@ from sightline.store.postgres_connection import (
     BoundedConnection,
     NoReplyError,
 )
-from sightline.store.postgres_dialect import convert_values, translate_statement
-from sightline.store.postgres_schema import check_schema, migrate_schema, read_scope_key, read_version
+from sightline.store.postgres_sql import (
+    check_schema,
+    convert_values,
+    migrate_schema,
+    read_scope_key,
+    read_version,
+    translate_statement,
+)
 from sightline.store.server_errors import ServerError, clean_text
 from sightline.store.sql import DamageReport, Row, SqlConnection, SqlCursor
 

@@ -1,4 +1,4 @@
-"""The files of a record: its database, its blobs and its key; or the same in memory.
+"""The files of a record: its database, its blobs and its key, and what can be wrong with them.
 
 | name in the folder         | what it is                                                                     |
 |----------------------------|--------------------------------------------------------------------------------|
@@ -32,26 +32,36 @@ log is moved back, and the repair starts again.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import math
 import os
-import re
 import secrets
 import shutil
+import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, field
+from dataclasses import asdict
 from pathlib import Path
 
-from sightline.disk import PART_SUFFIX, find_broken_link, find_write_error, sync_folder, write_atomically
+from sightline.disk import explain_os_error, find_broken_link, find_write_error, sync_folder, write_atomically
+from sightline.model.refusal import Refusal, RefusalCode
 from sightline.model.value import value_class
-from sightline.store.read_caches import Blobs, MemoryBlobs, RowCache
-from sightline.store.retention import LastUses, RecordBounds
-from sightline.store.sql import SqlDatabase
-from sightline.store.sqlite_database import DamagedError, Database, check_database_file, identify_file
+from sightline.store.blobs import Blobs, FileBlobs
+from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
+from sightline.store.retention import BLOB_NAMES
+from sightline.store.server_errors import ServerError
+from sightline.store.sqlite_database import (
+    DamagedError,
+    Database,
+    check_database_file,
+    find_file_damage,
+    identify_file,
+    is_busy_error,
+    is_damage_error,
+    is_full_error,
+)
 from sightline.store.sqlite_files import get_log_path
 
 if sys.platform != "win32":
@@ -64,151 +74,9 @@ DAMAGED_PREFIX = f"{DATABASE_NAME}.damaged-"
 BLOBS_SUFFIX = "-blobs"  # after DAMAGED_PREFIX and the time: a folder of blobs that no row names
 _SWEEP_STAMP = "swept"
 _KEY_BYTES = 32
+STORAGE_ERRORS = (OSError, sqlite3.Error)
+REPAIR_COMMAND = "run: sightline store repair"
 _SWEEP_SECONDS = 3600.0  # between two sweeps of a whole record when it is opened
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_SYNC_ALL_FOLDERS = 64  # for more folders than this, syncing the whole disk is faster
-_ABANDONED_SECONDS = 3600.0  # an unfinished file this old has no writer any more
-
-
-class FileBlobs:
-    """Blobs as files `ab/cd/abcd…` below a folder."""
-
-    def __init__(self, folder: Path, *, create: bool = True) -> None:
-        self._folder = folder
-        if create:
-            create_private_folder(folder)
-
-    def has(self, sha256: str) -> bool:
-        return os.path.isfile(self._locate(sha256))  # noqa: PTH113  for every known image of every request
-
-    confirm = has
-
-    def write(self, sha256: str, data: bytes) -> None:
-        path = self._path(sha256)
-        for folder in (path.parent.parent, path.parent):
-            if not folder.is_dir():
-                create_private_folder(folder)
-                sync_folder(folder.parent)
-        write_atomically(path, data)
-
-    def read(self, sha256: str) -> bytes | None:
-        """Return the bytes, or None. A file that does not match its hash is rejected."""
-        try:
-            data = self._path(sha256).read_bytes()
-        except FileNotFoundError:
-            return None
-        if hashlib.sha256(data).hexdigest() == sha256:
-            return data
-        self._reject(sha256)
-        return None
-
-    def _reject(self, sha256: str) -> None:
-        """Delete a file with wrong bytes, so that the same image can be stored again."""
-        self.delete([sha256])
-
-    def delete(self, names: Iterable[str]) -> None:
-        for sha256 in names:
-            self._path(sha256).unlink(missing_ok=True)
-
-    def move(self, sha256: str, folder: Path) -> None:
-        """Move a blob to another folder on the same disk, and create that folder."""
-        create_private_folder(folder)
-        self._path(sha256).rename(folder / sha256)
-
-    def sync(self, names: Iterable[str]) -> None:
-        """Make deletions survive a power failure."""
-        folders = {folder for name in names if (folder := self._path(name).parent).is_dir()}
-        if len(folders) > _SYNC_ALL_FOLDERS and hasattr(os, "sync"):
-            os.sync()
-            return
-        for folder in folders:
-            sync_folder(folder)
-
-    def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
-        """Return the names of blobs, and delete unfinished files that killed processes have left."""
-        for path in self._folder.glob("??/??/*"):
-            if _SHA256.fullmatch(path.name):
-                if stored_before == math.inf or _is_older(path, stored_before):
-                    yield path.name
-            elif path.name.endswith(PART_SUFFIX):
-                _delete_if_abandoned(path)
-
-    def _path(self, sha256: str) -> Path:
-        return Path(self._locate(sha256))
-
-    def _locate(self, sha256: str) -> str:
-        if not _SHA256.fullmatch(sha256):
-            raise ValueError("not a sha256")  # untrusted names must not become paths
-        return f"{self._folder}{os.sep}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
-
-
-def create_private_folder(folder: Path) -> None:
-    """Create a folder that only its owner can access, or restrict an existing one."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.name == "posix" and folder.stat().st_mode & 0o077:
-        folder.chmod(0o700)
-
-
-def _delete_if_abandoned(part: Path) -> None:
-    if _is_older(part, time.time() - _ABANDONED_SECONDS):
-        part.unlink(missing_ok=True)
-
-
-def _is_older(path: Path, than: float) -> bool:
-    try:
-        return path.stat().st_mtime < than
-    except FileNotFoundError:
-        return False  # another process has just renamed or deleted it
-
-
-@value_class
-class Backend:
-    """An open record: rows, blobs and key."""
-
-    database: SqlDatabase
-    blobs: Blobs
-    key: bytes
-    bounds: RecordBounds
-    last_uses: LastUses = field(default_factory=LastUses)
-    is_new: bool = False  # the database was just created, so existing blobs are not orphans
-    row_cache: RowCache = field(default_factory=lambda: RowCache(4096, seconds=1.0))
-    policy_cache: RowCache = field(default_factory=RowCache)  # of consents and saved descriptions
-    fills_cache: bool = True  # false: the cache of rows is only read
-    is_stand_in: bool = False  # in memory, in place of a record that can't be used
-    clock_seconds: float = 1.0  # after which the record time is read again
-
-    @classmethod
-    def open_folder(cls, folder: Path, bounds: RecordBounds, timeout: float | None = None) -> Backend:
-        """Open the record in a folder, or create one; raise if its files are damaged."""
-        create_private_folder(folder)
-        check_folder(folder)
-        is_new = not (folder / DATABASE_NAME).exists()
-        database = Database.open_file(folder / DATABASE_NAME, timeout)
-        try:
-            if not (folder / KEY_NAME).exists():
-                with database.begin():  # one process at a time: the first creates the key
-                    ensure_key(folder)
-            return cls(database, FileBlobs(folder / BLOBS_NAME), read_key(folder), bounds, is_new=is_new)
-        except BaseException:
-            database.close()
-            raise
-
-    @classmethod
-    def open_read_only(cls, folder: Path, bounds: RecordBounds) -> Backend:
-        """Open the record in a folder without changing it; raise if its files or its consents are damaged."""
-        check_folder(folder)
-        key, blobs = read_key(folder), FileBlobs(folder / BLOBS_NAME)
-        database = Database.open_read_only(folder / DATABASE_NAME)
-        try:
-            database.check_consents()
-            return cls(database, blobs, key, bounds)
-        except BaseException:
-            database.close()
-            raise
-
-    @classmethod
-    def open_in_memory(cls, bounds: RecordBounds, *, is_stand_in: bool = False) -> Backend:
-        return cls(Database.open_in_memory(), MemoryBlobs(), generate_key(), bounds, is_stand_in=is_stand_in)
 
 
 def has_record(folder: Path) -> bool:
@@ -322,10 +190,6 @@ def read_key(folder: Path) -> bytes:
     return key
 
 
-def hash_credential(key: bytes, credential: str) -> str:
-    return hashlib.blake2b(credential.encode(), key=key).hexdigest()[:32]
-
-
 @value_class
 class DatabaseSwap:
     """What a repair has done. It is written to the marker as JSON, so the names of the fields cannot change."""
@@ -383,3 +247,79 @@ def _remove_marker(folder: Path) -> None:
     sync_folder(folder)
     (folder / REPAIR_MARKER).unlink()
     sync_folder(folder)
+
+
+def build_refusal(folder: Path, error: Exception) -> Refusal:
+    """Return a refusal that says why a record cannot be used and what to do."""
+    why, remedy = explain_error(folder, error)
+    is_corrupt = is_damage_error(error) or isinstance(error, OtherVersionError)
+    if isinstance(error, ForeignDatabaseError):  # not ours, so `forget --all` must not delete it
+        is_corrupt = False
+    code: RefusalCode = "corrupt" if is_corrupt else "unavailable"
+    return Refusal(code, f"the record in {folder} cannot be used: {why}", remedy)
+
+
+def explain_error(folder: Path | None, error: Exception) -> tuple[str, str]:
+    """Return what is wrong, and what to do."""
+    if isinstance(error, ForeignDatabaseError):
+        return str(error), f"move {DATABASE_NAME} to another folder, then {REPAIR_COMMAND}"
+    if isinstance(error, OtherVersionError):
+        return str(error), "install that version, or run: sightline forget --all (it deletes the record)"
+    if is_damage_error(error):
+        return str(error), f"{REPAIR_COMMAND}, or sightline forget --all to delete it"
+    if isinstance(error, sqlite3.Error) and is_busy_error(error):
+        return str(error), "another program is using it; try again"
+    if isinstance(error, sqlite3.Error) and is_full_error(error):
+        error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    elif isinstance(error, sqlite3.Error) and folder is not None:  # SQLite does not report the cause
+        error = find_record_write_error(folder) or error
+    if isinstance(error, OSError):
+        return (str(error), error.remedy) if isinstance(error, ServerError) else explain_os_error(error)
+    return str(error), "check that its folder can be read and written, then try again"
+
+
+@value_class
+class RecordHealth:
+    refusal: Refusal | None = None  # why the record cannot be read or written
+    missing_images: int = 0  # images without bytes
+    is_complete: bool = True  # false: there was no time to check everything
+
+
+def check_health(folder: Path, seconds: float) -> RecordHealth:
+    """Look for damage, for images without bytes, and for reasons why the record cannot be written.
+
+    The check stops after `seconds`.
+    """
+    deadline, database = time.monotonic() + seconds, folder / DATABASE_NAME
+    try:
+        check_folder(folder)
+        if not database.exists():
+            return RecordHealth(_find_write_refusal(folder))
+        report = find_file_damage(database, seconds)
+        if report.faults:
+            raise DamagedError(report.faults[0])
+        missing, complete = _count_missing_images(database, FileBlobs(folder / BLOBS_NAME, create=False), deadline)
+    except STORAGE_ERRORS as error:
+        return RecordHealth(build_refusal(folder, error))
+    return RecordHealth(_find_write_refusal(folder), missing, report.is_complete and complete)
+
+
+def _find_write_refusal(folder: Path) -> Refusal | None:
+    error = find_record_write_error(folder)
+    return build_refusal(folder, error) if error else None
+
+
+def _count_missing_images(database_path: Path, blobs: Blobs, deadline: float) -> tuple[int, bool]:
+    """Return how many images have no bytes, and whether all were checked."""
+    database = Database.open_read_only(database_path)
+    missing = 0
+    try:
+        for (name,) in database.fetch_all(BLOB_NAMES):
+            if time.monotonic() > deadline:
+                return missing, False
+            missing += not blobs.has(name)
+    except ValueError as error:  # a name is not a sha256
+        raise DamagedError(str(error)) from None
+    finally:
+        database.close()
+    return missing, True

@@ -29,15 +29,15 @@ import psycopg
 
 from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
+from sightline.store.blobs import ByteCache, CachedBlobs
 from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
 from sightline.store.object_blobs import open_blobs
 from sightline.store.postgres_connection import ChangeListener
 from sightline.store.postgres_database import PostgresDatabase
-from sightline.store.read_caches import ByteCache, CachedBlobs, RowCache
-from sightline.store.record_folder import Backend
+from sightline.store.record_folder import STORAGE_ERRORS, explain_error
 from sightline.store.retention import RecordBounds
 from sightline.store.server_errors import ServerError
-from sightline.store.storage import STORAGE_ERRORS, Clock, StorageState, explain_error
+from sightline.store.storage import Backend, Clock, RowCache, StorageState
 
 _log = logging.getLogger(__name__)
 _POLL_SECONDS = 1.0

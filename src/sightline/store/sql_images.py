@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 from sightline.model.geometry import Size
 from sightline.model.image import Image, ImageSummary
 from sightline.model.records import StoredView
 from sightline.store.sql import Row, SqlConnection, build_upsert
-from sightline.store.transactions import Transactions, return_on_error
+from sightline.store.transactions import Transactions, WriteTransaction, return_on_error
 
 BEYOND_HEX = "g"  # sorts after every hex digit, so prefix + "g" is after all names with that prefix
 _MAX_PLACES = 8  # paths of one image that are kept
@@ -36,6 +36,10 @@ _NEWEST = """
     WHERE number = 1 ORDER BY used DESC, sha256 LIMIT ?"""
 
 _IMAGE_COLUMNS = "rowid, used, sha256, mime, width, height"
+_WRITE_IMAGE = build_upsert("images", "scope, sha256, mime, width, height, bytes, used", "scope, sha256")
+_WRITE_VIEW = build_upsert(
+    "perceptions", "scope, id, result, words, image, pixels, mime, width, height, bytes, used", "scope, id"
+)
 
 
 class SqlImages:
@@ -51,7 +55,7 @@ class SqlImages:
         row = self._find_rows(scope, [image.sha256]).get(image.sha256)
         used = row[1:2] if row else None
         key = _name_image(scope, image.sha256)
-        return store.store_blob(image, used, lambda tx: insert_image(tx.connection, scope, image, tx.now.time), key)
+        return _store_blob(store, image, used, lambda tx: insert_image(tx.connection, scope, image, tx.now.time), key)
 
     @return_on_error(None)
     def read(self, scope: str | None, sha256: str) -> Image | None:
@@ -147,8 +151,8 @@ class SqlImages:
             *(scope, view.id, view.pixels.sha256, view.text),
         )
         key = ("perceptions", scope, view.id)
-        return store.store_blob(
-            view.pixels, used, lambda tx: _insert_view(tx.connection, scope, view, tx.now.time), key
+        return _store_blob(
+            store, view.pixels, used, lambda tx: _insert_view(tx.connection, scope, view, tx.now.time), key
         )
 
     @return_on_error(None)
@@ -190,6 +194,30 @@ class SqlImages:
         return None if row is None or data is None else Image(sha256, row[0], Size(row[1], row[2]), data)
 
 
+def _store_blob(
+    store: Transactions, image: Image, used: Row | None, write: Callable[[WriteTransaction], None], key: Hashable = None
+) -> bool:
+    """Store the bytes of an image, then the row that names them, and return whether they are durable.
+
+    So there is never a row without its bytes. Nothing is written if both were used recently; `used` is what was
+    read of the row, and `key` is that of its cache.
+    """
+    backend = store.backend
+    blobs = backend.blobs
+    is_durable = store.storage.write_refusal is None and not backend.is_stand_in
+    if is_durable and store.is_recent(used) and blobs.has(image.sha256):
+        return True
+    if not blobs.has(image.sha256):
+        blobs.write(image.sha256, image.data)
+    with store.begin() as tx:
+        if not tx.backend.blobs.confirm(image.sha256):  # another process swept in between
+            tx.backend.blobs.write(image.sha256, image.data)
+        write(tx)
+    store.backend.row_cache.discard(key)
+    store.count_write(len(image.data))
+    return is_durable and not tx.backend.is_stand_in
+
+
 def _name_image(scope: str | None, sha256: str) -> tuple[str | None, ...]:
     """Return the key of an image's row in the cache."""
     return "images", scope, sha256
@@ -197,7 +225,7 @@ def _name_image(scope: str | None, sha256: str) -> tuple[str | None, ...]:
 
 def insert_image(connection: SqlConnection, scope: str, image: Image, now: float) -> None:
     connection.execute(
-        build_upsert("images", "scope, sha256, mime, width, height, bytes, used", "scope, sha256"),
+        _WRITE_IMAGE,
         (scope, image.sha256, image.mime, image.size.width, image.size.height, len(image.data), now),
     )
 
@@ -216,11 +244,7 @@ def _insert_view(connection: SqlConnection, scope: str, view: StoredView, now: f
     size = len(view.result) + len(view.text) + len(pixels.data)
     about = (scope, view.id, view.result, view.text, view.image)
     connection.execute(
-        build_upsert(
-            "perceptions",
-            "scope, id, result, words, image, pixels, mime, width, height, bytes, used",
-            "scope, id",
-        ),
+        _WRITE_VIEW,
         (*about, pixels.sha256, pixels.mime, pixels.size.width, pixels.size.height, size, now),
     )
 

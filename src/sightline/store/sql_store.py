@@ -1,6 +1,6 @@
-"""The record in SQLite: the store itself, and its policy port (consents, lessons).
+"""The record in SQL: the store itself, and its policy port (consents, lessons).
 
-The other four ports are in `sql_images` and `sql_history`. Each row belongs to the scope that made it. Forgetting
+Each of the other four ports has a module of its own. Each row belongs to the scope that made it. Forgetting
 an image concerns the tables of all ports and is one transaction here.
 
 A lesson has one row for each thing that was learnt, so that each expires on its own.
@@ -20,23 +20,23 @@ from sightline.model.ports import ModelListing
 from sightline.model.profile import ImageLimits, Lesson, ToolImagePlacement, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.store.orphans import delete_orphans
-from sightline.store.record_folder import claim_sweep, hash_credential
-from sightline.store.record_storage import RecordStorage
+from sightline.store.record_folder import STORAGE_ERRORS, claim_sweep
 from sightline.store.retention import BLOB_NAMES, DAY, ORPHAN_SECONDS
 from sightline.store.sql import Row, SqlConnection, build_upsert
+from sightline.store.sql_conversations import SqlConversations, forget_conversations
 from sightline.store.sql_descriptions import SqlDescriptions, forget_descriptions
-from sightline.store.sql_history import (
-    SqlConversations,
-    SqlLedger,
-    delete_old_receipts,
-    forget_conversations,
-    forget_ledger,
-)
 from sightline.store.sql_images import BEYOND_HEX, SqlImages, forget_images
-from sightline.store.storage import STORAGE_ERRORS, Clock, RecordLocation, Storage
-from sightline.store.transactions import Transactions, refuse_on_error, require_durable, return_on_error
-from sightline.store.write_behind import WriteBehind
+from sightline.store.sql_ledger import SqlLedger, delete_old_receipts, forget_ledger
+from sightline.store.storage import Clock, RecordLocation, Storage, hash_credential
+from sightline.store.sweeps import delete_orphans, delete_unreferenced, sweep
+from sightline.store.transactions import (
+    RecordStorage,
+    Transactions,
+    WriteBehind,
+    refuse_on_error,
+    require_durable,
+    return_on_error,
+)
 
 _ALL_DIGESTS = (
     "SELECT sha256 AS name FROM images UNION SELECT sha256 FROM descriptions"
@@ -54,7 +54,7 @@ class SqlStore:
     """Implements the port `Store`."""
 
     def __init__(self, storage: RecordStorage, now: Clock) -> None:
-        self.transactions = Transactions(storage, now)
+        self.transactions = Transactions(storage, now, sweep)
         self._deferred = WriteBehind(self.transactions, delete_old_receipts)
         self.images = SqlImages(self.transactions)
         self.descriptions = SqlDescriptions(self.transactions)
@@ -72,7 +72,7 @@ class SqlStore:
         store = cls(Storage.open_with_fallback(location, now, check=check), now)
         storage = store.transactions.storage
         if storage.state == "open" and claim_sweep(location.folder, now()):
-            store.transactions.sweep(include_orphans=not storage.backend.is_new)
+            sweep(store.transactions, include_orphans=not storage.backend.is_new)
         return store
 
     def compute_scope(self, credential: str) -> str:
@@ -117,7 +117,7 @@ class SqlStore:
             backend.blobs.sync(names)
         if sha256 is None:
             names = [*{*named, *old}]
-            self.transactions.delete_unreferenced(names)
+            delete_unreferenced(self.transactions, names)
             backend.blobs.sync(names)
         return int(count)
 

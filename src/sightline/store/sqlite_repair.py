@@ -33,6 +33,7 @@ from pathlib import Path
 from sightline.model.image import Image
 from sightline.model.ports import ReportProgress, ignore_progress
 from sightline.model.refusal import Refusal
+from sightline.store.blobs import FileBlobs
 from sightline.store.migrations import MIGRATIONS, OtherVersionError, migrate
 from sightline.store.record_folder import (
     BLOBS_NAME,
@@ -41,15 +42,14 @@ from sightline.store.record_folder import (
     KEY_NAME,
     NEW_PREFIX,
     REPAIR_MARKER,
-    Backend,
+    STORAGE_ERRORS,
     DatabaseSwap,
-    FileBlobs,
+    build_refusal,
     check_folder,
     choose_damaged_path,
     delete_unfinished_repairs,
     ensure_key,
     has_record,
-    hash_credential,
     lock_for_repair,
     read_key,
     resume_swap,
@@ -60,7 +60,7 @@ from sightline.store.sql import SqlConnection
 from sightline.store.sql_images import insert_image
 from sightline.store.sqlite_database import Database, find_file_damage, is_damage_error
 from sightline.store.sqlite_files import DatabasePages, Value, check_log, find_roots, get_log_path
-from sightline.store.storage import STORAGE_ERRORS, build_refusal
+from sightline.store.storage import Backend, hash_credential
 
 if sys.platform != "win32":
     import fcntl

@@ -21,60 +21,153 @@ and as soon as its files change.
 
 from __future__ import annotations
 
-import errno
+import hashlib
 import logging
 import math
-import os
 import sqlite3
 import threading
-import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
-from sightline.disk import explain_os_error, write_atomically
-from sightline.model.refusal import Refusal, RefusalCode
+from sightline.disk import write_atomically
+from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
-from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
-from sightline.store.read_caches import Blobs
+from sightline.store.blobs import Blobs, FileBlobs, MemoryBlobs, create_private_folder
 from sightline.store.record_folder import (
     BLOBS_NAME,
     DATABASE_NAME,
     KEY_NAME,
     REPAIR_MARKER,
-    Backend,
-    FileBlobs,
+    STORAGE_ERRORS,
+    build_refusal,
     check_folder,
-    find_record_write_error,
+    ensure_key,
+    generate_key,
+    read_key,
 )
-from sightline.store.retention import BLOB_NAMES, RecordBounds
-from sightline.store.server_errors import ServerError
-from sightline.store.sql import DamageReport
-from sightline.store.sqlite_database import (
-    DamagedError,
-    Database,
-    find_file_damage,
-    is_busy_error,
-    is_damage_error,
-    is_full_error,
-    read_file_state,
-)
+from sightline.store.retention import LastUses, RecordBounds
+from sightline.store.sql import DamageReport, Row, SqlDatabase
+from sightline.store.sqlite_database import DamagedError, Database, find_file_damage, is_damage_error, read_file_state
 from sightline.store.sqlite_files import get_log_path
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
 _CHECK_SECONDS = 0.05  # for the check when a database is opened; most take a few milliseconds
 _LONG_CHECK_SECONDS = 300.0
-STORAGE_ERRORS = (OSError, sqlite3.Error)
-REPAIR_COMMAND = "run: sightline store repair"
-
 StorageState = Literal["open", "read_only", "stand_in", "memory"]
 Clock = Callable[[], float]
 
 
 class ReplacedError(sqlite3.OperationalError):
     """The files of the record were replaced while the open ones were being written."""
+
+
+class RowCache:
+    """The least recently used rows go first. With a size of 0, nothing is cached.
+
+    If other processes don't announce what they write, `seconds` is for how long rows are cached; it is infinite else.
+    """
+
+    def __init__(self, size: int = 0, seconds: float = math.inf) -> None:
+        self._size, self._seconds, self._lock = size, seconds, threading.Lock()
+        self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
+        self._since = 0.0
+        self.generation = 0  # changes with every `clear`
+        self.checked_at = -math.inf  # when other processes were last asked for what they announce, in monotonic time
+
+    @property
+    def is_announced(self) -> bool:
+        return self._seconds == math.inf
+
+    def expire(self, now: float) -> None:
+        """Clear the cache if its rows are too old, by a clock that may also be set back."""
+        if not self.is_announced and not 0 <= now - self._since < self._seconds:
+            self._since = now
+            self.clear()
+
+    def get(self, key: Hashable) -> list[Row] | None:
+        with self._lock:
+            if (rows := self._rows.get(key)) is not None:
+                self._rows.move_to_end(key)
+            return rows
+
+    def put(self, key: Hashable, rows: list[Row], generation: int | None = None, *, replace: bool = True) -> None:
+        """Cache rows, unless the cache was cleared since they were read in `generation`; None: this process wrote them.
+
+        Without `replace`, rows that are cached meanwhile stay.
+        """
+        with self._lock:
+            if self._size and generation in (None, self.generation) and (replace or key not in self._rows):
+                self._rows[key] = rows
+                self._rows.move_to_end(key)
+                if len(self._rows) > self._size:
+                    self._rows.popitem(last=False)
+
+    def discard(self, key: Hashable) -> None:
+        with self._lock:
+            self._rows.pop(key, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._rows.clear()
+            self.generation += 1
+
+
+@value_class
+class Backend:
+    """An open record: rows, blobs and key."""
+
+    database: SqlDatabase
+    blobs: Blobs
+    key: bytes
+    bounds: RecordBounds
+    last_uses: LastUses = field(default_factory=LastUses)
+    is_new: bool = False  # the database was just created, so existing blobs are not orphans
+    row_cache: RowCache = field(default_factory=lambda: RowCache(4096, seconds=1.0))
+    policy_cache: RowCache = field(default_factory=RowCache)  # of consents and saved descriptions
+    fills_cache: bool = True  # false: the cache of rows is only read
+    is_stand_in: bool = False  # in memory, in place of a record that can't be used
+    clock_seconds: float = 1.0  # after which the record time is read again
+
+    @classmethod
+    def open_folder(cls, folder: Path, bounds: RecordBounds, timeout: float | None = None) -> Backend:
+        """Open the record in a folder, or create one; raise if its files are damaged."""
+        create_private_folder(folder)
+        check_folder(folder)
+        is_new = not (folder / DATABASE_NAME).exists()
+        database = Database.open_file(folder / DATABASE_NAME, timeout)
+        try:
+            if not (folder / KEY_NAME).exists():
+                with database.begin():  # one process at a time: the first creates the key
+                    ensure_key(folder)
+            return cls(database, FileBlobs(folder / BLOBS_NAME), read_key(folder), bounds, is_new=is_new)
+        except BaseException:
+            database.close()
+            raise
+
+    @classmethod
+    def open_read_only(cls, folder: Path, bounds: RecordBounds) -> Backend:
+        """Open the record in a folder without changing it; raise if its files or its consents are damaged."""
+        check_folder(folder)
+        key, blobs = read_key(folder), FileBlobs(folder / BLOBS_NAME)
+        database = Database.open_read_only(folder / DATABASE_NAME)
+        try:
+            database.check_consents()
+            return cls(database, blobs, key, bounds)
+        except BaseException:
+            database.close()
+            raise
+
+    @classmethod
+    def open_in_memory(cls, bounds: RecordBounds, *, is_stand_in: bool = False) -> Backend:
+        return cls(Database.open_in_memory(), MemoryBlobs(), generate_key(), bounds, is_stand_in=is_stand_in)
+
+
+def hash_credential(key: bytes, credential: str) -> str:
+    return hashlib.blake2b(credential.encode(), key=key).hexdigest()[:32]
 
 
 @value_class
@@ -297,79 +390,3 @@ def _open_fallback(location: RecordLocation, error: Exception, memory: Backend |
     except STORAGE_ERRORS:
         backend = memory or Backend.open_in_memory(location.memory_bounds, is_stand_in=True)
         return _OpenedBackend(backend, "stand_in", reason)
-
-
-def build_refusal(folder: Path, error: Exception) -> Refusal:
-    """Return a refusal that says why a record cannot be used and what to do."""
-    why, remedy = explain_error(folder, error)
-    is_corrupt = is_damage_error(error) or isinstance(error, OtherVersionError)
-    if isinstance(error, ForeignDatabaseError):  # not ours, so `forget --all` must not delete it
-        is_corrupt = False
-    code: RefusalCode = "corrupt" if is_corrupt else "unavailable"
-    return Refusal(code, f"the record in {folder} cannot be used: {why}", remedy)
-
-
-def explain_error(folder: Path | None, error: Exception) -> tuple[str, str]:
-    """Return what is wrong, and what to do."""
-    if isinstance(error, ForeignDatabaseError):
-        return str(error), f"move {DATABASE_NAME} to another folder, then {REPAIR_COMMAND}"
-    if isinstance(error, OtherVersionError):
-        return str(error), "install that version, or run: sightline forget --all (it deletes the record)"
-    if is_damage_error(error):
-        return str(error), f"{REPAIR_COMMAND}, or sightline forget --all to delete it"
-    if isinstance(error, sqlite3.Error) and is_busy_error(error):
-        return str(error), "another program is using it; try again"
-    if isinstance(error, sqlite3.Error) and is_full_error(error):
-        error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    elif isinstance(error, sqlite3.Error) and folder is not None:  # SQLite does not report the cause
-        error = find_record_write_error(folder) or error
-    if isinstance(error, OSError):
-        return (str(error), error.remedy) if isinstance(error, ServerError) else explain_os_error(error)
-    return str(error), "check that its folder can be read and written, then try again"
-
-
-@value_class
-class RecordHealth:
-    refusal: Refusal | None = None  # why the record cannot be read or written
-    missing_images: int = 0  # images without bytes
-    is_complete: bool = True  # false: there was no time to check everything
-
-
-def check_health(folder: Path, seconds: float) -> RecordHealth:
-    """Look for damage, for images without bytes, and for reasons why the record cannot be written.
-
-    The check stops after `seconds`.
-    """
-    deadline, database = time.monotonic() + seconds, folder / DATABASE_NAME
-    try:
-        check_folder(folder)
-        if not database.exists():
-            return RecordHealth(_find_write_refusal(folder))
-        report = find_file_damage(database, seconds)
-        if report.faults:
-            raise DamagedError(report.faults[0])
-        missing, complete = _count_missing_images(database, FileBlobs(folder / BLOBS_NAME, create=False), deadline)
-    except STORAGE_ERRORS as error:
-        return RecordHealth(build_refusal(folder, error))
-    return RecordHealth(_find_write_refusal(folder), missing, report.is_complete and complete)
-
-
-def _find_write_refusal(folder: Path) -> Refusal | None:
-    error = find_record_write_error(folder)
-    return build_refusal(folder, error) if error else None
-
-
-def _count_missing_images(database_path: Path, blobs: Blobs, deadline: float) -> tuple[int, bool]:
-    """Return how many images have no bytes, and whether all were checked."""
-    database = Database.open_read_only(database_path)
-    missing = 0
-    try:
-        for (name,) in database.fetch_all(BLOB_NAMES):
-            if time.monotonic() > deadline:
-                return missing, False
-            missing += not blobs.has(name)
-    except ValueError as error:  # a name is not a sha256
-        raise DamagedError(str(error)) from None
-    finally:
-        database.close()
-    return missing, True

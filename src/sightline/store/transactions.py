@@ -1,4 +1,4 @@
-"""Transactions on the record, and what all ports have in common: errors of the disk, last uses, and sweeps.
+"""Transactions on the record, and what all ports have in common: errors of the disk, last uses, and deferred rows.
 
 A port has an attribute `transactions`, where the decorators in this module find it. A decorator determines what a
 method returns when the disk is full, gone or damaged: a default, or a refusal.
@@ -10,51 +10,71 @@ import functools
 import json
 import logging
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
-from sightline.store.orphans import delete_orphans, move_orphans
-from sightline.store.read_caches import RowCache
-from sightline.store.record_folder import Backend, delete_damaged_files
-from sightline.store.record_storage import RecordStorage
+from sightline.store.record_folder import REPAIR_COMMAND, STORAGE_ERRORS, delete_damaged_files, explain_error
 from sightline.store.retention import (
-    DAY,
     USED_PRECISION,
-    RecordBounds,
     RecordTime,
-    delete_ended,
-    delete_rows,
-    find_expired,
-    find_orphans,
     read_record_time,
     update_record_time,
 )
 from sightline.store.server_errors import ServerError
 from sightline.store.sql import Row, SqlConnection
 from sightline.store.sqlite_database import is_damage_error
-from sightline.store.storage import (
-    REPAIR_COMMAND,
-    STORAGE_ERRORS,
-    Clock,
-    ReplacedError,
-    explain_error,
-)
+from sightline.store.storage import Backend, Clock, ReplacedError, RowCache, StorageState
 
 _log = logging.getLogger(__name__)
 _WRITES_BETWEEN_SWEEPS = 256
-_ROWS_FOUND = 10_000  # at once, by a sweep
-_ROWS_IN_SWEEP = 200  # that one transaction deletes
-_ORPHANS_AT_ONCE = 50
 _ATTEMPTS = 3  # to write to a record whose files are being replaced
+_DEFERRED_SECONDS = 0.5
+MAX_DEFERRED = 10_000
 _READ_ERRORS = (*STORAGE_ERRORS, json.JSONDecodeError)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")
+
+
+class RecordStorage(Protocol):
+    """What holds a record: a folder (`storage`) or servers (`shared_storage`), and what replaces it while it fails."""
+
+    @property
+    def folder(self) -> Path | None: ...
+
+    @property
+    def backend(self) -> Backend: ...
+
+    @property
+    def state(self) -> StorageState: ...
+
+    @property
+    def read_refusal(self) -> Refusal | None: ...
+
+    @property
+    def write_refusal(self) -> Refusal | None: ...
+
+    def ensure_current(self, *, wait: bool = True) -> bool: ...
+
+    def report_error(self, error: Exception) -> bool:
+        """Use a replacement if an error means that the backend can't be used; return whether it was logged so."""
+        ...
+
+    def claim_sweep(self) -> bool:
+        """Return whether a sweep is due when enough was written."""
+        ...
+
+    def replace_key(self, key: bytes) -> None:
+        """Replace the key for the hashes of credentials, in a record without rows that use it."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class _HasTransactions(Protocol):
@@ -135,8 +155,9 @@ class _DurableOnly(threading.local):
 class Transactions:
     """Reads and writes of one record, on the backend that its storage uses now."""
 
-    def __init__(self, storage: RecordStorage, now: Clock) -> None:
-        self.storage, self.wall_clock = storage, now
+    def __init__(self, storage: RecordStorage, now: Clock, sweep: Callable[[Transactions], None]) -> None:
+        """Use a storage. `sweep` is called when so much was written that a sweep is due."""
+        self.storage, self.wall_clock, self._sweep = storage, now, sweep
         self._writes = self._written_bytes = 0
         self._logged_backend: Backend | None = None  # whose failures were logged
         self._logged_outages: set[int] = set()
@@ -266,113 +287,29 @@ class Transactions:
         if self.storage.write_refusal is None and not backend.database.is_current():
             raise ReplacedError("its files were replaced meanwhile")
 
-    def store_blob(
-        self, image: Image, used: Row | None, write: Callable[[WriteTransaction], None], key: Hashable = None
-    ) -> bool:
-        """Store the bytes of an image, then the row that names them, and return whether they are durable.
-
-        So there is never a row without its bytes. Nothing is written if both were used recently; `used` is what was
-        read of the row, and `key` is that of its cache.
-        """
-        backend = self.backend
-        blobs = backend.blobs
-        is_durable = self.storage.write_refusal is None and not backend.is_stand_in
-        if is_durable and self.is_recent(used) and blobs.has(image.sha256):
-            return True
-        if not blobs.has(image.sha256):
-            blobs.write(image.sha256, image.data)
-        with self.begin() as tx:
-            if not tx.backend.blobs.confirm(image.sha256):  # another process swept in between
-                tx.backend.blobs.write(image.sha256, image.data)
-            write(tx)
-        self.backend.row_cache.discard(key)
-        self.count_write(len(image.data))
-        return is_durable and not tx.backend.is_stand_in
-
     def count_write(self, size: int) -> None:
         """Count a write, and sweep if enough was written."""
         self._writes += 1
         self._written_bytes += size
-        is_due = self._written_bytes > self._bytes_between_sweeps or self._writes >= _WRITES_BETWEEN_SWEEPS
+        is_due = self._written_bytes > self.bytes_between_sweeps or self._writes >= _WRITES_BETWEEN_SWEEPS
         if is_due:
             self._writes = self._written_bytes = 0
         if is_due and self.storage.claim_sweep():
-            self.sweep()
+            self._sweep(self)
         else:
             self.write_last_uses()  # the next sweep, which may be in another process, needs them
 
     @property
-    def _sweep_bounds(self) -> RecordBounds:
-        bounds = self.backend.bounds
-        return RecordBounds(bounds.bytes - self._bytes_between_sweeps, bounds.days)
-
-    @property
-    def _bytes_between_sweeps(self) -> int:
+    def bytes_between_sweeps(self) -> int:
         """How much may be written before the next sweep. A sweep leaves that much free, so the limit holds."""
         return self.backend.bounds.bytes // 16
 
     def write_last_uses(self) -> None:
-        with self._log_errors():
+        with self.log_errors():
             self.backend.last_uses.write(self.backend.database)
 
-    def sweep(self, *, include_orphans: bool = False) -> None:
-        """Delete what is too old or too much; with `include_orphans`, also move aside the blobs that no row names."""
-        with self._log_errors():
-            self.delete_expired()
-            if include_orphans and self.storage.folder:
-                with self.begin() as tx:
-                    move_orphans(tx.connection, tx.backend.blobs, self.storage.folder, tx.now.time)
-                    delete_damaged_files(self.storage.folder, tx.now.time - tx.backend.bounds.days * DAY)
-
-    def delete_expired(
-        self,
-        bounds: RecordBounds | None = None,
-        min_age: float = 0.0,
-        report: Callable[[int, int], None] = lambda done, total: None,
-    ) -> int:
-        """Delete what is too old or too much, and return how many rows. `report` gets how many are done, and known.
-
-        The rows are deleted in several transactions, so that none blocks other processes for long. Those that were used
-        since they were found stay, and all that were used in the last `min_age` seconds.
-        """
-        with self.backend.database.allow_long_statements():
-            return self._delete_expired(bounds or self._sweep_bounds, min_age, report)
-
-    def _delete_expired(self, bounds: RecordBounds, min_age: float, report: Callable[[int, int], None]) -> int:
-        self.write_last_uses()
-        with self.begin() as tx:
-            delete_ended(tx.connection, tx.now)
-        oldest, newest = tx.now.time - bounds.days * DAY, tx.now.time - min_age
-        done = total = deleted = 0
-        while expired := find_expired(self.backend.database, bounds.bytes, oldest, newest, _ROWS_FOUND):
-            before, total = deleted, total + len(expired)
-            for start in range(0, len(expired), _ROWS_IN_SWEEP):
-                some = expired[start : start + _ROWS_IN_SWEEP]
-                with self.begin_exclusive() as tx:
-                    count, blobs = delete_rows(tx.connection, some)
-                    delete_orphans(tx.connection, tx.backend.blobs, blobs)
-                done, deleted = done + len(some), deleted + count
-                report(done, total)
-            if deleted == before:  # all were used meanwhile
-                break
-        return deleted
-
-    def delete_unreferenced(
-        self, names: Iterable[str], report: Callable[[int, int], None] = lambda done, total: None
-    ) -> int:
-        """Delete those of these blobs that no row names, in several transactions, and return how many."""
-        ordered, deleted = sorted(names), 0
-        for start in range(0, len(ordered), _ORPHANS_AT_ONCE):
-            with self.begin() as tx:  # most have rows, and don't need to block anyone
-                orphans = find_orphans(tx.connection, ordered[start : start + _ORPHANS_AT_ONCE])
-            if orphans:
-                with self.begin_exclusive() as tx:
-                    deleted += delete_orphans(tx.connection, tx.backend.blobs, orphans)
-            report(min(start + _ORPHANS_AT_ONCE, len(ordered)), len(ordered))
-        return deleted
-
     @contextmanager
-    def _log_errors(self) -> Iterator[None]:
+    def log_errors(self) -> Iterator[None]:
         try:
             yield
         except _READ_ERRORS as error:
@@ -397,3 +334,72 @@ class Transactions:
             return Refusal("corrupt", f"the record is damaged: {error}", REPAIR_COMMAND)
         why, remedy = explain_error(self.storage.folder, error)
         return Refusal("unavailable", f"the record could not be written: {why}", remedy)
+
+
+DeferredWrite = Callable[[WriteTransaction], int]
+"""A function that writes a row and returns its bytes."""
+
+
+class WriteBehind:
+    """Rows that no caller waits for, written together half a second after the first. A crash loses them.
+
+    If they cannot be written for long, the oldest are dropped.
+    """
+
+    def __init__(self, transactions: Transactions, after_write: Callable[[SqlConnection], None]) -> None:
+        self.transactions, self._after_write = transactions, after_write
+        self._waiting: deque[DeferredWrite] = deque(maxlen=MAX_DEFERRED)
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()  # held while rows are written
+        self._timer: threading.Timer | None = None
+
+    def add(self, row: DeferredWrite) -> None:
+        with self._lock:
+            self._waiting.append(row)
+            if self._timer is None:
+                self._start_timer()
+
+    def flush(self) -> None:
+        """Write all rows, and wait for another thread that is writing some."""
+        with self._flushing:
+            if rows := self.take_all():
+                self._write(rows)
+
+    def take_all(self) -> Sequence[DeferredWrite]:
+        """Remove and return all rows."""
+        with self._lock:
+            rows = tuple(self._waiting)
+            self._waiting.clear()
+        return rows
+
+    def close(self) -> None:
+        """Write the last rows, and stop the timer."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+        self.flush()
+
+    @return_on_error(None)
+    def _write(self, rows: Sequence[DeferredWrite]) -> None:
+        def write(tx: WriteTransaction) -> int:
+            size = sum(write_row(tx) for write_row in rows)
+            self._after_write(tx.connection)
+            return size
+
+        self.transactions.write(write, unsynced=True)
+
+    def _start_timer(self) -> None:
+        self._timer = threading.Timer(_DEFERRED_SECONDS, self._flush_on_timer)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _flush_on_timer(self) -> None:
+        try:
+            self.flush()
+        except Exception:  # noqa: BLE001, no caller waits for these rows, and others are to be written later
+            _log.warning("Rows of the record could not be written.", exc_info=True)
+        finally:
+            with self._lock:
+                self._timer = None
+                if self._waiting:  # added meanwhile
+                    self._start_timer()

@@ -91,7 +91,7 @@ def _report_record(settings: Settings, health: Report) -> Report:
 def _check_record(settings: Settings) -> tuple[Refusal | None, Report]:
     """Check the record: return what is wrong with it, and its part of the report."""
     from sightline.store import open_server_record
-    from sightline.store.storage import check_health
+    from sightline.store.record_folder import check_health
 
     if settings.shared_address:
         opened = open_server_record(settings.shared_address)

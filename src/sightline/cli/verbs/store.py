@@ -148,7 +148,7 @@ def _import(record: SqlStore, args: Namespace) -> VerbResult | Refusal:
 
 
 def _copy(source: SqlStore, target: SqlStore, done: str) -> VerbResult | Refusal:
-    from sightline.store.record_copy import copy_record
+    from sightline.store.maintenance import copy_record
 
     with show_progress() as progress:
         result = copy_record(source, target, progress)

@@ -1,25 +1,28 @@
-"""What a process keeps in its memory of a record, so that known images cost no statement and no request to a server.
+"""Bytes of images, by their sha256: in files, in memory, and in a cache of what is on a server.
 
-Images and descriptions never change under their keys, so a row or a blob that was read once stays valid until something
-is forgotten, saved or withdrawn. After a change of its own, a process clears its cached rows at once, and drops the
-blobs that it deleted. Changes of other processes are announced in a shared record, and clear these caches within about
-a second: see `shared_storage`, and `sql_answers` for what may not be that late. Nothing is announced in a record on a
-disk, which other processes may write to: there, rows are cached for a second, and until this process writes. Everything
-else is read from the record.
-
-What was read before something was deleted is not cached after it: see `generation`.
+Bytes never change under their name, so those that were read once stay valid until they are deleted. What was read
+before a deletion is not cached after it: see `generation`. Object storage is in `object_blobs`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+import re
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Protocol
 
+from sightline.disk import PART_SUFFIX, sync_folder, write_atomically
 from sightline.memory_reads import check_may_wait
-from sightline.store.sql import Row
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SYNC_ALL_FOLDERS = 64  # for more folders than this, syncing the whole disk is faster
+_ABANDONED_SECONDS = 3600.0  # an unfinished file this old has no writer any more
 
 
 class Blobs(Protocol):
@@ -75,55 +78,95 @@ class MemoryBlobs:
         return iter(list(self._blobs))
 
 
-class RowCache:
-    """The least recently used rows go first. With a size of 0, nothing is cached.
+class FileBlobs:
+    """Blobs as files `ab/cd/abcd…` below a folder."""
 
-    If other processes don't announce what they write, `seconds` is for how long rows are cached; it is infinite else.
-    """
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
+        self._folder = folder
+        if create:
+            create_private_folder(folder)
 
-    def __init__(self, size: int = 0, seconds: float = math.inf) -> None:
-        self._size, self._seconds, self._lock = size, seconds, threading.Lock()
-        self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
-        self._since = 0.0
-        self.generation = 0  # changes with every `clear`
-        self.checked_at = -math.inf  # when other processes were last asked for what they announce, in monotonic time
+    def has(self, sha256: str) -> bool:
+        return os.path.isfile(self._locate(sha256))  # noqa: PTH113  for every known image of every request
 
-    @property
-    def is_announced(self) -> bool:
-        return self._seconds == math.inf
+    confirm = has
 
-    def expire(self, now: float) -> None:
-        """Clear the cache if its rows are too old, by a clock that may also be set back."""
-        if not self.is_announced and not 0 <= now - self._since < self._seconds:
-            self._since = now
-            self.clear()
+    def write(self, sha256: str, data: bytes) -> None:
+        path = self._path(sha256)
+        for folder in (path.parent.parent, path.parent):
+            if not folder.is_dir():
+                create_private_folder(folder)
+                sync_folder(folder.parent)
+        write_atomically(path, data)
 
-    def get(self, key: Hashable) -> list[Row] | None:
-        with self._lock:
-            if (rows := self._rows.get(key)) is not None:
-                self._rows.move_to_end(key)
-            return rows
+    def read(self, sha256: str) -> bytes | None:
+        """Return the bytes, or None. A file that does not match its hash is rejected."""
+        try:
+            data = self._path(sha256).read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(data).hexdigest() == sha256:
+            return data
+        self._reject(sha256)
+        return None
 
-    def put(self, key: Hashable, rows: list[Row], generation: int | None = None, *, replace: bool = True) -> None:
-        """Cache rows, unless the cache was cleared since they were read in `generation`; None: this process wrote them.
+    def _reject(self, sha256: str) -> None:
+        """Delete a file with wrong bytes, so that the same image can be stored again."""
+        self.delete([sha256])
 
-        Without `replace`, rows that are cached meanwhile stay.
-        """
-        with self._lock:
-            if self._size and generation in (None, self.generation) and (replace or key not in self._rows):
-                self._rows[key] = rows
-                self._rows.move_to_end(key)
-                if len(self._rows) > self._size:
-                    self._rows.popitem(last=False)
+    def delete(self, names: Iterable[str]) -> None:
+        for sha256 in names:
+            self._path(sha256).unlink(missing_ok=True)
 
-    def discard(self, key: Hashable) -> None:
-        with self._lock:
-            self._rows.pop(key, None)
+    def move(self, sha256: str, folder: Path) -> None:
+        """Move a blob to another folder on the same disk, and create that folder."""
+        create_private_folder(folder)
+        self._path(sha256).rename(folder / sha256)
 
-    def clear(self) -> None:
-        with self._lock:
-            self._rows.clear()
-            self.generation += 1
+    def sync(self, names: Iterable[str]) -> None:
+        """Make deletions survive a power failure."""
+        folders = {folder for name in names if (folder := self._path(name).parent).is_dir()}
+        if len(folders) > _SYNC_ALL_FOLDERS and hasattr(os, "sync"):
+            os.sync()
+            return
+        for folder in folders:
+            sync_folder(folder)
+
+    def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
+        """Return the names of blobs, and delete unfinished files that killed processes have left."""
+        for path in self._folder.glob("??/??/*"):
+            if _SHA256.fullmatch(path.name):
+                if stored_before == math.inf or _is_older(path, stored_before):
+                    yield path.name
+            elif path.name.endswith(PART_SUFFIX):
+                _delete_if_abandoned(path)
+
+    def _path(self, sha256: str) -> Path:
+        return Path(self._locate(sha256))
+
+    def _locate(self, sha256: str) -> str:
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError("not a sha256")  # untrusted names must not become paths
+        return f"{self._folder}{os.sep}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
+
+
+def create_private_folder(folder: Path) -> None:
+    """Create a folder that only its owner can access, or restrict an existing one."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name == "posix" and folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def _delete_if_abandoned(part: Path) -> None:
+    if _is_older(part, time.time() - _ABANDONED_SECONDS):
+        part.unlink(missing_ok=True)
+
+
+def _is_older(path: Path, than: float) -> bool:
+    try:
+        return path.stat().st_mtime < than
+    except FileNotFoundError:
+        return False  # another process has just renamed or deleted it
 
 
 class ByteCache:

@@ -1,50 +1,32 @@
-"""The history in SQLite: the ports for conversations and the ledger.
+"""The port for conversations: visits to prompt caches, answers of the tool loop, and clients that omit images.
 
-Conversations: visits to prompt caches, answers of the tool loop (`sql_answers`), and clients that omit images. The
-ledger: calls of seers with their cost, and receipts of what was done to requests, of which the newest are kept. Entries
-of the ledger name images and are forgotten with them. Each entry is also emitted as a span if OpenTelemetry is set up,
-with the names of its conventions for models.
+Every request with tools asks whether its scope has any answers; most have none. In a shared record, that is cached. An
+answer must be found by every replica as soon as its client has it, so caches may not be late here, as they may be
+elsewhere:
+
+- the first answer of a scope is announced in the transaction that stores it, and the announcement clears the caches;
+- that a scope has no answers counts for `ABSENT_SECONDS` after it was read, or after the last poll that found no
+  announcement; then it is read again;
+- `keep_answer` returns for how long the client has to wait for the end of its answer: until every replica that has not
+  heard of the scope's first answer has to read again. Later, that is 0.
+
+In a record on a disk nothing is announced, and a query takes microseconds: there, nothing is cached.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sightline.model.records import (
-    EntryKind,
-    FiledReceipt,
-    LedgerEntry,
-    Omission,
-    Spending,
-)
-from sightline.model.request_trace import AnswerSlot, ConversationSummary
-from sightline.model.seer import Usage
+from sightline.model.records import LoopAnswer, Omission
+from sightline.model.scene import Json
 from sightline.model.value import value_class
-from sightline.store.ledger_spans import emit_span
-from sightline.store.receipt_rows import (
-    fetch_conversation,
-    fetch_newest,
-    fetch_summaries,
-    fetch_summary,
-    insert_receipt,
-    update_usage,
-)
 from sightline.store.retention import USED_PRECISION
-from sightline.store.sql import Row, SqlConnection, build_upsert
-from sightline.store.sql_answers import SqlAnswers
-from sightline.store.transactions import Transactions, WriteTransaction, refuse_on_error, return_on_error
-from sightline.store.write_behind import WriteBehind
-
-MAX_RECEIPTS = 100_000
-_ROW_BYTES = 256  # a row without its texts
-_ENTRY_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency, about, error, at"
-
-# Calls that were answered from the cache cost nothing and do not count.
-_SPENDING_QUERY = "SELECT at, seer, input, output, cached, cost, error FROM entries WHERE seer != '' AND hit = 0"
-
+from sightline.store.sql import SqlConnection, build_upsert
+from sightline.store.transactions import Transactions, WriteBehind, WriteTransaction, return_on_error
 
 _VISIT_BYTES = 256  # a row of `moments`, including its index entry
 _OMISSION_BYTES = 256
@@ -58,6 +40,10 @@ _WRITE_MOMENT = """
         used = CASE WHEN moments.used > excluded.used THEN moments.used ELSE excluded.used END,
         asked = CASE WHEN moments.asked > excluded.asked THEN moments.asked ELSE excluded.asked END,
         cold = CASE WHEN moments.cold > excluded.cold THEN moments.cold ELSE excluded.cold END"""
+ABSENT_SECONDS = 2.0  # replicas ask for announcements once a second
+_ANSWER_BYTES = 512  # a row of `legs` without its texts, including its index entries
+_HAS_ANSWERS = "SELECT 1 FROM legs WHERE scope = ? LIMIT 1"
+_find_digests = re.compile(r"[0-9a-f]{64}").findall
 
 
 @value_class
@@ -104,12 +90,11 @@ class _Visit:
         return last < since or back > _RECENT_REQUESTS
 
 
-class SqlConversations(SqlAnswers):
+class SqlConversations:
     """Implements the port `ConversationStore`."""
 
     def __init__(self, transactions: Transactions, deferred: WriteBehind) -> None:
-        super().__init__(transactions)
-        self._deferred = deferred
+        self.transactions, self._deferred = transactions, deferred
 
     @return_on_error(frozenset[str]())
     def visit(
@@ -154,6 +139,75 @@ class SqlConversations(SqlAnswers):
         rows = [(name, row.used, row.asked, row.cold) for name, row in {**known, **visit.renew(known, now)}.items()]
         key = ("moments", visit.scope, visit.head, visit.requests[-1])
         self.transactions.row_cache.put(key, rows, generation)
+
+    @return_on_error(default=False)
+    def has_answers(self, scope: str) -> bool:
+        store, key, now = self.transactions, ("answers", scope), time.monotonic()
+        backend, cache = store.backend, store.row_cache
+        if not cache.is_announced:  # a record on a disk, whose other processes are not heard of
+            return store.fetch_one(_HAS_ANSWERS, scope) is not None
+        for known, read_at in cache.get(key) or ():
+            if known or now - max(read_at, cache.checked_at) < ABSENT_SECONDS:
+                return bool(known)
+            cache.discard(key)
+        generation = cache.generation
+        found = backend.database.fetch_one(_HAS_ANSWERS, scope) is not None
+        if backend.fills_cache:  # if this process has stored an answer since, that stays in the cache
+            cache.put(key, [(found, time.monotonic() if found else now)], generation, replace=found)
+        return found
+
+    @return_on_error(())
+    def read_answers(self, scope: str, keys: Sequence[str]) -> Sequence[LoopAnswer]:
+        rows = self.transactions.fetch_all(
+            "SELECT rowid, used, name, visible, before, legs, results, made FROM legs"
+            " WHERE scope = ? AND name IN (SELECT value FROM json_each(?))",
+            *(scope, json.dumps([*keys])),
+        )
+        found = []
+        for _, _, name, visible, before, legs, results, created_at in rows:
+            known = None if results is None else json.loads(results)
+            found.append(LoopAnswer(name, visible, before, json.loads(legs), known, created_at))
+        for row in rows:
+            self.transactions.mark_used("legs", row)
+        return found
+
+    @return_on_error(0.0)
+    def keep_answer(self, scope: str, answer: LoopAnswer) -> float:
+        is_announced, is_first = self.transactions.row_cache.is_announced, False
+        with self.transactions.begin() as tx:
+            if is_announced and tx.connection.execute(_HAS_ANSWERS, (scope,)).fetchone() is None:
+                tx.backend.database.announce_change(tx.connection)
+                is_first = True
+            size = _insert_answer(tx, scope, answer)
+        seconds = self._note_answers(scope, is_first=is_first) if is_announced else 0.0
+        self.transactions.count_write(size)
+        return seconds
+
+    def _note_answers(self, scope: str, *, is_first: bool) -> float:
+        """Cache that a scope has answers; return for how many seconds other processes may believe that it has none."""
+        cache, key, now = self.transactions.row_cache, ("answers", scope), time.monotonic()
+        if (
+            not self.transactions.backend.fills_cache
+        ):  # the servers can't be used: what was written is in this process only
+            cache.discard(key)
+            return 0.0
+        since = next((at for known, at in cache.get(key) or () if known and not is_first), now)
+        cache.put(key, [(True, since)])
+        return max(since + ABSENT_SECONDS - now, 0.0)
+
+    @return_on_error(None)
+    def keep_results(self, scope: str, answer: LoopAnswer, results: Sequence[Json]) -> None:
+        text = json.dumps(results)
+
+        def write(tx: WriteTransaction) -> int:
+            tx.connection.execute(
+                "UPDATE legs SET results = ?, bytes = bytes + ?, images = images || ' ' || CAST(? AS TEXT)"
+                " WHERE (scope, name, visible, before) = (?, ?, ?, ?) AND results IS NULL",
+                (text, len(text), _list_digests(text), scope, answer.key, answer.visible_hash, answer.conversation),
+            )
+            return len(text)
+
+        self.transactions.write(write)
 
     def note_omission(self, omission: Omission) -> None:
         dated = replace(omission, at=self.transactions.wall_clock())
@@ -207,129 +261,19 @@ def _insert_omission(tx: WriteTransaction, omission: Omission) -> int:
     return _OMISSION_BYTES
 
 
-class SqlLedger:
-    """Implements the port `Ledger`."""
-
-    def __init__(self, transactions: Transactions, deferred: WriteBehind) -> None:
-        self.transactions, self._deferred = transactions, deferred
-
-    def add_entry(self, scope: str, entry: LedgerEntry) -> None:
-        self._write_entry(scope, entry)
-        emit_span(entry)
-
-    @return_on_error(None)
-    def _write_entry(self, scope: str, entry: LedgerEntry) -> None:
-        self.transactions.write(
-            lambda tx: _insert_entry(tx, scope, entry, self.transactions.wall_clock()), unsynced=True
-        )
-
-    @return_on_error(())
-    def list_entries(self, kind: EntryKind | None = None) -> Sequence[LedgerEntry]:
-        query = f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE kind = coalesce(?, kind) ORDER BY rowid"  # noqa: S608
-        return tuple(_read_entry(row) for row in self.transactions.fetch_all(query, kind))
-
-    @refuse_on_error
-    def sum_spending(self) -> Sequence[Spending]:
-        sums: dict[tuple[str, str], Spending] = {}
-        for row in self.transactions.fetch_all(_SPENDING_QUERY):  # summed here: a database may be in another time zone
-            call = _read_spending(row)
-            known = sums.get((call.day, call.seer))
-            sums[call.day, call.seer] = _add_spending(known, call) if known else call
-        return tuple(sums[key] for key in sorted(sums))
-
-    def file_receipt(self, scope: str, filed: FiledReceipt) -> None:
-        at = self.transactions.wall_clock()
-        self._deferred.add(lambda tx: insert_receipt(tx, scope, filed, at))
-
-    def add_usage(self, answer: AnswerSlot) -> None:
-        if answer.is_read:
-            self._deferred.add(lambda tx: update_usage(tx, answer))
-
-    @return_on_error(())
-    def list_receipts(self, limit: int) -> Sequence[FiledReceipt]:
-        self._deferred.flush()
-        return fetch_newest(self.transactions, limit)
-
-    @return_on_error(())
-    def list_conversations(self, limit: int, offset: int = 0) -> Sequence[ConversationSummary]:
-        self._deferred.flush()
-        return fetch_summaries(self.transactions, limit, offset)
-
-    @return_on_error(None)
-    def find_conversation(self, conversation: str) -> ConversationSummary | None:
-        self._deferred.flush()
-        return fetch_summary(self.transactions, conversation)
-
-    @return_on_error(())
-    def read_conversation(self, conversation: str, limit: int, after: int = 0) -> Sequence[FiledReceipt]:
-        self._deferred.flush()
-        return fetch_conversation(self.transactions, conversation, limit, after)
-
-    @return_on_error(())
-    def list_entries_about(self, sha256: str) -> Sequence[LedgerEntry]:
-        query = f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE instr(images, ?) > 0 ORDER BY rowid"  # noqa: S608
-        return tuple(_read_entry(row) for row in self.transactions.fetch_all(query, sha256))
-
-
-def delete_old_receipts(connection: SqlConnection) -> None:
-    connection.execute("DELETE FROM receipts WHERE rowid <= (SELECT MAX(rowid) FROM receipts) - ?", (MAX_RECEIPTS,))
-
-
-def forget_ledger(connection: SqlConnection, sha256: str | None, *, usage: bool = False) -> None:
-    """Remove an image, or all for None, from the entries, with all words, and keep what seers cost.
-
-    For None, receipts and entries without a cost are deleted; else the receipts that name the image. With `usage`,
-    everything is.
-    """
-    if sha256 is None:
-        connection.execute("DELETE FROM entries WHERE ? = 1 OR seer = ''", (usage,))
-    connection.execute(
-        "DELETE FROM receipts WHERE CAST(?1 AS TEXT) IS NULL OR instr(sights, ?1) > 0 OR instr(trace, ?1) > 0",
-        (sha256,),
-    )
-    connection.execute(
-        "UPDATE entries SET images = '[]', about = '{}', bytes = ?1"
-        " WHERE CAST(?2 AS TEXT) IS NULL OR instr(images, ?2) > 0",
-        (_ROW_BYTES, sha256),
-    )
-
-
-def _insert_entry(tx: WriteTransaction, scope: str, entry: LedgerEntry, at: float) -> int:
-    """Write an entry, and return its size. `at` is the time of the machine's clock."""
-    images, about = json.dumps(entry.images), json.dumps(entry.about)
-    size = _ROW_BYTES + len(images) + len(about)
-    usage = entry.usage
-    figures = (usage.input, usage.output, usage.cached, entry.cost_usd, entry.cache_hit, entry.latency_ms)
+def _insert_answer(tx: WriteTransaction, scope: str, answered: LoopAnswer) -> int:
+    """Write an answer unless it exists, and return its size."""
+    legs, results = json.dumps(answered.legs), None if answered.results is None else json.dumps(answered.results)
+    size = _ANSWER_BYTES + len(legs) + len(results or "")
+    place = (scope, answered.key, answered.visible_hash, answered.conversation)
     tx.connection.execute(
-        f"INSERT INTO entries (scope, bytes, used, {_ENTRY_COLUMNS}) VALUES ({'?, ' * 14}?)",  # noqa: S608
-        (scope, size, tx.now.time, entry.kind, images, entry.seer, *figures, about, entry.error, at),
+        "INSERT INTO legs (scope, name, visible, before, legs, results, images, made, bytes, used)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (*place, legs, results, _list_digests(legs, results), tx.now.time, size, tx.now.time),
     )
     return size
 
 
-def _read_entry(row: Row) -> LedgerEntry:
-    kind, images, seer, input_tokens, output_tokens, cached, cost, hit, latency, about, error, at = row
-    usage = Usage(input_tokens, output_tokens, cached)
-    return LedgerEntry(
-        kind, tuple(json.loads(images)), seer, usage, cost, bool(hit), latency, json.loads(about), error, at
-    )
-
-
-def _read_spending(row: Row) -> Spending:
-    """Return what one call cost. One that failed before any token was counted is not one without a known price."""
-    at, seer, input_tokens, output_tokens, cached, cost, error = row
-    day = time.strftime("%Y-%m-%d", time.localtime(at))
-    is_unpriced = cost is None and (not error or input_tokens is not None)
-    return Spending(day, seer, 1, Usage(input_tokens, output_tokens, cached), cost, int(is_unpriced), int(error != ""))
-
-
-def _add_spending(one: Spending, other: Spending) -> Spending:
-    costs = [each.cost_usd for each in (one, other) if each.cost_usd is not None]
-    return replace(
-        one,
-        calls=one.calls + other.calls,
-        usage=one.usage + other.usage,
-        cost_usd=sum(costs) if costs else None,
-        unpriced=one.unpriced + other.unpriced,
-        failed=one.failed + other.failed,
-    )
+def _list_digests(*texts: str | None) -> str:
+    """Return every sha256 in the texts, separated by blanks."""
+    return " ".join(sorted({found for text in texts if text for found in _find_digests(text)}))

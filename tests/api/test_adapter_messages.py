@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from sightline.surfaces.adapters.message_preparation import Destination, prepare_body
-from sightline.surfaces.adapters.tool_calls import list_perception_tools
+from sightline.surfaces.adapters.message_preparation import Destination, list_perception_tools, prepare_body
 from tests.engine.parts import picture
 from tests.requirements import requirement
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image as Pillow
 
 import sightline
-from sightline.api.result_content import Wire
+from sightline.api.tool_results import Wire
 from tests.api import public_api
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours

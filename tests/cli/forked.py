@@ -33,7 +33,7 @@ _PRELOADED = [
     *(f"sightline.{name}" for name in ("commands.execution", "api", "runtime", "vision.chooser", "cli.compose")),
     *(
         f"sightline.surfaces.{name}"
-        for name in ("acp.relay", "acp.prompt_images", "acp.negotiation", "mcp.tool_service", "mcp.stdio")
+        for name in ("acp.relay", "acp.prompt_images", "acp.negotiation", "mcp.tool_service", "mcp.server")
     ),
     "mcp.server.streamable_http_manager",
 ]

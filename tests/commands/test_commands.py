@@ -22,7 +22,7 @@ from sightline.commands import (
     parse_words,
     quote_word,
 )
-from sightline.commands.command_values import (
+from sightline.commands.verb_table import (
     ChangeSetting,
     Command,
     Consent,

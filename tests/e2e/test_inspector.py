@@ -18,7 +18,7 @@ import pytest
 from sightline.cli.main import main
 from sightline.model.ports import Store
 from sightline.store import open_record
-from sightline.surfaces.inspector.access import InspectorAccess
+from sightline.surfaces.inspector.changes import InspectorAccess
 from tests.inspector.recorded import (
     HOSTILE_NAME,
     HOSTILE_TEXT,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sightline.surfaces.inspector.access import InspectorAccess
+from sightline.surfaces.inspector.changes import InspectorAccess
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from sightline.model.records import FiledReceipt, Receipt, ReceiptLine
 from sightline.model.request_trace import RequestTrace, TraceParts
 from sightline.pixels.fit_image import fit_image
 from sightline.store import open_record
-from sightline.surfaces.inspector.access import SESSION_SECONDS, TICKET_SECONDS, InspectorAccess, hash_token
+from sightline.surfaces.inspector.changes import SESSION_SECONDS, TICKET_SECONDS, InspectorAccess, hash_token
 from sightline.surfaces.inspector.queries import MAX_ALT
 from tests.inspector.client import InspectorClient, log_in
 from tests.inspector.recorded import HOSTILE_NAME, WORDS, paint_window, record_conversation
@@ -62,7 +62,7 @@ def test_the_proxy_serves_the_pages_without_inline_scripts(url: str) -> None:
         assert InspectorClient(url).get(name).status == 200
     assert InspectorClient(url).get("health").json == {"ok": True}
     assert InspectorClient(url).get("../etc/passwd").status >= 400
-    assert InspectorClient(url).get("access.py").status == 404
+    assert InspectorClient(url).get("changes.py").status == 404
 
 
 @requirement("inspector.session")

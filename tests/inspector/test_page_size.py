@@ -20,8 +20,14 @@ from sightline.settings import load_settings
 from sightline.store import open_record
 from sightline.store.sql_ledger import CONVERSATION_QUERY, NEWEST_QUERY, SUMMARY_QUERY
 from sightline.store.sql_store import SqlStore
-from sightline.surfaces.inspector.pictures import THUMBNAIL_EDGE, PictureMaker
-from sightline.surfaces.inspector.queries import MAX_IMAGES, MAX_NEW_IMAGES, PAGE_SIZE, Queries
+from sightline.surfaces.inspector.queries import (
+    MAX_IMAGES,
+    MAX_NEW_IMAGES,
+    PAGE_SIZE,
+    THUMBNAIL_EDGE,
+    PictureMaker,
+    Queries,
+)
 from tests.inspector.recorded import paint_window, record_many
 from tests.requirements import requirement
 

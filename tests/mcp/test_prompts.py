@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from sightline.commands import VERBS, is_command
-from sightline.commands.command_values import Describe, Redescribe
 from sightline.commands.execution import NOTHING_AGREED
+from sightline.commands.verb_table import Describe, Redescribe
 from sightline.model.geometry import NamedCrop
 from sightline.model.refusal import Refusal
 from sightline.surfaces.mcp.catalog import list_arguments, read_prompt

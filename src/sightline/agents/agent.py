@@ -12,8 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sightline.agents.launch import Launch, LaunchContext, bypass_web_proxies, refuse_own_address, refuse_upstream
-from sightline.agents.project_files import Steering
+from sightline.agents.launch import (
+    Launch,
+    LaunchContext,
+    Steering,
+    bypass_web_proxies,
+    refuse_own_address,
+    refuse_upstream,
+)
 from sightline.model.profile import Upstream, WireName, strip_version
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class

@@ -18,21 +18,19 @@ from typing import Any
 from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest
 from sightline.agents.launch import (
     FILES,
+    NETWORK,
     Launch,
     LaunchContext,
-    describe_project_upstream,
-    find_options,
-    remove_options,
-    resolve_upstream,
-)
-from sightline.agents.project_files import (
-    NETWORK,
     Steering,
     describe_ignored_settings,
+    describe_project_upstream,
     find_bun_steering,
+    find_options,
     find_steering_settings,
     is_dotenv,
     refuse_project,
+    remove_options,
+    resolve_upstream,
     select_code,
     unset_variables,
 )

@@ -16,24 +16,22 @@ from pathlib import Path
 
 from sightline.agents.agent import CodingAgent, ProviderTarget
 from sightline.agents.launch import (
-    FILES,
-    Launch,
-    LaunchContext,
-    choose_version,
-    find_address,
-    find_options,
-    remove_options,
-)
-from sightline.agents.project_files import (
     BUN_SETTINGS,
     DOTENVS,
+    FILES,
     NETWORK,
+    Launch,
+    LaunchContext,
     Steering,
+    choose_version,
     describe_ignored_settings,
+    find_address,
     find_bun_code,
+    find_options,
     find_project_code,
     find_steering_variables,
     refuse_project,
+    remove_options,
     select_code,
     unset_variables,
 )

@@ -26,13 +26,17 @@ from sightline.agents.launch import (
     USUAL_PROVIDERS,
     Launch,
     LaunchContext,
+    Steering,
+    build_warning,
     bypass_web_proxies,
     choose_version,
+    find_steering_variables,
+    is_dotenv,
     refuse_own_address,
+    refuse_project,
     remove_options,
     resolve_upstream,
 )
-from sightline.agents.project_files import Steering, build_warning, find_steering_variables, is_dotenv, refuse_project
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 

@@ -22,18 +22,16 @@ from sightline.agents.launch import (
     FILES,
     Launch,
     LaunchContext,
+    Steering,
     choose_version,
+    describe_ignored_settings,
     find_address,
     find_options,
-    refuse_upstream,
-    remove_options,
-)
-from sightline.agents.project_files import (
-    Steering,
-    describe_ignored_settings,
     find_project_code,
     find_steering_settings,
     refuse_project,
+    refuse_upstream,
+    remove_options,
 )
 from sightline.agents.settings_files import merge
 from sightline.model.profile import WireName

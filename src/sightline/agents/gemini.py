@@ -16,15 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest
-from sightline.agents.launch import FILES, Launch, LaunchContext, describe_project_upstream, resolve_upstream
-from sightline.agents.project_files import (
+from sightline.agents.launch import (
     CODE_SETTINGS,
+    FILES,
     NETWORK,
+    Launch,
+    LaunchContext,
     Steering,
     describe_ignored_settings,
+    describe_project_upstream,
     find_steering_settings,
     find_steering_variables,
     refuse_project,
+    resolve_upstream,
 )
 from sightline.agents.settings_files import get_object, merge
 from sightline.model.profile import WireName

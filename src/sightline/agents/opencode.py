@@ -19,13 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest, choose_from_table
-from sightline.agents.launch import Launch, LaunchContext, choose_version, find_address, find_options
-from sightline.agents.project_files import (
+from sightline.agents.launch import (
     NETWORK,
     PROVIDERS,
+    Launch,
+    LaunchContext,
     Steering,
+    choose_version,
     describe_ignored_settings,
+    find_address,
     find_bun_steering,
+    find_options,
     find_steering_settings,
     is_dotenv,
     refuse_project,

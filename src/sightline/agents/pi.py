@@ -15,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest, choose_from_table
-from sightline.agents.launch import FILES, Launch, LaunchContext, choose_version, find_address
-from sightline.agents.project_files import (
+from sightline.agents.launch import (
     BUN_SETTINGS,
+    FILES,
     NETWORK,
     PROVIDERS,
+    Launch,
+    LaunchContext,
     Steering,
+    choose_version,
     describe_ignored_settings,
+    find_address,
     find_bun_steering,
     find_project_code,
     find_steering_settings,

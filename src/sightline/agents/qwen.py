@@ -18,25 +18,23 @@ from typing import Any
 
 from sightline.agents.agent import CodingAgent, ProviderTarget, SetupRequest
 from sightline.agents.launch import (
+    CODE_SETTINGS,
     FILES,
+    NETWORK,
     USUAL_PROVIDERS,
     Launch,
     LaunchContext,
+    Steering,
     choose_version,
+    describe_ignored_settings,
     describe_project_upstream,
     find_address,
     find_options,
-    remove_options,
-    resolve_upstream,
-)
-from sightline.agents.project_files import (
-    CODE_SETTINGS,
-    NETWORK,
-    Steering,
-    describe_ignored_settings,
     find_steering_settings,
     find_steering_variables,
     refuse_project,
+    remove_options,
+    resolve_upstream,
 )
 from sightline.agents.settings_files import expand_variables, get_object, merge
 from sightline.model.profile import WireName

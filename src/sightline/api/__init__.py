@@ -11,14 +11,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from sightline.api import analysis, ask, call_tool, file_fitter, text_files, tool_registry, views
-from sightline.api.call_ledger import CallDetails, refuse_question
-from sightline.api.crop_arguments import list_crops, match_crops
 from sightline.api.failure import INTERNAL_ERROR, Failure, never_raise
 from sightline.api.file_fitter import SendDecision
 from sightline.api.input_file import read_image_input
-from sightline.api.result_content import Wire
+from sightline.api.question_arguments import CallDetails, list_crops, match_crops, refuse_question
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import Analysis, FileAnswer, FileEdit, FileText, ImageList, ListedImage, View
+from sightline.api.tool_results import Analysis, FileAnswer, FileEdit, FileText, ImageList, ListedImage, View, Wire
 from sightline.model.geometry import CropLike
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json

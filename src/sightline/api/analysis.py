@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from sightline.api.call_ledger import CallDetails, refuse_question
-from sightline.api.crop_arguments import list_crops, name_crop_form, read_crops
 from sightline.api.failure import INTERNAL_ERROR, Failure, never_raise
+from sightline.api.question_arguments import CallDetails, list_crops, name_crop_form, read_crops, refuse_question
 from sightline.api.session import ToolContext
 from sightline.api.tool_results import Analysis
 from sightline.api.views import find_image, keep_image, read_options

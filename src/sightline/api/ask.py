@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from sightline.api.call_ledger import describe_file_question, refuse_file_question
 from sightline.api.failure import Failure
 from sightline.api.file_fitter import FileFitter, Fit
 from sightline.api.input_file import ONE_FILE, InputFile, read_input_file
+from sightline.api.question_arguments import describe_file_question, refuse_file_question
 from sightline.api.question_subject import Method, QuestionSubject, open_image_or_pdf, open_video
 from sightline.api.session import ToolContext
 from sightline.api.tool_results import IMAGE_ANSWER_CHARACTERS, VIDEO_ANSWER_CHARACTERS, FileAnswer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sightline.api.failure import INTERNAL_ERROR, Failure, never_raise
-from sightline.api.result_content import Wire, check_wire
 from sightline.api.session import ToolContext
 from sightline.api.tool_registry import TOOLS, Tool, ToolResult
+from sightline.api.tool_results import Wire, check_wire
 from sightline.model.refusal import Refusal
 from sightline.model.scene import TOOLSET_NAME, Json
 

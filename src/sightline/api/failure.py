@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, ParamSpec, TypeVar, final, get_args
 
-from sightline.api.result_content import Wire, write_content, write_json
+from sightline.api.tool_results import Wire, write_content, write_json
 from sightline.model.fence import dump_json_line
 from sightline.model.refusal import Refusal, RefusalCode, RefusalStage
 from sightline.model.scene import Json

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from sightline.api.session import CallerQuotas, TurnQuota
 from sightline.model.image import Image
 from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
@@ -45,12 +46,11 @@ from sightline.surfaces.proxy.tool_loop import OwnTools
 from sightline.vision.background_loop import once
 from sightline.vision.capabilities import get_provider_name, may_take_pdf
 from sightline.vision.chooser import Caller
-from sightline.vision.turn_quota import CallerQuotas, TurnQuota
 from sightline.wire.tool_loop import OwnResult, OwnTool
 
 if TYPE_CHECKING:
     from sightline.api.session import ToolContext
-    from sightline.surfaces.inspector.access import InspectorAccess
+    from sightline.surfaces.inspector.changes import InspectorAccess
     from sightline.surfaces.inspector.inspector_app import Inspector
 
 
@@ -117,7 +117,7 @@ def _import_deferred() -> None:
     import_module("sightline.commands.execution")
     import_module("sightline.surfaces.inspector.changes")
     import_module("sightline.surfaces.inspector.inspector_app")
-    import_module("sightline.surfaces.inspector.pictures")
+    import_module("sightline.surfaces.inspector.queries")
     import_module("sightline.surfaces.inspector.queries")
     import_module("sightline.surfaces.proxy.prepare_endpoint")
 
@@ -163,7 +163,7 @@ def _find_directory(runtime: Runtime) -> UpstreamDirectory:
 
 
 def build_inspector_access(settings: Settings) -> InspectorAccess:
-    from sightline.surfaces.inspector.access import InspectorAccess
+    from sightline.surfaces.inspector.changes import InspectorAccess
 
     return InspectorAccess(settings.data_folder / "inspector")
 
@@ -172,8 +172,7 @@ def build_inspector(runtime: Runtime) -> Inspector:
     _import_deferred()
     from sightline.surfaces.inspector.changes import Changes
     from sightline.surfaces.inspector.inspector_app import Inspector
-    from sightline.surfaces.inspector.pictures import PictureMaker
-    from sightline.surfaces.inspector.queries import Queries
+    from sightline.surfaces.inspector.queries import PictureMaker, Queries
 
     def open_context() -> ToolContext:
         runtime.refresh()

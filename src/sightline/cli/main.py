@@ -11,7 +11,7 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from sightline import __version__
-from sightline.cli.gc_thresholds import set_starting_threshold
+from sightline.cli import set_starting_threshold
 
 TYPE_CHECKING = False  # true for a type checker; `--help` imports nothing that it doesn't need
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from sightline.cli.gc_thresholds import set_serving_thresholds
+from sightline.cli import set_serving_thresholds
 from sightline.cli.terminal import format_dollars, print_status
 from sightline.model.fence import to_printable
 from sightline.model.refusal import Refusal

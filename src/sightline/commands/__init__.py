@@ -1,6 +1,6 @@
 """What `/vision-proxy …` means and does, once for the shell, the proxy, MCP and ACP.
 
-`verb_table` lists the verbs and their arguments, `grammar` parses a command into one of the `command_values`, and
+`verb_table` has the verbs, their arguments and their commands, `grammar` parses a text into one of these commands, and
 `execution` does what it says.
 """
 

@@ -14,7 +14,10 @@ from typing import Any
 from sightline.api.analysis import describe
 from sightline.api.failure import Failure
 from sightline.api.session import ToolContext
-from sightline.commands.command_values import (
+from sightline.commands.grammar import format_shell, parse
+from sightline.commands.verb_table import (
+    ANSWER_PREFIX,
+    SETTINGS,
     ChangeSetting,
     Command,
     Consent,
@@ -26,8 +29,6 @@ from sightline.commands.command_values import (
     UseModel,
     changes_settings,
 )
-from sightline.commands.grammar import format_shell, parse
-from sightline.commands.verb_table import ANSWER_PREFIX, SETTINGS
 from sightline.grounding.formats import add_entry, check_new_entry, list_grounding_models, remove_entry
 from sightline.model.fence import to_one_line
 from sightline.model.ports import Store

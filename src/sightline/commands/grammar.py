@@ -9,7 +9,12 @@ import shlex
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from sightline.commands.command_values import (
+from sightline.commands.verb_table import (
+    ANSWER_PREFIX,
+    NAME,
+    SETTINGS,
+    VERBS,
+    Argument,
     ChangeSetting,
     Command,
     Consent,
@@ -19,9 +24,9 @@ from sightline.commands.command_values import (
     Redescribe,
     Status,
     UseModel,
+    format_usage,
     get_sides,
 )
-from sightline.commands.verb_table import ANSWER_PREFIX, NAME, SETTINGS, VERBS, Argument, format_usage
 from sightline.model import geometry
 from sightline.model.geometry import Crop, NamedCrop
 from sightline.model.refusal import Refusal

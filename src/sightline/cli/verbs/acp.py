@@ -8,7 +8,7 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from sightline.cli.gc_thresholds import set_serving_thresholds
+from sightline.cli import set_serving_thresholds
 from sightline.cli.terminal import USAGE_ERROR, VerbOutcome, print_status
 from sightline.model.refusal import Refusal
 

@@ -13,7 +13,7 @@ from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
     from sightline.settings import Settings
-    from sightline.surfaces.inspector.access import InspectorAccess
+    from sightline.surfaces.inspector.changes import InspectorAccess
 
 EXAMPLE = """  sightline inspect
   sightline inspect --no-browser
@@ -62,7 +62,7 @@ def _serves_ticket(port: int, ticket: str) -> bool:
     """Return whether a proxy of this user listens on the port and would take the ticket."""
     from http.client import HTTPConnection, HTTPException  # `--help` imports nothing heavy
 
-    from sightline.surfaces.inspector.access import hash_token
+    from sightline.surfaces.inspector.changes import hash_token
 
     connection = HTTPConnection("127.0.0.1", port, timeout=_PROXY_SECONDS)
     try:

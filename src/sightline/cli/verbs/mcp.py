@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.gc_thresholds import set_serving_thresholds
+from sightline.cli import set_serving_thresholds
 from sightline.cli.proxy_server import DEFAULT_PORT, add_address, bind_socket, check_folder, find_url
 from sightline.cli.terminal import VerbOutcome, print_warnings
 from sightline.model.refusal import Refusal
@@ -52,7 +52,7 @@ def run(args: Namespace) -> VerbOutcome:
         return Refusal("invalid_input", what, "add --http")
     with redirect_stdout(sys.stderr):  # stdout belongs to the protocol, also while libraries are imported
         from sightline.surfaces.mcp import ClientTerms
-        from sightline.surfaces.mcp.stdio import serve_stdio
+        from sightline.surfaces.mcp.server import serve_stdio
     gc.freeze()
     set_serving_thresholds()
 

@@ -18,10 +18,10 @@ from sightline.surfaces.adapters.message_preparation import (
     Destination,
     PreparedMessage,
     image_part,
+    list_perception_tools,
     prepare_messages,
     prepare_messages_async,
 )
-from sightline.surfaces.adapters.tool_calls import list_perception_tools
 
 with require_hook("langchain") as require:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse

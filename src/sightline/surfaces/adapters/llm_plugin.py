@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any
 
 from sightline.surfaces.adapters import require_hook
-from sightline.surfaces.adapters.message_preparation import read_image_part
-from sightline.surfaces.adapters.tool_calls import PerceptionTool, list_perception_tools
+from sightline.surfaces.adapters.message_preparation import PerceptionTool, list_perception_tools, read_image_part
 
 with require_hook("llm"):
     from llm import Attachment, Tool, ToolOutput, hookimpl

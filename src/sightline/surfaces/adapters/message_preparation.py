@@ -1,4 +1,4 @@
-"""The messages of a framework, prepared as `sightline.prepare` prepares those of a request.
+"""The messages of a framework, prepared as `sightline.prepare` prepares those of a request, and tools for its models.
 
 An adapter writes each message of its framework as one of Chat Completions. They are prepared together, and each comes
 back with the object that it was written from: an unchanged message is that object itself, so that nothing that only the
@@ -8,6 +8,7 @@ framework knows is lost, and its own history is never changed.
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import os
 import re
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sightline.api import Failure, Session
+from sightline.api import Failure, Session, call, tools
 from sightline.api.body_preparation import PreparedBody, prepare
 from sightline.model.records import Receipt
 from sightline.vision.background_loop import run_in_thread
@@ -120,3 +121,41 @@ def read_image_part(part: ChatPart) -> tuple[str, str] | None:
     url = part.get("image_url", {}).get("url", "") if part.get("type") == "image_url" else ""
     found = _DATA_URL.match(url)
     return (found[1], url[found.end() :]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class PerceptionTool:
+    """One tool that a model may call."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]  # a JSON Schema
+    session: Session
+
+    def run(self, /, **arguments: Any) -> list[ChatPart]:
+        """Call the tool and return its result as parts of Chat Completions: the text first, then the image."""
+        return call(self.name, arguments, session=self.session).content("openai")
+
+    async def run_async(self, /, **arguments: Any) -> list[ChatPart]:
+        """Do what `run` does without holding up the event loop."""
+        return await self._call(arguments)
+
+    async def run_json(self, text: str) -> list[ChatPart]:
+        """Do what `run_async` does with arguments as the model wrote them, which may be no JSON at all."""
+        try:
+            arguments = json.loads(text or "{}")
+        except (ValueError, RecursionError):
+            arguments = None
+        return await self._call(arguments)
+
+    async def _call(self, arguments: Any) -> list[ChatPart]:
+        result = await call.aio(self.name, arguments, session=self.session)
+        return result.content("openai")
+
+
+def list_perception_tools(session: Session | None) -> list[PerceptionTool]:
+    """Return the tools that a session offers."""
+    opened = session or Session()
+    return [
+        PerceptionTool(each["name"], each["description"], each["parameters"], opened) for each in tools(session=opened)
+    ]

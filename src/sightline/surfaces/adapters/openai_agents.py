@@ -14,8 +14,13 @@ from typing import Any
 from sightline.api import Session
 from sightline.api.body_preparation import hoist
 from sightline.surfaces.adapters import require_hook
-from sightline.surfaces.adapters.message_preparation import Destination, prepare_body, read_image_part
-from sightline.surfaces.adapters.tool_calls import PerceptionTool, list_perception_tools
+from sightline.surfaces.adapters.message_preparation import (
+    Destination,
+    PerceptionTool,
+    list_perception_tools,
+    prepare_body,
+    read_image_part,
+)
 from sightline.vision.background_loop import run_in_thread
 
 with require_hook("openai-agents"):

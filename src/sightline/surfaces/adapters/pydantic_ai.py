@@ -19,13 +19,14 @@ from sightline.surfaces.adapters.message_preparation import (
     ChatMessage,
     ChatPart,
     Destination,
+    PerceptionTool,
     PreparedMessage,
     image_part,
+    list_perception_tools,
     prepare_messages_async,
     read_image_part,
     text_part,
 )
-from sightline.surfaces.adapters.tool_calls import PerceptionTool, list_perception_tools
 
 with require_hook("pydantic-ai-slim") as require:
     from pydantic_ai import BinaryContent, ImageUrl, Tool

@@ -22,13 +22,14 @@ from sightline.surfaces.adapters import require_hook
 from sightline.surfaces.adapters.message_preparation import (
     ChatPart,
     Destination,
+    PerceptionTool,
     PreparedMessage,
     image_part,
+    list_perception_tools,
     prepare_messages,
     read_image_part,
     text_part,
 )
-from sightline.surfaces.adapters.tool_calls import PerceptionTool, list_perception_tools
 
 with require_hook("smolagents") as require:
     from smolagents import Model, Tool

@@ -23,10 +23,8 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.server import DIRECT_CONNECTION, Receive, Scope, Send
 from sightline.server.asgi import ClientDisconnected, MemoryBudget, PartialBody, read_body
-from sightline.surfaces.inspector.access import COOKIE, SESSION_SECONDS, InspectorAccess, compute_form_token
-from sightline.surfaces.inspector.changes import Changes
-from sightline.surfaces.inspector.pictures import MAX_SENT_EDGE, THUMBNAIL_EDGE, PictureMaker, SentImage
-from sightline.surfaces.inspector.queries import Queries
+from sightline.surfaces.inspector.changes import COOKIE, SESSION_SECONDS, Changes, InspectorAccess, compute_form_token
+from sightline.surfaces.inspector.queries import MAX_SENT_EDGE, THUMBNAIL_EDGE, PictureMaker, Queries, SentImage
 
 log = logging.getLogger("sightline")
 

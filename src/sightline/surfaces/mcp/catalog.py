@@ -16,9 +16,8 @@ from sightline.api.failure import Failure
 from sightline.api.session import NATIVE_FORMATS, ToolContext
 from sightline.api.views import find_images
 from sightline.commands import ANSWER_PREFIX, NAME, VERBS, format_usage, parse_arguments, split_words
-from sightline.commands.command_values import Command, Describe, Redescribe
 from sightline.commands.execution import answer
-from sightline.commands.verb_table import Argument
+from sightline.commands.verb_table import Argument, Command, Describe, Redescribe
 from sightline.model.fence import to_one_line
 from sightline.model.image import ImageSummary
 from sightline.model.refusal import Refusal

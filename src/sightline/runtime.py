@@ -29,9 +29,9 @@ from sightline.settings.upstreams import NO_PREVIOUS_UPSTREAMS, PreviousUpstream
 from sightline.sources.files import PathPolicy, build_path_policy
 from sightline.store import open_record, open_server_record, open_stand_in
 from sightline.vision.background_loop import ForkSafeLock, close_at_exit, once
+from sightline.vision.capabilities import ModelDiscovery
 from sightline.vision.chooser import Chooser
 from sightline.vision.json_answers import SCHEMA_TASK as SCHEMA
-from sightline.vision.model_discovery import ModelDiscovery
 from sightline.vision.prompts import DESCRIBE_INSTRUCTIONS, DESCRIBE_QUESTION
 from sightline.vision.providers import VisionProviders, find_loopback_servers, make_consent_reader, read_overrides
 from sightline.vision.seers.local import LocalSeer, find_local_seer, start_readers

@@ -14,7 +14,7 @@ from tests.cli.command import ALONE, environment
 from tests.requirements import requirement
 
 PRELOADED = {
-    "sightline.api.call_tool",
+    "sightline.api.tool_registry",
     "sightline.commands.execution",
     "sightline.surfaces.inspector.inspector_app",
     "sightline.surfaces.proxy.prepare_endpoint",

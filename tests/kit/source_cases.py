@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from sightline.model.refusal import Refusal
-from sightline.sources.reference import Reference, parse_reference
+from sightline.sources import Reference, parse_reference
 
 NAMES = tuple(kind.__name__ for kind in get_args(Reference))
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.model.image import MAX_FILE_BYTES
-from sightline.sources.file_digests import FileDigests
-from sightline.sources.files import PathPolicy, build_path_policy
+from sightline.sources.files import FileDigests, PathPolicy, build_path_policy
 from tests.requirements import requirement
 
 DATA = b"the bytes of an image"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
-from sightline.sources.reference import PathReference, RecordReference, UrlReference, choose_image, parse_reference
+from sightline.sources import PathReference, RecordReference, UrlReference, choose_image, parse_reference
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 

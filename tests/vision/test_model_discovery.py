@@ -14,7 +14,7 @@ from sightline.dial import HttpClient
 from sightline.model.ports import ModelListing, Store
 from sightline.model.profile import Lesson, RequestOrigin, Upstream
 from sightline.store import open_record
-from sightline.vision.model_discovery import ModelDiscovery
+from sightline.vision.capabilities import ModelDiscovery
 from tests.requirements import requirement
 from tests.scripted.server import Exchange, Reply, Server
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sightline.model.profile import Lesson, Profile, Upstream
 from sightline.profiles.presets import PRESETS
-from sightline.vision.model_discovery import list_requests, parse_listing
+from sightline.vision.capabilities import list_requests, parse_listing
 from tests.requirements import requirement
 
 ANSWERS: list[tuple[str, Any, dict[str, dict[str, bool]]]] = [

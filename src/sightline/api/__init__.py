@@ -10,13 +10,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sightline.api import analysis, ask, call_tool, file_fitter, text_files, tool_registry, views
+from sightline.api import analysis, ask, file_fitter, text_files, tool_registry, views
 from sightline.api.failure import INTERNAL_ERROR, Failure, never_raise
 from sightline.api.file_fitter import SendDecision
 from sightline.api.input_file import read_image_input
 from sightline.api.question_arguments import CallDetails, list_crops, match_crops, refuse_question
 from sightline.api.session import Session, ToolContext
-from sightline.api.tool_results import Analysis, FileAnswer, FileEdit, FileText, ImageList, ListedImage, View, Wire
+from sightline.api.tool_results import (
+    Analysis,
+    FileAnswer,
+    FileEdit,
+    FileText,
+    ImageList,
+    ListedImage,
+    View,
+    Wire,
+    format_tools,
+)
 from sightline.model.geometry import CropLike
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -268,7 +278,7 @@ def call(name: str, arguments: Mapping[str, Any], *, session: Session | None = N
     session: what the call may use; without one, the user's settings and record, and the files of the working folder,
         of the temporary one, and of those that the setting `fsReach` names.
     """
-    return call_tool.call_tool((session or Session()).tool_context, name, arguments)
+    return tool_registry.call_tool((session or Session()).tool_context, name, arguments)
 
 
 def tools(*, format: Wire | None = None, session: Session | None = None) -> list[Any]:  # noqa: A002
@@ -278,8 +288,8 @@ def tools(*, format: Wire | None = None, session: Session | None = None) -> list
         neutral form with what a host should know about each tool. An unknown format is a ValueError.
     session: what the calls may use; without one, the user's settings.
     """
-    listed = call_tool.list_tools((session or Session()).tool_context)
-    return listed if format is None else call_tool.format_tools(listed, format)
+    listed = tool_registry.list_tools((session or Session()).tool_context)
+    return listed if format is None else format_tools(listed, format)
 
 
 def _open(session: Session | None) -> ToolContext:

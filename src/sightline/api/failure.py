@@ -37,7 +37,7 @@ Prefix = Literal[
     "RESPONSE_NOT_JSON",
 ]
 FailureCode = Literal["input_invalid", "not_available", "execution_failed"]
-Tool = Literal["view", "analyze", "ask"]
+FailureKind = Literal["view", "analyze", "ask"]
 """How a failure is reported: by tools for files and images, by `analyze`, or by questions about one file."""
 
 # view_image, read_file and the like report fewer codes, and blame the file only for its own faults.
@@ -88,7 +88,7 @@ class Failure:
     """Why a call failed, in the error format of its tool. It is falsy."""
 
     refusal: Refusal
-    tool: Tool = "view"
+    tool: FailureKind = "view"
 
     def __bool__(self) -> Literal[False]:
         return False

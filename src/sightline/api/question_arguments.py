@@ -26,7 +26,7 @@ from sightline.model.geometry import (
 from sightline.model.records import EntryKind, LedgerEntry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.sources.reference import RecordReference, parse_reference
+from sightline.sources import RecordReference, parse_reference
 
 
 def match_crops(crop: object, images: int) -> dict[int, Crop] | Refusal:

@@ -22,9 +22,8 @@ from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import SVG, identify_file
 from sightline.runtime import get_shared_renderers
-from sightline.sources import files
+from sightline.sources import PathReference, files
 from sightline.sources.files import STALE_FILE, SourceFile, write_back
-from sightline.sources.reference import PathReference
 
 MAX_TEXT_BYTES = 8 * 1024 * 1024  # bytes of a text that is read or edited
 MAX_CHARACTERS = 24_000  # of the text in one result, so that all of it stays within maxResultChars

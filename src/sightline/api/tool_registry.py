@@ -1,4 +1,4 @@
-"""The tools that models are offered: their names, descriptions and JSON schemas, and the functions that run them."""
+"""The tools that models are offered: their names, descriptions and JSON schemas; and the calls that models make."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sightline.api import analysis
 from sightline.api import ask as ask_file
-from sightline.api.failure import Failure
+from sightline.api.failure import INTERNAL_ERROR, Failure, FailureKind, never_raise
 from sightline.api.question_arguments import CallDetails, refuse_file_question, refuse_question
 from sightline.api.session import UNNAMED_TURN, ToolContext
 from sightline.api.text_files import edit_file, read_file
@@ -26,7 +26,7 @@ from sightline.model.geometry import CROP_SIDES, REGIONS
 from sightline.model.refusal import Refusal
 from sightline.model.scene import TOOLSET_NAME, Json
 
-ANALYZE_DESCRIPTION = """\
+_ANALYZE_DESCRIPTION = """\
 Use `analyze_image` when (a) the cached description of an image lacks a detail you need, (b) you need to compare or \
 cross-reference multiple images, or (c) you need to focus on a specific region.
 
@@ -55,49 +55,74 @@ scale them to `width` and `height` first, or use those in the `<vision_proxy_box
 y1, x2, y2 in pixels of the original image already."""
 
 
-def build_analysis_properties(rectangle: Json, fractions: Json) -> dict[str, Json]:
-    crop: Json = {
+def _text_property(words: str) -> Json:
+    return {"type": "string", "description": words}
+
+
+def _count_property(words: str) -> Json:
+    return {"type": "integer", "minimum": 1, "description": words}
+
+
+def _rectangle_property(words: str, **bounds: Json) -> Json:
+    sides: dict[str, Json] = {side: {"type": "number", **bounds} for side in CROP_SIDES}
+    return {
         "type": "object",
-        "properties": {
-            "image_index": {"type": "integer", "minimum": 0, "description": "Index of the image in `images`, from 0."},
-            "region": {"type": "string", "enum": list(REGIONS), "description": "A named part of the image."},
-            "normalized": fractions,
-            "pixels": rectangle,
-        },
-        "required": ["image_index"],
+        "description": words,
+        "properties": sides,
+        "required": list(CROP_SIDES),
         "additionalProperties": False,
     }
-    return {
-        "images": {
-            "type": "array",
-            "items": {"type": "string"},
-            "minItems": 1,
-            "maxItems": 20,
-            "description": "Each a path, or sha256: and the hex digits that a fence gives.",
-        },
-        "question": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "What you want to know."},
-        "model": {"type": "string", "description": "Another vision model to ask, as provider/model-id."},
-        "crop": {
-            "type": "array",
-            "items": crop,
-            "description": "Which part of an image to look at, one entry per image.",
-        },
-        "reason": {"type": "string", "description": "Why you ask; it is only recorded."},
-    }
 
 
-IMAGE_DESCRIPTION = (
+_CROP_FORMS: Mapping[str, Json] = {
+    "region": {"type": "string", "enum": list(REGIONS), "description": "A named part of the image."},
+    "normalized": _rectangle_property("Fractions of the image, from 0 to 1.", minimum=0, maximum=1),
+    "pixels": _rectangle_property("Pixels of the image."),
+}
+_VIEW_CROP: Json = {
+    "type": "object",
+    "description": "The part of the image to see, in exactly one of these forms.",
+    "properties": {**_CROP_FORMS},
+    "additionalProperties": False,
+}
+_ANALYSIS_CROP: Json = {
+    "type": "object",
+    "properties": {
+        "image_index": {"type": "integer", "minimum": 0, "description": "Index of the image in `images`, from 0."},
+        **_CROP_FORMS,
+    },
+    "required": ["image_index"],
+    "additionalProperties": False,
+}
+_ANALYSIS_PROPERTIES: Mapping[str, Json] = {
+    "images": {
+        "type": "array",
+        "items": {"type": "string"},
+        "minItems": 1,
+        "maxItems": 20,
+        "description": "Each a path, or sha256: and the hex digits that a fence gives.",
+    },
+    "question": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "What you want to know."},
+    "model": _text_property("Another vision model to ask, as provider/model-id."),
+    "crop": {
+        "type": "array",
+        "items": _ANALYSIS_CROP,
+        "description": "Which part of an image to look at, one entry per image.",
+    },
+    "reason": _text_property("Why you ask; it is only recorded."),
+}
+_IMAGE_DESCRIPTION = (
     "Ask one question about one image (PNG, JPEG, GIF or WebP) or one PDF, and get one answer in words, with the tokens"
     " and dollars that it cost. Give exactly one of file_path, file_url and file_base64. An error begins with a code"
     " such as FILE_NOT_FOUND."
 )
-VIDEO_DESCRIPTION = (
+_VIDEO_DESCRIPTION = (
     "Ask one question about one video, and get one answer in words, with the tokens and dollars that it cost. Give"
     " exactly one of file_url and file_path. An error begins with a code such as VIDEO_NOT_SUPPORTED."
 )
-_PATH: Json = {"type": "string", "description": "The absolute path of the file."}
-_URL: Json = {"type": "string", "description": "The public https address of the file, of at most 32 MiB."}
-_MODEL: Json = {"type": "string", "description": "The model to ask instead of the configured one, as PROVIDER/MODEL."}
+_PATH = _text_property("The absolute path of the file.")
+_URL = _text_property("The public https address of the file, of at most 32 MiB.")
+_MODEL = _text_property("The model to ask instead of the configured one, as PROVIDER/MODEL.")
 _SCHEMA: Json = {
     "type": "object",
     "description": "A JSON Schema whose top level is an object.",
@@ -112,11 +137,11 @@ _FORMAT: Json = {
     "additionalProperties": False,
 }
 
-IMAGE_PROPERTIES: Mapping[str, Json] = {
+_IMAGE_PROPERTIES: Mapping[str, Json] = {
     "file_path": _PATH,
     "file_url": _URL,
-    "file_base64": {"type": "string", "description": "The bytes of the file in base64, or as a data: address."},
-    "prompt": {"type": "string", "description": "What you want to know."},
+    "file_base64": _text_property("The bytes of the file in base64, or as a data: address."),
+    "prompt": _text_property("What you want to know."),
     "model": _MODEL,
     "format": _FORMAT,
     "fit": {
@@ -125,10 +150,10 @@ IMAGE_PROPERTIES: Mapping[str, Json] = {
         "description": "auto shrinks an image that is too large, never refuses it. Default: the user's setting.",
     },
 }
-VIDEO_PROPERTIES: Mapping[str, Json] = {
+_VIDEO_PROPERTIES: Mapping[str, Json] = {
     "file_url": _URL,
     "file_path": _PATH,
-    "prompt": {"type": "string", "description": "What you want to know. Default: a detailed description."},
+    "prompt": _text_property("What you want to know. Default: a detailed description."),
     "model": _MODEL,
     "method": {
         "type": "string",
@@ -156,15 +181,12 @@ class Tool:
     capabilities: tuple[str, ...]
     max_characters: int  # of the text of a result; pixels come beside it
     run: Callable[..., ToolResult]
-    network_description: str = (
-        ""  # added to the description where the host grants the network; empty: the tool has no use for it
-    )
+    # Added to the description where the host grants the network; empty: the tool has no use for it.
+    network_description: str = ""
     renders: bool = False  # documents, too, where the host grants that
     main_argument: str = "path"  # the argument that the capabilities are about
     other_capabilities: Mapping[str, str] = field(default_factory=dict)  # each with the argument that it is about
-    refuse: Callable[[Refusal], ToolResult] = Failure  # reports bugs
-    # Reports wrong arguments; a tool that asks a model notes them, too.
-    refuse_arguments: Callable[[ToolContext, Mapping[str, object], Refusal], ToolResult] | None = None
+    kind: FailureKind = "view"  # how its failures are reported
     # For a tool that asks a model: returns the provider that needs only the user's consent to answer.
     find_missing_consent: Callable[..., str] | None = None
     is_always_offered: bool = False  # even where the settings let no model ask about images
@@ -200,50 +222,15 @@ class Tool:
         }
 
 
-def _text_property(words: str) -> Json:
-    return {"type": "string", "description": words}
-
-
-def _count_property(words: str) -> Json:
-    return {"type": "integer", "minimum": 1, "description": words}
-
-
-def _rectangle_property(words: str, **bounds: Json) -> Json:
-    sides: dict[str, Json] = {side: {"type": "number", **bounds} for side in CROP_SIDES}
-    return {
-        "type": "object",
-        "description": words,
-        "properties": sides,
-        "required": list(CROP_SIDES),
-        "additionalProperties": False,
-    }
-
-
 def _analyze(context: ToolContext, **given: object) -> Analysis | Failure:
-    asking = (
-        context if context.turn is not None else replace(context, turn=UNNAMED_TURN)
-    )  # calls of a model are counted
+    # Calls of a model are counted.
+    asking = context if context.turn is not None else replace(context, turn=UNNAMED_TURN)
     return analysis.analyze(asking, given.pop("images"), given.pop("question"), **given)
 
 
 def _find_analysis_consent(context: ToolContext, **given: object) -> str:
     asking = analysis.check_tool_call(context, given.pop("images"), given.pop("question"), **given)
     return analysis.find_missing_consent(context, asking)
-
-
-def _refuse_analysis(refusal: Refusal) -> Failure:
-    return Failure(refusal, "analyze")
-
-
-def _refuse_analysis_arguments(context: ToolContext, given: Mapping[str, object], refusal: Refusal) -> Failure:
-    details = CallDetails(
-        given.get("images"), given.get("question"), given.get("crop"), given.get("reason"), from_model=True
-    )
-    return refuse_question(context, details, refusal)
-
-
-def _refuse_file_question(refusal: Refusal) -> Failure:
-    return Failure(refusal, "ask")
 
 
 def _build_file_tool(
@@ -260,10 +247,7 @@ def _build_file_tool(
     def find_consent(context: ToolContext, **given: object) -> str:
         return ask_file.find_missing_consent(check(context, **given))
 
-    def refuse_arguments(context: ToolContext, given: Mapping[str, object], refusal: Refusal) -> Failure:
-        return refuse_file_question(context, name, given.get("prompt"), refusal)
-
-    tool = Tool(
+    return Tool(
         name,
         words,
         properties,
@@ -272,27 +256,12 @@ def _build_file_tool(
         max_characters,
         run,
         main_argument="file_path",
+        other_capabilities={"network": "file_url"},
+        kind="ask",
+        find_missing_consent=find_consent,
         is_always_offered=True,
     )
-    return replace(
-        tool,
-        other_capabilities={"network": "file_url"},
-        refuse=_refuse_file_question,
-        refuse_arguments=refuse_arguments,
-        find_missing_consent=find_consent,
-    )
 
-
-_CROP: Json = {
-    "type": "object",
-    "description": "The part of the image to see, in exactly one of these forms.",
-    "properties": {
-        "region": {"type": "string", "enum": list(REGIONS), "description": "A named part of the image."},
-        "normalized": _rectangle_property("Fractions of the image, from 0 to 1.", minimum=0, maximum=1),
-        "pixels": _rectangle_property("Pixels of the image."),
-    },
-    "additionalProperties": False,
-}
 
 TOOLS: tuple[Tool, ...] = (
     Tool(
@@ -303,7 +272,7 @@ TOOLS: tuple[Tool, ...] = (
             "path": _text_property(
                 "The path of an image, or sha256: and at least 12 hex digits of one that was seen before."
             ),
-            "crop": _CROP,
+            "crop": _VIEW_CROP,
             "page": _count_property("The page of a document."),
             "at": {"type": "number", "minimum": 0, "description": "The time in a video, in seconds."},
         },
@@ -348,19 +317,15 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "analyze_image",
-        ANALYZE_DESCRIPTION,
-        build_analysis_properties(
-            _rectangle_property("Pixels of the image."),
-            _rectangle_property("Fractions of the image, from 0 to 1.", minimum=0, maximum=1),
-        ),
+        _ANALYZE_DESCRIPTION,
+        _ANALYSIS_PROPERTIES,
         ("images", "question"),
         ("read",),
         30_000,
         _analyze,
         main_argument="images",
         renders=True,
-        refuse=_refuse_analysis,
-        refuse_arguments=_refuse_analysis_arguments,
+        kind="analyze",
         find_missing_consent=_find_analysis_consent,
     ),
     Tool(
@@ -376,8 +341,8 @@ TOOLS: tuple[Tool, ...] = (
     ),
     _build_file_tool(
         "vision_analyze",
-        IMAGE_DESCRIPTION,
-        IMAGE_PROPERTIES,
+        _IMAGE_DESCRIPTION,
+        _IMAGE_PROPERTIES,
         ("prompt",),
         IMAGE_ANSWER_CHARACTERS,
         ask_file.vision_analyze,
@@ -385,11 +350,79 @@ TOOLS: tuple[Tool, ...] = (
     ),
     _build_file_tool(
         "video_analyze",
-        VIDEO_DESCRIPTION,
-        VIDEO_PROPERTIES,
+        _VIDEO_DESCRIPTION,
+        _VIDEO_PROPERTIES,
         (),
         VIDEO_ANSWER_CHARACTERS,
         ask_file.video_analyze,
         ask_file.check_video_call,
     ),
 )
+
+
+def list_tools(context: ToolContext) -> list[dict[str, Json]]:
+    """Return the tools that the setting `toolset` offers, by their own names or by that of the whole set."""
+    network, render = context.network is not None, context.renderers is not None
+    return [tool.as_dict(network=network, render=render) for tool in _find_offers(context).values()]
+
+
+@never_raise(Failure(INTERNAL_ERROR))
+def call_tool(context: ToolContext, name: object, arguments: object) -> ToolResult:
+    """Run a model's call. Only a tool that is offered can be called."""
+    tool = _find_offers(context).get(name) if isinstance(name, str) else None
+    if tool is None:
+        return Failure(
+            Refusal("not_permitted", f"there is no tool {name!r:.60}", "call one of the tools that are offered")
+        )
+    given = _check_arguments(tool, arguments)
+    if isinstance(given, Refusal):
+        return _refuse_arguments(context, tool, arguments if isinstance(arguments, Mapping) else {}, given)
+    return never_raise(Failure(INTERNAL_ERROR, tool.kind))(tool.run)(context, **given)
+
+
+def _refuse_arguments(context: ToolContext, tool: Tool, given: Mapping[str, object], refusal: Refusal) -> Failure:
+    """Refuse wrong arguments. Those of a tool that asks a model are noted, too."""
+    if tool.kind == "ask":
+        return refuse_file_question(context, tool.name, given.get("prompt"), refusal)
+    if tool.kind == "analyze":
+        images, question, crop, reason = (given.get(name) for name in ("images", "question", "crop", "reason"))
+        return refuse_question(context, CallDetails(images, question, crop, reason, from_model=True), refusal)
+    return Failure(refusal)
+
+
+def find_missing_consent(context: ToolContext, name: str, arguments: object) -> str:
+    """Return the provider that needs only the user's consent to answer; empty: none does, or the call fails anyway."""
+    tool = _find_offers(context).get(name)
+    given = None if tool is None else _check_arguments(tool, arguments)
+    if tool is None or tool.find_missing_consent is None or not isinstance(given, dict):
+        return ""
+    return never_raise("")(tool.find_missing_consent)(context, **given)
+
+
+def _check_arguments(tool: Tool, arguments: object) -> dict[str, object] | Refusal:
+    if not isinstance(arguments, Mapping):
+        return Refusal("invalid_input", "the arguments must be an object", "follow the schema of the tool")
+    given = {str(argument): value for argument, value in arguments.items() if value is not None}
+    remedy = "follow the schema of the tool"
+    if unknown := given.keys() - tool.properties.keys():
+        return Refusal("invalid_input", f"{tool.name} has no argument {min(unknown)!r:.60}", remedy)
+    if missing := set(tool.required) - given.keys():
+        return Refusal("invalid_input", f"the argument {min(missing)!r} of {tool.name} is missing", remedy)
+    return given
+
+
+def _find_offers(context: ToolContext) -> dict[str, Tool]:
+    named = (
+        tool
+        for tool in TOOLS
+        if context.toolset & {TOOLSET_NAME, tool.name} and (context.can_edit or "write" not in tool.capabilities)
+    )
+    return {tool.name: tool for tool in named if not tool.asks_model or _may_ask(context, tool)}
+
+
+def _may_ask(context: ToolContext, tool: Tool) -> bool:
+    """Return whether the user lets models ask about images."""
+    settings = context.settings
+    if settings is None or tool.is_always_offered:
+        return settings is not None
+    return settings.mode != "off" and settings.tool != "off"

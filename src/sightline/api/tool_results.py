@@ -42,6 +42,20 @@ _IMAGE_BLOCKS: Mapping[Wire, Callable[[str, str], Block]] = {
     ),
     "openai_responses": lambda mime, data: {"type": "input_image", "image_url": f"data:{mime};base64,{data}"},
 }
+_TOOLS: Mapping[Wire, Callable[[Block, Json], Block]] = {  # from its name and description, and its JSON Schema
+    "anthropic": lambda tool, schema: {**tool, "input_schema": schema},
+    "gemini": lambda tool, schema: {**tool, "parametersJsonSchema": schema},
+    "mcp": lambda tool, schema: {
+        **tool,
+        "inputSchema": schema,
+        "annotations": {"readOnlyHint": tool["name"] != "edit_file"},
+    },
+    **dict.fromkeys(
+        ("openai", "openai_chat"),
+        lambda tool, schema: {"type": "function", "function": {**tool, "parameters": schema}},
+    ),
+    "openai_responses": lambda tool, schema: {"type": "function", **tool, "parameters": schema, "strict": False},
+}
 
 
 def check_wire(wire: str) -> Wire:
@@ -56,6 +70,13 @@ def write_content(wire: Wire, texts: Sequence[str], image: Image | None = None) 
     known = check_wire(wire)
     blocks = [_TEXT_BLOCKS[known](text) for text in texts]
     return [*blocks, _IMAGE_BLOCKS[known](image.mime, image.base64)] if image else blocks
+
+
+def format_tools(tools: list[Block], wire: Wire) -> list[Block]:
+    """Return tools in the shape that an API takes. For Gemini, that is one tool that declares all the functions."""
+    write = _TOOLS[check_wire(wire)]
+    written = [write({name: tool[name] for name in ("name", "description")}, tool["parameters"]) for tool in tools]
+    return [{"functionDeclarations": [*written]}] if wire == "gemini" else written
 
 
 def write_json(found: dict[str, Json]) -> str:

@@ -27,8 +27,15 @@ from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.probe import probe_within_limits
 from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS, RenderOptions, get_suffix
-from sightline.sources import files, reference
-from sightline.sources.reference import PathReference, RecordReference, Reference, UrlReference
+from sightline.sources import (
+    PathReference,
+    RecordReference,
+    Reference,
+    UrlReference,
+    choose_image,
+    files,
+    parse_reference,
+)
 from sightline.vision.background_loop import run_blocking
 
 _OPENING = 4096  # bytes that tell the kind of a file
@@ -217,7 +224,7 @@ def _fetch(context: ToolContext, url: str) -> SourceImage | Refusal:
 
 
 def _read_stored(context: ToolContext, asked: RecordReference, source: str) -> SourceImage | Refusal:
-    sha256 = reference.choose_image(asked, context.record.images.find_by_prefix(context.visible_scope, asked.sha256))
+    sha256 = choose_image(asked, context.record.images.find_by_prefix(context.visible_scope, asked.sha256))
     if isinstance(sha256, Refusal):
         return context.record.find_trouble() or sha256  # an unreadable record is the better reason
     kept = context.record.images.read(context.visible_scope, sha256)
@@ -353,7 +360,7 @@ def read_reference(path: object) -> Reference | Refusal:
         return Refusal("invalid_input", "the path must be a string", "give the path of a file")
     if len(path) > _MAX_REFERENCE or len(dump_json_line(write_path(path))) > _MAX_REFERENCE:
         return Refusal("invalid_input", "the path is too long", "give a shorter one, relative to the working folder")
-    return reference.parse_reference(path)
+    return parse_reference(path)
 
 
 def write_path(path: object) -> str:

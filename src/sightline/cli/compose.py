@@ -113,7 +113,7 @@ def _import_deferred() -> None:
     Whatever needs it calls this first: if one thread imports a package while another imports one of its modules, Python
     may raise a deadlock error.
     """
-    import_module("sightline.api.call_tool")
+    import_module("sightline.api.tool_registry")
     import_module("sightline.commands.execution")
     import_module("sightline.surfaces.inspector.changes")
     import_module("sightline.surfaces.inspector.inspector_app")
@@ -278,7 +278,7 @@ def choose_offers(runtime: Runtime) -> Callable[[bool], Sequence[OwnTool]]:
 def _build_offers(runtime: Runtime) -> dict[bool, list[OwnTool]]:
     """Return the tools for models that don't see and for those that do."""
     _import_deferred()
-    from sightline.api.call_tool import list_tools
+    from sightline.api.tool_registry import list_tools
 
     context = _build_context(runtime, NO_FILES, runtime.record.compute_scope(""))
     listed = {str(each["name"]): each for each in list_tools(context)}
@@ -306,8 +306,8 @@ def _answer_call(
 ) -> OwnResult:
     """Run a tool call of a model, with the images that its client may see and the files of `policy`."""
     _import_deferred()
-    from sightline.api.call_tool import call_tool
     from sightline.api.failure import Failure
+    from sightline.api.tool_registry import call_tool
 
     profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)
     turn_key = f"{origin.scope} {turn}"  # clients never share a turn

@@ -10,8 +10,8 @@ from typing import Literal
 
 from sightline.model.geometry import CROP_FORMS, Crop, FractionCrop, NamedCrop, PixelCrop
 from sightline.model.value import value_class
-from sightline.settings.keys import KEYS, Setting
 from sightline.settings.setting_kinds import FLAG
+from sightline.settings.settings_file import KEYS, Setting
 
 NAME = "/vision-proxy"
 ANSWER_PREFIX = "[Vision Proxy]"

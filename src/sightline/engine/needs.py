@@ -39,8 +39,7 @@ from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.model.scene import DamagedSource, InlineSource, Scene
 from sightline.passes import permit
-from sightline.sources.file_digests import FileDigests
-from sightline.sources.files import PathPolicy, read_permitted_file
+from sightline.sources.files import FileDigests, PathPolicy, read_permitted_file
 from sightline.vision.concurrency import LruCache, SingleFlight
 from sightline.wire.hash_chain import HashChain
 from sightline.wire.image_bytes import build_from_bytes, is_same_image

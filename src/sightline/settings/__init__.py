@@ -22,8 +22,8 @@ from sightline.model.scene import Json
 from sightline.model.seer import LOCAL_SEER
 from sightline.model.shared_address import SharedAddress
 from sightline.settings import settings_file as files
-from sightline.settings.keys import KEYS, Setting, find_key
 from sightline.settings.setting_kinds import API_KEY_NAME
+from sightline.settings.settings_file import KEYS, Setting, find_key
 
 __all__ = ["COMMAND_LINE", "FILE_NAME", "KEYS", "Setting", "Settings", "find_key", "load_settings"]
 

@@ -1,1 +1,101 @@
-"""Where the bytes of an image come from: a local file or the web; and references, which name an image."""
+"""Where the bytes of an image come from: a local file, the web, or the record; and references, which name an image.
+
+Models and people write a reference as `sha256:` of an image in the record, as a URL, or as a path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightline.model.geometry import Box
+from sightline.model.refusal import Refusal
+
+_DIGITS = 64
+_MIN_DIGITS = 12
+_MAX_LENGTH = 8192
+_STORED = re.compile(r"sha256:([0-9a-f]*)(?:#crop:(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
+_CROP = re.compile(r"([0-9]{1,7}),([0-9]{1,7}),([0-9]{1,7}),([0-9]{1,7})", re.ASCII)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE | re.ASCII)
+_REMEDY = "write sha256: and at least 12 hex digits"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReference:
+    """An image in the record, by the first digits of its hash, and optionally a crop of it."""
+
+    sha256: str  # 12 to 64 hex digits, lower case
+    crop: Box | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        return len(self.sha256) == _DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class PathReference:
+    """A path that has not been checked."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class UrlReference:
+    """A web address that has not been checked."""
+
+    url: str
+
+
+Reference = RecordReference | PathReference | UrlReference
+
+
+def parse_reference(text: str) -> Reference | Refusal:
+    bare = text.strip()
+    if not bare or len(text) > _MAX_LENGTH:
+        return Refusal(
+            "invalid_input", "that is not a reference to an image", "give a path, or sha256: and the hash of an image"
+        )
+    if bare[:5].lower() == "data:":
+        return Refusal(
+            "invalid_input",
+            "a data URL is not a reference to an image",
+            "give a path, or sha256: and the hash of an image",
+        )
+    if bare[:7].lower() == "sha256:":
+        return _parse_record_reference(bare)
+    if _ADDRESS.match(bare):
+        return UrlReference(bare)
+    return PathReference(text)
+
+
+def choose_image(reference: RecordReference, candidates: Sequence[str]) -> str | Refusal:
+    """Return the image that a reference means; `candidates` are the images in the record whose hash starts with it."""
+    images = sorted(set(candidates))
+    if len(images) == 1:
+        return images[0]
+    if not images:
+        return Refusal(
+            "not_found", f"the record has no image sha256:{reference.sha256[:_MIN_DIGITS]}…", "view its source again"
+        )
+    return Refusal(
+        "invalid_input", f"sha256:{reference.sha256} matches {len(images)} images", "write more of its digits"
+    )
+
+
+def _parse_record_reference(text: str) -> RecordReference | Refusal:
+    match = _STORED.fullmatch(text)
+    if match is None:
+        return Refusal("invalid_input", "sha256: must be followed by hex digits, and optionally #crop:x,y,w,h", _REMEDY)
+    digits, crop = match[1].lower(), match[2]
+    if not _MIN_DIGITS <= len(digits) <= _DIGITS:
+        return Refusal("invalid_input", f"sha256: must be followed by 12 to 64 hex digits, not {len(digits)}", _REMEDY)
+    if crop is None:
+        return RecordReference(digits)
+    sides_match = _CROP.fullmatch(crop)
+    if sides_match is None or not int(sides_match[3]) or not int(sides_match[4]):
+        return Refusal(
+            "invalid_input", "the crop of the reference is invalid", "write #crop:X,Y,WIDTH,HEIGHT in pixels"
+        )
+    x, y, width, height = map(int, sides_match.groups())
+    return RecordReference(digits, Box(x, y, width, height))

@@ -70,10 +70,9 @@ def _remove(trouble: Refusal, settings: Settings, *, whole: bool) -> str | Refus
 
 
 def _choose(record: Store, text: str) -> str | Refusal:
-    from sightline.sources import reference
-    from sightline.sources.reference import RecordReference
+    from sightline.sources import RecordReference, choose_image, parse_reference
 
-    parsed = reference.parse_reference(text if ":" in text else f"sha256:{text}")
+    parsed = parse_reference(text if ":" in text else f"sha256:{text}")
     if isinstance(parsed, Refusal) and ":" not in text and not set(text.lower()) <= set("0123456789abcdef"):
         how = "`sightline view FILE` prints the sha256 of an image"
         return Refusal("invalid_input", f"{text!r:.100} is not the sha256 of an image", how)
@@ -84,4 +83,4 @@ def _choose(record: Store, text: str) -> str | Refusal:
     if parsed.is_exact:
         return parsed.sha256
     found = record.find_known_images(parsed.sha256)
-    return found if isinstance(found, Refusal) else reference.choose_image(parsed, found)
+    return found if isinstance(found, Refusal) else choose_image(parsed, found)

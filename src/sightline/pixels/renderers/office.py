@@ -32,7 +32,6 @@ from sightline.pixels.renderers.office_archive import (
 from sightline.pixels.renderers.open_document import read_open_document
 from sightline.pixels.renderers.page_layout import draw_document
 from sightline.pixels.renderers.pdf import PDF_RENDERER
-from sightline.pixels.renderers.presentation import read_presentation
 from sightline.pixels.renderers.renderer import (
     ConvertedFile,
     InstalledProgram,
@@ -43,7 +42,7 @@ from sightline.pixels.renderers.renderer import (
 from sightline.pixels.renderers.run_program import FOLDER_URL, run_program
 from sightline.pixels.renderers.text_fonts import FontLibrary, SystemFonts
 from sightline.pixels.renderers.word_document import read_word
-from sightline.pixels.renderers.workbook import read_workbook
+from sightline.pixels.renderers.workbook import read_presentation, read_workbook
 
 LIBREOFFICE = InstalledProgram(
     ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice"),

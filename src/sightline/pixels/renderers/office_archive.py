@@ -25,6 +25,7 @@ _MAX_PARTS = 20_000
 _MAX_TOTAL_BYTES = 512 * 1024 * 1024  # of all parts, as their headers say
 _MAX_RATIO, _RATIO_BYTES = 250, 16 * 1024 * 1024  # how far a part of so many bytes may be compressed
 _MAX_PART_BYTES = 96 * 1024 * 1024
+_MAX_PICTURE_BYTES = 24 * 1024 * 1024
 _MAX_ELEMENTS = 300_000  # of a whole document
 _MAX_DEPTH = 250
 _MAX_PROGRAM_ELEMENTS, _MAX_PROGRAM_XML = 1_000_000, 64 * 1024 * 1024  # that an office suite can convert in time
@@ -110,10 +111,10 @@ class OfficeArchive:
     def has(self, name: str) -> bool:
         return name in self._archive.NameToInfo
 
-    def read(self, name: str, limit: int = _MAX_PART_BYTES) -> bytes:
-        """Return the bytes of a part; empty: there is none, or it has more than `limit`."""
-        data = b"".join(self._read_chunks(name, limit))
-        return data if len(data) <= limit else b""
+    def read_picture(self, name: str) -> bytes:
+        """Return the bytes of a picture; empty: there is none, or it is too large."""
+        data = b"".join(self._read_chunks(name, _MAX_PICTURE_BYTES))
+        return data if len(data) <= _MAX_PICTURE_BYTES else b""
 
     def parse(self, name: str) -> XmlNode | None:
         """Return the root of an XML part, as far as the limits allow; None: there is no such part."""

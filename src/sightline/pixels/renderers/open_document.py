@@ -31,7 +31,6 @@ from sightline.pixels.renderers.workbook import (
     make_sheet_head,
 )
 
-_PICTURE_BYTES = 24 * 1024 * 1024
 _MAX_REPEATED = 200  # times that a row, a cell or a space is repeated
 _MAX_SLIDES = 500
 _BULLETS = ("•", "◦", "▪")
@@ -174,7 +173,7 @@ class _OpenDocumentReader:
         """Return the first picture or text of a frame: what follows it is there for programs that can't draw it."""
         if shape.name == "image":
             name = shape.get("href").removeprefix("./")
-            return [make_picture(self.archive.read(name, _PICTURE_BYTES), basename(name))]
+            return [make_picture(self.archive.read_picture(name), basename(name))]
         if shape.name == "object":
             return [make_picture(b"", "an embedded object")]
         if shape.name == "frame":

@@ -22,7 +22,6 @@ from sightline.pixels.renderers.office_archive import OfficeArchive, XmlNode, re
 from sightline.pixels.renderers.page_layout import Paragraph, RuleBlock, Span
 from sightline.pixels.renderers.text_fonts import TextStyle
 
-_PICTURE_BYTES = 24 * 1024 * 1024
 _OFF = frozenset({"0", "false", "none", "off"})
 _WRAPPERS = frozenset(
     {"hyperlink", "ins", "moveTo", "smartTag", "sdt", "sdtContent", "fldSimple", "oMath", "oMathPara"}
@@ -163,7 +162,7 @@ class _WordReader:
         for node in drawing.walk("blip", "imagedata"):
             part = self.relations.get(node.get("embed") or node.get("id"), "")
             if part:
-                blocks.append(make_picture(self.archive.read(part, _PICTURE_BYTES), basename(part)))
+                blocks.append(make_picture(self.archive.read_picture(part), basename(part)))
         if any(True for _ in drawing.walk("chart", "relIds")):
             blocks.append(make_picture(b"", "a chart or diagram"))
         for box in drawing.walk("txbxContent"):

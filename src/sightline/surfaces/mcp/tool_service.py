@@ -14,14 +14,13 @@ from urllib.parse import urlsplit
 
 import mcp_types as types
 
-from sightline.api.call_tool import call_tool, find_missing_consent, list_tools
 from sightline.api.failure import Failure
 from sightline.api.session import NATIVE_FORMATS, ToolContext
-from sightline.api.tool_registry import TOOLS, ToolResult
+from sightline.api.tool_registry import TOOLS, ToolResult, call_tool, find_missing_consent, list_tools
 from sightline.model.image import ImageTarget
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.sources import reference
+from sightline.sources import PathReference, parse_reference
 from sightline.sources.files import is_outside
 from sightline.surfaces.mcp import ClientTerms
 from sightline.surfaces.mcp.client_questions import (
@@ -249,7 +248,7 @@ def _resolve_links(path: Path) -> Path:
 
 
 def _is_path(text: str) -> bool:
-    return isinstance(reference.parse_reference(text), reference.PathReference)
+    return isinstance(parse_reference(text), PathReference)
 
 
 # The limits of a host

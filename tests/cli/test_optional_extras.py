@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from sightline.vision.seers.litellm import LITELLM_PROVIDERS
+from sightline.vision.seers.litellm_client import LITELLM_PROVIDERS
 from tests.api.bad import PNG
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, sightline
 from tests.requirements import requirement

@@ -12,7 +12,7 @@ import sightline
 from sightline.api import Failure
 from sightline.model.refusal import Refusal
 from sightline.vision.chooser import Chooser
-from sightline.vision.seers.litellm import LITELLM_PROVIDERS, LitellmClient, make_upstream
+from sightline.vision.seers.litellm_client import LITELLM_PROVIDERS, LitellmClient, make_upstream
 from tests.engine.parts import picture
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
@@ -29,7 +29,7 @@ def registry(*consented: str) -> Known:
 @pytest.fixture(autouse=True)
 def _without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "litellm" not in sys.modules
-    monkeypatch.setattr("sightline.vision.seers.litellm.find_spec", lambda name: None)
+    monkeypatch.setattr("sightline.vision.seers.litellm_client.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "litellm", None)
 
 

@@ -198,7 +198,7 @@ def find_source(context: ToolContext, path: object, *, open_videos: bool = False
     reference = read_reference(path)
     match reference:
         case RecordReference():
-            return _read_stored(context, reference, write_path(path))
+            return _read_record_image(context, reference, write_path(path))
         case PathReference(path=name):
             file = files.read_permitted_file(name, context.policy, may_stay_open=is_video if open_videos else None)
             return file if isinstance(file, Refusal) else _build_source(file, write_path(path))
@@ -223,7 +223,7 @@ def _fetch(context: ToolContext, url: str) -> SourceImage | Refusal:
     return SourceImage(page.data, write_path(url), replace_surrogates(page.name))
 
 
-def _read_stored(context: ToolContext, asked: RecordReference, source: str) -> SourceImage | Refusal:
+def _read_record_image(context: ToolContext, asked: RecordReference, source: str) -> SourceImage | Refusal:
     sha256 = choose_image(asked, context.record.images.find_by_prefix(context.visible_scope, asked.sha256))
     if isinstance(sha256, Refusal):
         return context.record.find_trouble() or sha256  # an unreadable record is the better reason

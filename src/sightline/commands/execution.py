@@ -40,7 +40,7 @@ from sightline.settings import KEYS, Settings
 from sightline.settings.upstreams import build_directory, format_provider, get_consent_name
 from sightline.vision.prompts import read_grounding_settings
 from sightline.vision.providers import find_configured_model, find_image_receiver
-from sightline.vision.seers.litellm import LITELLM_PROVIDERS
+from sightline.vision.seers.litellm_client import LITELLM_PROVIDERS
 
 NOTHING_AGREED = (
     "no consents: the proxy passes images on to the provider that your agent uses, and may ask a vision model of that"

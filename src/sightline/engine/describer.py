@@ -167,7 +167,7 @@ class Describer:
             return digest if isinstance(digest, Refusal) else _ONLY_A_LINK
         if isinstance(pinned := await read_record(self._pinned.find, origin, place.turn, digest), Description):
             return pinned
-        if saved := await read_record(self._vision.find_saved, origin.scope, digest):
+        if saved := await read_record(self._vision.find_saved_description, origin.scope, digest):
             return saved if need.cached_only else await self._pin(origin, place, saved)
         candidates = await self._vision.choose(Caller(origin, profile))
         if known := await self._vision.find_description(origin.scope, digest, candidates, self._cache_rule(())):

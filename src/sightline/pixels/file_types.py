@@ -274,11 +274,11 @@ def identify_file(head: bytes) -> FileType:
         if head.startswith(start):
             if kind is WIDE_TEXT:
                 return _identify_other_text(head[:_SAMPLE_BYTES], kind)
-            return _identify_compressed(head) if kind is GZIP else kind
+            return _identify_gzip(head) if kind is GZIP else kind
     return _identify_by_structure(head) or _identify_text(head[:_SAMPLE_BYTES])
 
 
-def _identify_compressed(head: bytes) -> FileType:
+def _identify_gzip(head: bytes) -> FileType:
     """Tell a compressed SVG from other gzip data by the beginning of what is in it."""
     try:
         opening = zlib.decompressobj(wbits=31).decompress(head, _SAMPLE_BYTES)

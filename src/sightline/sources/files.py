@@ -157,7 +157,7 @@ def open_permitted_file(path: str, policy: PathPolicy) -> OpenFile | Refusal:
             return OUTSIDE_FOLDERS
         ends_as_folder = _SEPARATORS.split(path)[-1] in ("", ".")
         refusal = _check_file_type(resolved.stat()) or (_IS_FOLDER if ends_as_folder else None)
-        return refusal or _open_checked(resolved, parsed.name, policy)
+        return refusal or _open_and_check(resolved, parsed.name, policy)
     except OSError as error:
         return _refuse_os_error(error)
     except ValueError:  # characters that the file system does not support
@@ -203,7 +203,7 @@ def _resolve_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _open_checked(path: Path, name: str, policy: PathPolicy) -> OpenFile | Refusal:
+def _open_and_check(path: Path, name: str, policy: PathPolicy) -> OpenFile | Refusal:
     """Open a file, and check again where it is and of what type, because it may have been replaced."""
     descriptor = os.open(path, _READ_FLAGS)
     try:

@@ -24,7 +24,7 @@ from sightline.vision.providers import (
     get_base_wire,
     make_wire_seer,
 )
-from sightline.vision.seers import litellm
+from sightline.vision.seers import litellm_client
 from sightline.vision.seers.loopback import LoopbackModel, OllamaSeer, search_servers
 
 _SIBLING_WIRES: tuple[WireName, ...] = ("openai_chat", "anthropic")  # nearly every upstream with a sibling has one
@@ -209,7 +209,7 @@ class Chooser:
             return obstacle
         wire = get_base_wire(model.wire)
         headers = dict([model.upstream.build_credential(wire, model.api_key)]) if model.api_key else {}
-        http = litellm.LitellmClient() if model.wire == "others" else self._http
+        http = litellm_client.LitellmClient() if model.wire == "others" else self._http
         seer = make_wire_seer(http, f"{model.provider}/{model.model}", model.model, model.upstream, model.wire, headers)
         seer = replace(seer, display_name=model.display_name)
         if isinstance(seer, OllamaSeer) and model.upstream.is_on_loopback and not self._read_consent(OLLAMA_CLOUD):
@@ -224,7 +224,7 @@ class Chooser:
         if (not on_loopback or receiver != model.provider) and not self._read_consent(receiver):
             obstacles.append(_refuse_without_consent(name, receiver))
         if model.wire == "others":  # LiteLLM finds the key itself
-            missing = litellm.check_installation(model.provider)
+            missing = litellm_client.check_installation(model.provider)
             return [*obstacles, missing] if missing else obstacles
         if not model.api_key and not on_loopback:
             variable = next(iter(model.upstream.key_variables), "its key variable")
@@ -344,7 +344,7 @@ def _describe_key_source(upstream: Upstream | None, settings: Settings) -> str:
     """Return where the user finds the key that was sent."""
     if upstream is not None and upstream.api_key:
         return f"the apiKey of {upstream.name} in the settings"
-    if upstream is not None and upstream.name in litellm.LITELLM_PROVIDERS:
+    if upstream is not None and upstream.name in litellm_client.LITELLM_PROVIDERS:
         return f"the credentials that {upstream.name}'s own tools use"
     variables = () if upstream is None else upstream.key_variables
     return next((name for name in variables if settings.environment.get(name)), "apiKey in the settings")

@@ -22,7 +22,7 @@ from sightline.settings import Settings
 from sightline.settings.setting_kinds import API_KEY_NAME
 from sightline.settings.upstreams import build_directory, complete_upstream, find_upstream, get_consent_name
 from sightline.vision.capabilities import get_provider_name, supports_vision, write_declaration
-from sightline.vision.seers import gemini, litellm
+from sightline.vision.seers import gemini, litellm_client
 from sightline.vision.seers.loopback import LOOPBACK_SERVERS, OLLAMA_PATH, OllamaSeer, is_cloud_name
 from sightline.vision.seers.messages import MessagesSeer
 from sightline.vision.seers.openai import ChatSeer, ResponsesSeer
@@ -132,9 +132,9 @@ def make_wire_seer(
 
 def find_litellm_model(provider: str, model: str) -> VisionModel | None:
     """Return a model of a provider that is only reached through LiteLLM."""
-    if provider not in litellm.LITELLM_PROVIDERS or not model:
+    if provider not in litellm_client.LITELLM_PROVIDERS or not model:
         return None
-    return VisionModel(provider, model, litellm.make_upstream(provider), "others")
+    return VisionModel(provider, model, litellm_client.make_upstream(provider), "others")
 
 
 def find_seer_wire(upstream: Upstream) -> SeerWire:

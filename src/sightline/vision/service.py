@@ -177,7 +177,7 @@ class VisionService:
                 return known
         return None
 
-    def find_saved(self, scope: str, sha256: str) -> Description | None:
+    def find_saved_description(self, scope: str, sha256: str) -> Description | None:
         """Return the description of an image that the user has saved, whichever seer gave it."""
         return self._descriptions.read_saved(scope, sha256)
 
@@ -206,7 +206,7 @@ class VisionService:
 
     def _find_saved_answer(self, request: VisionRequest, candidate: Candidate) -> Description | None:
         """Return the saved description if it answers the request. A model that the request names answers for itself."""
-        saved = self.find_saved(request.scope, request.sha256s[0]) if request.cache.reads_saved else None
+        saved = self.find_saved_description(request.scope, request.sha256s[0]) if request.cache.reads_saved else None
         if saved is None or not request.cache.can_read(saved.seer):
             return None
         return saved if request.model is None or saved.seer == candidate.name else None
@@ -246,7 +246,7 @@ class VisionService:
         ask = partial(self._ask_across_processes, request, candidates, fallback_reason, name)
         result = await self._flights.run(name, ask)
         if joins and isinstance(result, Refusal):
-            await self._note_unasked(request, result)
+            await self._note_refusal(request, result)
         return replace(result, cached=True) if joins and isinstance(result, VisionResult) else result
 
     async def _ask_across_processes(
@@ -287,10 +287,10 @@ class VisionService:
             is_first = False
         failure = failure or request.no_candidate
         if not was_asked:
-            await self._note_unasked(request, failure)
+            await self._note_refusal(request, failure)
         return failure
 
-    async def _note_unasked(self, request: VisionRequest, refusal: Refusal) -> None:
+    async def _note_refusal(self, request: VisionRequest, refusal: Refusal) -> None:
         """Note a request that was refused without a question to a seer."""
         attempt = Attempt("", NO_COORDINATES, refusal, 0.0, sent=False, fitted=False)
         await self.add_entries(request.scope, *request.make_entries(attempt))

@@ -212,7 +212,7 @@ async def _report_providers(runtime: Runtime) -> Report:
 
 def _list_litellm_providers() -> list[str]:
     """List the providers that need the extra `providers`. LiteLLM finds their keys itself, and is not imported here."""
-    from sightline.vision.seers.litellm import LITELLM_PROVIDERS, is_installed
+    from sightline.vision.seers.litellm_client import LITELLM_PROVIDERS, is_installed
 
     return sorted(LITELLM_PROVIDERS) if is_installed() else []
 

@@ -145,7 +145,7 @@ class _ListingPages:
         return draw_columns(columns, grid.width, _MARGIN, self._fonts)
 
     def _list_strips(self, start: int, stop: int) -> Iterator[Strip]:
-        """Yield the rows of a page. The first and the last line may have some of theirs on other pages."""
+        """Yield the rows of a page. The first and the last line may have rows on other pages, too."""
         first = bisect_right(self._ends, start)
         last = bisect_right(self._ends, stop - 1)
         coloured = self._colour(first, last + 1)

@@ -1,4 +1,4 @@
-"""Read the parts of an office document: a ZIP archive of XML and pictures that nobody has checked.
+"""Read the parts of an office document: a ZIP archive of XML and pictures that are not trusted.
 
 Nothing is unpacked to a disk. Each part is read up to a limit, whatever size its header claims; an archive with too
 many parts, with parts that unpack to hundreds of times their size, or with names that lead out of it, is refused. XML

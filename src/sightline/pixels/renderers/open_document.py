@@ -147,7 +147,7 @@ class _OpenDocumentReader:
         return build_cells(rows, self.content)
 
     def _read_cells(self, sheet: XmlNode) -> Iterator[SheetCell]:
-        """Yield the cells of a sheet. Rows and cells may stand for thousands of equal ones, which mostly are empty."""
+        """Yield the cells of a sheet. One row or cell may represent thousands of equal ones, mostly empty."""
         at = 1
         for row in _list_rows(sheet):
             times = _read_count(row, "number-rows-repeated")

@@ -108,7 +108,7 @@ def _count_bytes(pages: list[PagePicture]) -> int:
 
 def _render(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> tuple[PagePicture, ...] | Refusal:
     if renderer.convert is not None:
-        return _render_converted(request, renderer, options)
+        return _render_conversion(request, renderer, options)
     arguments = {"renderer": renderer.name, "options": options.pack()}
     if request.large is None:
         reply = request.pool.run_sync("render", request.data, arguments)
@@ -120,7 +120,7 @@ def _render(request: RenderRequest, renderer: Renderer, options: RenderOptions) 
     return reply if isinstance(reply, Refusal) else _read_pages(reply, renderer)
 
 
-def _render_converted(
+def _render_conversion(
     request: RenderRequest, renderer: Renderer, options: RenderOptions
 ) -> tuple[PagePicture, ...] | Refusal:
     """Convert a file by a program, and return the bitmap, or the pages of the converted file."""
@@ -179,13 +179,13 @@ def _convert(request: RenderRequest, renderer: Renderer, options: RenderOptions)
     if "page" not in renderer.options:
         return made
     if not isinstance(made, Refusal):
-        _keep_converted(request, key, made)
+        _keep_conversion(request, key, made)
     elif made.code != "render_unavailable":  # the program may be installed at any time
-        _keep_converted(request, failure_key, ConvertedFile(json.dumps([made.code, made.what, made.remedy]).encode()))
+        _keep_conversion(request, failure_key, ConvertedFile(json.dumps([made.code, made.what, made.remedy]).encode()))
     return made
 
 
-def _keep_converted(request: RenderRequest, key: str, made: ConvertedFile) -> None:
+def _keep_conversion(request: RenderRequest, key: str, made: ConvertedFile) -> None:
     kind = identify_file(made.data[:_HEAD_BYTES])
     image = Image(hashlib.sha256(made.data).hexdigest(), kind.mime, _NO_SIZE, made.data)
     request.images.keep_view(request.scope, StoredView(key, request.sha256, image, made.note))

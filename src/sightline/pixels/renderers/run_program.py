@@ -23,7 +23,7 @@ from pathlib import Path
 from sightline.model.refusal import Refusal
 
 FOLDER_URL = "{folder-url}"
-"""Stands for the folder of the program in a command, as a file: URL."""
+"""A placeholder in a command for the folder of the program, as a file: URL."""
 
 _PARALLEL = threading.BoundedSemaphore(2)  # programs that run at a time; they are large
 _OUTPUT_FILE = "standard-output"
@@ -52,7 +52,7 @@ def run_program(
 ) -> bytes | Refusal:
     """Run a program until it ends, and return what it wrote.
 
-    command: the program and its arguments; paths are relative to its folder, for which `FOLDER_URL` stands.
+    command: the program and its arguments; paths are relative to its folder; `FOLDER_URL` is replaced by it.
     files: what to put into that folder, by name or path.
     output: the name of the file to return; empty: its standard output.
     title: what refusals call the program.

@@ -220,7 +220,7 @@ class FontLibrary:
         width = self.measure(run.text, style) if style.mono else _measure_run(run, style.size)
         font = _load_font(run.face.path, style.size, is_complex=_is_complex(run.text))
         if style.italic:
-            _draw_slanted(page, place, run.text, font, style, width)
+            _draw_italics(page, place, run.text, font, style, width)
         else:
             pen.text(place, run.text, fill=style.colour, font=font, anchor="ls")
         return width
@@ -304,7 +304,7 @@ def _count_emoji_cells(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
-def _draw_slanted(
+def _draw_italics(
     page: Pillow, place: tuple[int, int], text: str, font: FreeTypeFont, style: TextStyle, width: int
 ) -> None:
     """Draw a text in italics, for which no font is bundled."""

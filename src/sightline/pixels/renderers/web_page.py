@@ -122,7 +122,7 @@ class _PageReader(HTMLParser):
         self._pre = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._close_implied(tag)
+        self._close_ending_elements(tag)
         if tag not in _VOID:
             if len(self._open) >= _MAX_DEPTH:
                 return
@@ -220,7 +220,7 @@ class _PageReader(HTMLParser):
         elif attributes.get("alt", "").strip():
             self._spans.append(Span(f"[image: {attributes['alt'][:200]}]", TextStyle(BODY_SIZE, colour=MUTED)))
 
-    def _close_implied(self, tag: str) -> None:
+    def _close_ending_elements(self, tag: str) -> None:
         """Close elements that end where this one begins, such as a list item before the next one."""
         ends = _ENDS.get("p" if tag in _BLOCKS and tag not in _ENDS else tag, set())
         while self._open and self._open[-1] in ends:

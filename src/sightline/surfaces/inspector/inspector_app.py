@@ -160,16 +160,16 @@ class Inspector:
         if form == "pieces":
             return _write_json({"pieces": await self._pictures.find_pieces(sha256, request.query.get("view", ""))})
         if form == "sent":
-            return await self._get_sent(request, sha256)
+            return await self._get_sent_picture(request, sha256)
         thumb = form == "thumb"
         made = await (self._pictures.scale(sha256, THUMBNAIL_EDGE) if thumb else self._pictures.read(sha256))
         return _write_refusal(made) if isinstance(made, Refusal) else (200, made[0].encode(), made[1], [_NO_STORE])
 
-    async def _get_sent(self, request: InspectorRequest, sha256: str) -> Reply:
+    async def _get_sent_picture(self, request: InspectorRequest, sha256: str) -> Reply:
         """Answer with an image as it was sent; a header says whether these are the very bytes."""
         size = tuple(min(max(request.get_number(name), 1), MAX_SENT_EDGE) for name in ("width", "height"))
         sent = SentImage(request.query.get("sha256", ""), (size[0], size[1]), request.get_number("bytes"))
-        made = await self._pictures.make_sent(sha256, sent)
+        made = await self._pictures.make_sent_picture(sha256, sent)
         if isinstance(made, Refusal):
             return _write_refusal(made)
         (mime, data), is_exact = made

@@ -306,7 +306,7 @@ class PictureMaker:
 
     async def read(self, sha256: str) -> Picture | Refusal:
         """Return an image as it is stored; in another format if browsers might not show it or run what is in it."""
-        image = await asyncio.to_thread(self._read_stored, sha256)
+        image = await asyncio.to_thread(self._read_image, sha256)
         if image is None:
             return _NOT_STORED
         return (image.mime, image.data) if image.mime in SAFE_TYPES else await self.scale(sha256, MAX_EDGE)
@@ -324,16 +324,16 @@ class PictureMaker:
 
     async def _make(self, sha256: str, edge: int) -> Picture | Refusal:
         async with self._semaphore:
-            image = await asyncio.to_thread(self._read_stored, sha256)
+            image = await asyncio.to_thread(self._read_image, sha256)
             target = ImageTarget(_FORMATS, edge=edge, still=True, keeps_geometry=True)
             made = _NOT_STORED if image is None else await self._fit(image, target)
         if isinstance(made, Refusal):
             return made
         return self._made.put((sha256, edge), (made.image.mime, made.image.data), len(made.image.data))
 
-    async def make_sent(self, sha256: str, sent: SentImage) -> tuple[Picture, bool] | Refusal:
+    async def make_sent_picture(self, sha256: str, sent: SentImage) -> tuple[Picture, bool] | Refusal:
         """Return an image as it was sent, and whether these are the very bytes."""
-        image = await asyncio.to_thread(self._read_stored, sha256)
+        image = await asyncio.to_thread(self._read_image, sha256)
         if image is None:
             return _NOT_STORED
         edge, encoded = max(sent.size), compute_base64_length(sent.bytes)
@@ -355,7 +355,7 @@ class PictureMaker:
 
     async def find_pieces(self, sha256: str, pixels: str) -> list[Json]:
         """Return the rectangles of an image that a view shows, in the order in which it shows them; empty: unknown."""
-        image = await asyncio.to_thread(self._read_stored, sha256)
+        image = await asyncio.to_thread(self._read_image, sha256)
         for target in (replace(ANY_PROVIDER, edge=SAFE_EDGE), ANY_PROVIDER) if image else ():
             async with self._semaphore:
                 made = await self._fit(image, target) if image else _NOT_STORED
@@ -367,7 +367,7 @@ class PictureMaker:
     def _is_stored(self, sha256: str) -> bool:
         return bool(self._images.find_stored([sha256])) or self._images.read_pixels(sha256) is not None
 
-    def _read_stored(self, sha256: str) -> Image | None:
+    def _read_image(self, sha256: str) -> Image | None:
         return self._images.read(None, sha256) or self._images.read_pixels(sha256)
 
     async def _fit(self, image: Image, target: ImageTarget) -> FitPart | Refusal:

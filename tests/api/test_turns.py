@@ -15,9 +15,9 @@ import pytest
 import sightline
 from sightline.api import Analysis, Failure, Session
 from sightline.api.body_preparation import PreparedBody
-from sightline.api.session import UNNAMED_TURN, CallerQuotas, TurnQuota
 from sightline.settings import load_settings
 from sightline.store import open_record
+from sightline.vision.concurrency import UNNAMED_TURN, CallerQuotas, TurnQuota
 from tests.api.eyes import eyes, named, sent
 from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, encoded, picture
 from tests.engine.test_conversation_turns import FAILED, digest

@@ -9,7 +9,7 @@ from sightline.api import analysis
 from sightline.api import ask as ask_file
 from sightline.api.failure import INTERNAL_ERROR, Failure, FailureKind, never_raise
 from sightline.api.question_arguments import CallDetails, refuse_file_question, refuse_question
-from sightline.api.session import UNNAMED_TURN, ToolContext
+from sightline.api.session import ToolContext
 from sightline.api.text_files import edit_file, read_file
 from sightline.api.tool_results import (
     IMAGE_ANSWER_CHARACTERS,
@@ -25,6 +25,7 @@ from sightline.api.views import list_images, view
 from sightline.model.geometry import CROP_SIDES, REGIONS
 from sightline.model.refusal import Refusal
 from sightline.model.scene import TOOLSET_NAME, Json
+from sightline.vision.concurrency import UNNAMED_TURN
 
 _ANALYZE_DESCRIPTION = """\
 Use `analyze_image` when (a) the cached description of an image lacks a detail you need, (b) you need to compare or \

@@ -15,7 +15,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from sightline.api.session import CallerQuotas, TurnQuota
 from sightline.model.image import Image
 from sightline.model.ports import Store
 from sightline.model.profile import RequestOrigin, UpstreamDirectory, is_loopback
@@ -46,6 +45,7 @@ from sightline.surfaces.proxy.tool_loop import OwnTools
 from sightline.vision.background_loop import once
 from sightline.vision.capabilities import get_provider_name, may_take_pdf
 from sightline.vision.chooser import Caller
+from sightline.vision.concurrency import CallerQuotas, TurnQuota
 from sightline.wire.tool_loop import OwnResult, OwnTool
 
 if TYPE_CHECKING:

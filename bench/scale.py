@@ -63,8 +63,9 @@ set one up, and [reliability](reliability.md) has what was tried to make it lose
 
 A request whose images and conversation a replica knows waits for neither PostgreSQL nor S3: its visit and its receipt are
 written with others, twice a second. If the last request of the conversation went to another replica, its visit is one
-transaction. If a credential has answers with calls of our own tools, each of its requests with tools reads them; its first
-such answer ends two seconds late, so that every replica knows of it. A new image is one object and two transactions more.
+transaction. If a credential has answers with calls of our own tools, each of its requests with tools reads them. Replicas
+are told of its first such call while that runs, and have heard of it after two seconds; if the answer would end sooner, its
+end is held back until then. A new image is one object and two transactions more.
 Once a second, each worker asks PostgreSQL for one row, to learn of changes; `NOTIFY` makes that sooner where no pooler is
 in between.
 

@@ -206,10 +206,16 @@ def test_a_request_whose_images_are_known_waits_for_no_server(
 @requirement("record.shared.answers")
 @pytest.mark.parametrize("stream", [False, True])
 def test_our_call_is_restored_by_another_replica_at_once(servers: Servers, tmp_path: Path, stream: bool) -> None:
-    """The other replica has just read that there are no calls to restore."""
+    """The other replica has just read that there are no calls to restore; it learns of them while the model goes on."""
     wire, first = "anthropic", [user("anthropic", "Which code?")]
-    script = legs.Script(wire, [legs.Leg("Hello."), LOOKS, FOUND, legs.Leg("You are welcome.")])
     address = servers.address(tmp_path)
+
+    def go_on(given: legs.Json) -> legs.Leg:
+        with servers.postgres.connect(servers.databases[tmp_path]) as connection:
+            wait_for(lambda: list(connection.execute("SELECT changes FROM sightline")) == [(1,)])
+        return FOUND
+
+    script = legs.Script(wire, [legs.Leg("Hello."), LOOKS, go_on, legs.Leg("You are welcome.")])
 
     def post(url: str, items: Sequence[legs.Json]) -> bytes:
         body = json.dumps(legs.body(wire, items, stream=stream)).encode()

@@ -156,6 +156,8 @@ def test_every_replica_finds_the_first_answer_of_a_scope_when_its_client_has_it(
     for number, (writer, reader) in enumerate([(one, other), (other, one)]):
         scope = f"scope {number}"
         assert not reader.conversations.has_answers(scope)
+        if number:
+            writer.conversations.expect_answer(scope)
         seconds = writer.conversations.keep_answer(scope, LoopAnswer("key", "v", "", [], ()))
         assert 0 < seconds <= ABSENT_SECONDS
         assert writer.conversations.has_answers(scope), "it knows at once what it has written itself"

@@ -90,6 +90,25 @@ def test_only_the_first_answer_of_a_scope_makes_its_client_wait(
 
 
 @requirement("record.shared.answers")
+def test_the_client_of_a_first_answer_waits_less_if_that_was_expected(
+    record: SqlStore, steady: Steady, queries: list[Query]
+) -> None:
+    keep, expect = record.conversations.keep_answer, record.conversations.expect_answer
+    assert not record.conversations.has_answers("scope")
+    expect("scope")
+    assert record.conversations.has_answers("scope")
+    assert record.conversations.read_answers("scope", ["", "key"])[0].legs == [], "it is no answer"
+    steady.now += 0.5
+    queries.clear()
+    expect("scope")
+    assert queries == [], "another call of the same answer"
+    assert keep("scope", ANSWER) == ABSENT_SECONDS - 0.5
+    expect("another")
+    steady.now += ABSENT_SECONDS
+    assert keep("another", ANSWER) == 0
+
+
+@requirement("record.shared.answers")
 def test_a_scope_whose_answers_were_deleted_has_a_first_one_again(record: SqlStore, steady: Steady) -> None:
     keep = record.conversations.keep_answer
     assert keep("scope", ANSWER) == ABSENT_SECONDS

@@ -206,6 +206,10 @@ class ConversationStore(Protocol):
         """Return the answers stored under these keys."""
         ...
 
+    def expect_answer(self, scope: str) -> None:
+        """Tell other processes that there will be an answer with our own calls, so that its client won't wait later."""
+        ...
+
     def keep_answer(self, scope: str, answer: LoopAnswer) -> float:
         """Store an answer with our own calls, before its client has received all of it.
 

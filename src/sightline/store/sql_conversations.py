@@ -4,11 +4,13 @@ Every request with tools asks whether its scope has any answers; most have none.
 answer must be found by every replica as soon as its client has it, so caches may not be late here, as they may be
 elsewhere:
 
-- the first answer of a scope is announced in the transaction that stores it, and the announcement clears the caches;
+- the first answer of a scope is announced as soon as a model calls one of our tools (`expect_answer`), else in the
+  transaction that stores it, and the announcement clears the caches;
 - that a scope has no answers counts for `ABSENT_SECONDS` after it was read, or after the last poll that found no
   announcement; then it is read again;
 - `keep_answer` returns for how long the client has to wait for the end of its answer: until every replica that has not
-  heard of the scope's first answer has to read again. Later, that is 0.
+  heard of the scope's first answer has to read again. That is 0 if it was announced that long ago, which is the usual
+  case: the call has been run since, and the model has gone on.
 
 In a record on a disk nothing is announced, and a query takes microseconds: there, nothing is cached.
 """
@@ -43,6 +45,7 @@ _WRITE_MOMENT = """
 ABSENT_SECONDS = 2.0  # replicas ask for announcements once a second
 _ANSWER_BYTES = 512  # a row of `legs` without its texts, including its index entries
 _HAS_ANSWERS = "SELECT 1 FROM legs WHERE scope = ? LIMIT 1"
+_EXPECTED = LoopAnswer("", "", "", [], ())  # no request has its key: it only says that its scope has answers
 _find_digests = re.compile(r"[0-9a-f]{64}").findall
 
 
@@ -171,13 +174,21 @@ class SqlConversations:
             self.transactions.mark_used("legs", row)
         return found
 
+    @return_on_error(None)
+    def expect_answer(self, scope: str) -> None:
+        cache = self.transactions.row_cache
+        if not cache.is_announced or any(known for known, _ in cache.get(("answers", scope)) or ()):
+            return
+        with self.transactions.begin() as tx:
+            if is_first := _announce_first(tx, scope):
+                _insert_answer(tx, scope, _EXPECTED)
+        self._note_answers(scope, is_first=is_first)
+
     @return_on_error(0.0)
     def keep_answer(self, scope: str, answer: LoopAnswer) -> float:
-        is_announced, is_first = self.transactions.row_cache.is_announced, False
+        is_announced = self.transactions.row_cache.is_announced
         with self.transactions.begin() as tx:
-            if is_announced and tx.connection.execute(_HAS_ANSWERS, (scope,)).fetchone() is None:
-                tx.backend.database.announce_change(tx.connection)
-                is_first = True
+            is_first = is_announced and _announce_first(tx, scope)
             size = _insert_answer(tx, scope, answer)
         seconds = self._note_answers(scope, is_first=is_first) if is_announced else 0.0
         self.transactions.count_write(size)
@@ -259,6 +270,14 @@ def _insert_omission(tx: WriteTransaction, omission: Omission) -> int:
         ("", omission.client, omission.model, _OMISSION_BYTES, tx.now.time, omission.at),
     )
     return _OMISSION_BYTES
+
+
+def _announce_first(tx: WriteTransaction, scope: str) -> bool:
+    """Announce that a scope has answers, and return true, unless it had some before."""
+    if tx.connection.execute(_HAS_ANSWERS, (scope,)).fetchone() is not None:
+        return False
+    tx.backend.database.announce_change(tx.connection)
+    return True
 
 
 def _insert_answer(tx: WriteTransaction, scope: str, answered: LoopAnswer) -> int:

@@ -123,6 +123,7 @@ class ToolCalls:
         self._threads = ThreadPoolExecutor(_THREADS, "sightline-look")
         self._semaphore = FairSemaphore(_THREADS)
         self._unrestored: LruCache[None] = LruCache(_MAX_UNRESTORED)
+        self._expecting: set[asyncio.Future[None]] = set()
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
 
     # Requests.
@@ -233,6 +234,8 @@ class ToolCalls:
 
     async def run(self, answer: AnswerState, leg: Leg) -> bytes:
         """Run the calls of a leg, and return the body of the request for the next one."""
+        if not answer.legs:
+            self._expect_answer(answer.caller.scope)
         results = await self._run_all(answer, leg, last=len(answer.legs) + 2 >= MAX_LEGS)
         answer.legs.append((leg, results))
         answer.pasts.append(StoredLeg.from_leg(leg, results))
@@ -261,6 +264,12 @@ class ToolCalls:
                 task.add_done_callback(partial(self._forget_task, key))
         if seconds := await asyncio.shield(keeping):
             await asyncio.sleep(seconds)
+
+    def _expect_answer(self, scope: str) -> None:
+        """Announce an answer with our calls while they run, so that its client needn't wait for that at the end."""
+        task = asyncio.ensure_future(asyncio.to_thread(self._conversations.expect_answer, scope))
+        self._expecting.add(task)
+        task.add_done_callback(self._expecting.discard)
 
     async def _build_answer(self, answer: AnswerState, pasts: Sequence[StoredLeg], *, calls_ours: bool) -> LoopAnswer:
         """Return what is stored of an answer, under the key by which it is found again."""
@@ -299,7 +308,7 @@ class ToolCalls:
         running = [*self._running.values()]
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*running, *self._expecting, return_exceptions=True)
 
     async def _run_all(self, answer: AnswerState, leg: Leg, *, last: bool) -> list[Block]:
         """Run the calls of a leg concurrently, at most `MAX_CALLS` of them."""

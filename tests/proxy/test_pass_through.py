@@ -6,6 +6,8 @@ import gzip
 import json
 import zlib
 from base64 import b64encode
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import brotli
@@ -230,6 +232,20 @@ def test_a_web_page_cannot_use_the_proxy(tmp_path: Path, header: tuple[str, str]
             connection.sendall(f"GET /v1/models HTTP/1.1\r\n{host}{name}: {value}\r\n\r\n".encode())
             assert connection.recv(65536).startswith(b"HTTP/1.1 400")
         assert provider.exchanges == []
+
+
+@requirement("route.loopback")
+def test_each_request_of_a_connection_is_checked(tmp_path: Path) -> None:
+    body = b'{"model":"m","messages":[]}'
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        connection = HTTPConnection("127.0.0.1", int(proxy.url.rpartition(":")[2]), timeout=30)
+        with closing(connection):
+            for key in ("one", "one", "two"):
+                connection.request("POST", "/v1/messages", body, {"x-api-key": key})
+                connection.getresponse().read()
+            connection.request("POST", "/v1/messages", body, {"x-api-key": "two", "origin": "https://evil.example"})
+            assert connection.getresponse().status == 400
+        assert [dict(each.headers)[b"x-api-key"] for each in provider.exchanges] == [b"one", b"one", b"two"]
 
 
 @requirement("route.loopback")

@@ -25,6 +25,13 @@ Headers = list[tuple[bytes, bytes]]
 DIRECT_CONNECTION = "sightline.direct_connection"
 """The key of the `DirectConnection` among a scope's extensions. Other servers don't set it."""
 
+HEAD_NOTES = "sightline.head_notes"
+"""The key of a dict in a scope, in which an application keeps what it has found out about the head of a request.
+
+Requests on one connection share it while their heads differ in nothing but the content-length, as those of most clients
+do: a head that was checked once isn't checked again. Other servers don't set it.
+"""
+
 BODY_FOLLOWS = "sightline.body_follows"
 """A key of `http.response.start`: the first bytes of the body follow before the event loop runs anything else."""
 

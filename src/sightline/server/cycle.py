@@ -60,6 +60,28 @@ class RequestHead(NamedTuple):
     expects_continue: bool  # the client waits for `100 Continue` before it sends the body
 
 
+class CheckedHead:
+    """The last head of a connection. Most clients send the same one again, with another content-length at most."""
+
+    __slots__ = ("_headers", "_length_at", "_line", "head", "notes")
+
+    def __init__(self, method: bytes, version: str, target: bytes, headers: Headers) -> None:
+        """Check a head; raise `BadRequest` if it isn't accepted."""
+        self._line = (method, version, target)
+        self._headers = headers
+        self.head = check_head(method, version, target, headers)
+        names = [name for name, _ in headers]
+        self._length_at = names.index(b"content-length") if b"content-length" in names else len(names)
+        self.notes: dict[object, Any] = {}  # of the application
+
+    def is_same(self, method: bytes, version: str, target: bytes, headers: Headers) -> bool:
+        """Return whether another head differs in nothing but the value of its content-length."""
+        known, at = self._headers, self._length_at
+        if self._line != (method, version, target) or len(headers) != len(known) or headers[:at] != known[:at]:
+            return False
+        return at == len(known) or (headers[at][0] == known[at][0] and headers[at + 1 :] == known[at + 1 :])
+
+
 def check_head(method: bytes, version: str, target: bytes, headers: Headers) -> RequestHead:
     """Return what a request asks for.
 

@@ -34,8 +34,8 @@ from typing import Any, cast
 
 import httptools
 
-from sightline.server.asgi import App, Headers
-from sightline.server.cycle import BadRequest, ClientProbe, FlowControl, RequestCycle, check_head, get_framing_line
+from sightline.server.asgi import HEAD_NOTES, App, Headers
+from sightline.server.cycle import BadRequest, CheckedHead, ClientProbe, FlowControl, RequestCycle, get_framing_line
 
 _HEAD_SECONDS = 30.0
 _BODY_SECONDS = 60.0
@@ -86,6 +86,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._client_address: tuple[str, int] | None = None
         self._url = b""
         self._headers: Headers = []
+        self._checked: CheckedHead | None = None  # the last head
         self._in_head = True
         self._head_bytes = 0  # of a head that has not ended
         self._wire_bytes = self._body_bytes = 0  # of the current request, without its head
@@ -124,7 +125,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self.flow.resume_writing()
         if self._serving is not None:
             self._serving.disconnect()
-        self._cycle = None
+        self._cycle = self._checked = None
         del self._parser  # it refers to this object
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -184,7 +185,10 @@ class HttpProtocol(asyncio.BufferedProtocol):
             return
         parser, headers = self._parser, self._headers
         method, version = parser.get_method(), parser.get_http_version()
-        head = check_head(method, version, self._url, headers)
+        checked = self._checked
+        if checked is None or not checked.is_same(method, version, self._url, headers):
+            checked = self._checked = CheckedHead(method, version, self._url, headers)
+        head = checked.head
         self._in_head = False
         if self._timer is not None:
             self._cancel_timer()
@@ -197,6 +201,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             "raw_path": head.path,
             "query_string": head.query,
             "client": self._client_address,
+            HEAD_NOTES: checked.notes,
         }
         is_http10 = version == "1.0"
         lasts = not is_http10 and parser.should_keep_alive()

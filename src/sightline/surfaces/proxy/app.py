@@ -19,7 +19,7 @@ from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Rebuild
 from sightline.server import DIRECT_CONNECTION, App, DirectConnection, Receive, Scope, Send
-from sightline.server.asgi import ClientDisconnected, MemoryBudget, Reservation
+from sightline.server.asgi import HEAD_NOTES, ClientDisconnected, MemoryBudget, Reservation
 from sightline.surfaces.proxy.bodies import (
     MAX_BODY_BYTES,
     BodyReader,
@@ -30,7 +30,7 @@ from sightline.surfaces.proxy.bodies import (
     relay_response,
 )
 from sightline.surfaces.proxy.document_expander import DocumentExpander, may_have_pdf
-from sightline.surfaces.proxy.http_headers import ClientRequest, LocationRewriter
+from sightline.surfaces.proxy.http_headers import ClientRequest, HeadRoute, LocationRewriter
 from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets, serve_pages
 from sightline.surfaces.proxy.request_context import (
     CancelOnDisconnect,
@@ -130,18 +130,17 @@ class Proxy:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request for an upstream."""
         request = ClientRequest(scope["method"], scope["headers"])
-        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        directory = self._find_directory()
-        route = self._router.find(path, query, request.headers, directory)
-        if isinstance(route, Refusal):
-            await self._send_error(scope, send, 400, describe_refusal(route))
+        head = self._find_route(scope, request)
+        if isinstance(head, Refusal):
+            await self._send_error(scope, send, 400, describe_refusal(head))
             return
+        route = head.route
         direct: DirectConnection | None = scope.get("extensions", {}).get(DIRECT_CONNECTION)
-        rewriter = LocationRewriter(request, route, directory, path)
-        wire = route.wire or find_error_wire(path, request.headers, directory)
+        rewriter = LocationRewriter(request, route, head.directory, head.path)
+        wire = route.wire or find_error_wire(head.path, request.headers, head.directory)
         response = ClientResponse(send, wire, listens=route.wire is not None, direct=direct, rewriter=rewriter)
         entry = scope.get(LOG_ENTRY)
-        context = RequestContext(request, route, response, self._scope_of, self._keep_alive_after, entry)
+        context = RequestContext(request, head, response, self._scope_of, self._keep_alive_after, entry)
         self._metrics.start_request()
         try:
             with self._memory.start_reservation() as memory:
@@ -154,6 +153,20 @@ class Proxy:
         finally:
             self._log.finish_request(context.entry)
             self._metrics.end_request(route.wire.name if route.wire else "other", route.upstream.name, response.status)
+
+    def _find_route(self, scope: Scope, request: ClientRequest) -> HeadRoute | Refusal:
+        """Return the route of a request, as it was found for the last request with the same head if there was one."""
+        directory = self._find_directory()
+        notes = scope.get(HEAD_NOTES, {})
+        known: HeadRoute | None = notes.get(self)
+        if known is not None and known.directory is directory:
+            return known
+        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+        route = self._router.find(path, query, request.headers, directory)
+        if isinstance(route, Refusal):
+            return route
+        head = notes[self] = HeadRoute(request, route, directory, path)
+        return head
 
     async def _answer(
         self, context: RequestContext, receive: Receive, direct: DirectConnection | None, memory: Reservation

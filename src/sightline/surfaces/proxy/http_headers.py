@@ -27,7 +27,6 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator, Sequence
-from functools import cache
 from ipaddress import IPv6Address, ip_address
 from operator import itemgetter
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
@@ -90,6 +89,31 @@ class RequestChanges:
 UNCHANGED = RequestChanges()
 
 
+class HeadRoute:
+    """The route of a request, and what follows from its head alone. Requests with the same head share it."""
+
+    __slots__ = ("_upstream_headers", "credential", "directory", "path", "route", "seer_headers")
+
+    def __init__(self, request: ClientRequest, route: Route, directory: UpstreamDirectory, path: str) -> None:
+        self.route = route
+        self.directory = directory
+        self.path = path
+        self.credential = find_credential(request, route)
+        self.seer_headers = select_seer_headers(request, route)
+        self._upstream_headers: dict[tuple[bool, bool, bool], Headers] = {}
+
+    def build_upstream_headers(self, request: ClientRequest, changes: RequestChanges, framed: bool) -> Headers:
+        """Return the headers for the upstream; `framed`: the body is streamed, with the client's framing."""
+        key = (changes.decompressed, changes.reads_response, changes.is_retry)
+        headers = self._upstream_headers.get(key)
+        if headers is None:
+            headers = self._upstream_headers[key] = _build_upstream_headers(request, self.route, changes)
+        if not framed:
+            return headers
+        length = request.get_header(b"content-length")
+        return [*headers, (b"content-length", length.encode()) if length else (b"transfer-encoding", b"chunked")]
+
+
 def _add_hop_by_hop(dropped: frozenset[bytes], headers: Headers) -> frozenset[bytes]:
     """Return these names with those that `Connection` headers add."""
     named = [value for name, value in headers if name == b"connection"]
@@ -116,19 +140,15 @@ def drop_body_headers(headers: Headers) -> Headers:
     return [header for header in headers if header[0] not in dropped]
 
 
-def build_upstream_headers(request: ClientRequest, route: Route, changes: RequestChanges, framed: bool) -> Headers:
-    """Return the headers for the upstream; `framed`: the body is streamed, with the client's framing."""
+def _build_upstream_headers(request: ClientRequest, route: Route, changes: RequestChanges) -> Headers:
+    """Return the headers for the upstream, without the framing of the body."""
     dropped = _add_hop_by_hop(_list_dropped_names(changes), request.headers)
     headers = [(k, v) for k, v in _replace_credential(request.headers, route) if k not in dropped]
     if changes.reads_response:
         headers.append((b"accept-encoding", b"identity"))
-    if framed:
-        length = request.get_header(b"content-length")
-        headers.append((b"content-length", length.encode()) if length else (b"transfer-encoding", b"chunked"))
     return headers
 
 
-@cache
 def _list_dropped_names(changes: RequestChanges) -> frozenset[bytes]:
     """Return the headers of a client that an upstream doesn't get."""
     return (

@@ -22,12 +22,11 @@ from sightline.model.refusal import Refusal
 from sightline.server import BODY_FOLLOWS, DirectConnection, Headers, Receive, Send
 from sightline.surfaces.proxy.http_headers import (
     ClientRequest,
+    HeadRoute,
     LocationRewriter,
     drop_body_headers,
     filter_response_headers,
-    find_credential,
     has_lost_location,
-    select_seer_headers,
 )
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.vision_request import SeerActivity
@@ -75,12 +74,22 @@ class _Closable(Protocol):
 
 
 class RequestContext:
-    __slots__ = ("_caller", "_scope_of", "entry", "keep_alive_after", "request", "response", "route", "wants_stream")
+    __slots__ = (
+        "_caller",
+        "_scope_of",
+        "entry",
+        "head",
+        "keep_alive_after",
+        "request",
+        "response",
+        "route",
+        "wants_stream",
+    )
 
     def __init__(
         self,
         request: ClientRequest,
-        route: Route,
+        head: HeadRoute,
         response: ClientResponse,
         scope_of: Callable[[str], str],
         keep_alive_after: float,
@@ -88,10 +97,11 @@ class RequestContext:
     ) -> None:
         """Start the context of a request; its stream gets keep-alives after `keep_alive_after` seconds of silence."""
         self.request = request
-        self.route = route
+        self.head = head
+        self.route = head.route
         self.response = response
         self.entry = entry or LogEntry()
-        self.entry.route = route
+        self.entry.route = head.route
         self.keep_alive_after = keep_alive_after
         self.wants_stream = False  # the client asks for a stream; known once its body has been read
         self._scope_of = scope_of
@@ -103,10 +113,8 @@ class RequestContext:
         if self._caller is None:
             route = self.route
             assert route.wire is not None
-            scope = self._scope_of(find_credential(self.request, route))
-            self._caller = RequestOrigin(
-                route.upstream, route.wire.name, scope, select_seer_headers(self.request, route)
-            )
+            scope = self._scope_of(self.head.credential)
+            self._caller = RequestOrigin(route.upstream, route.wire.name, scope, self.head.seer_headers)
         return self._caller
 
     async def keep_alive(self, work: Awaitable[T]) -> T:

@@ -21,7 +21,7 @@ from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
 from sightline.surfaces.proxy.bodies import BufferedBody, StreamedBody
-from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges, build_upstream_headers
+from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges
 from sightline.surfaces.proxy.own_body_fallback import REJECTED_STATUSES, OwnBodyFallback, RejectedEdits
 from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, RequestContext
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
@@ -258,9 +258,9 @@ class UpstreamClient:
     def _forward(
         self, context: RequestContext, body: Body, changes: RequestChanges = UNCHANGED, url: str | None = None
     ) -> Awaitable[Exchange | Refusal]:
-        request, route = context.request, context.route
-        headers = build_upstream_headers(request, route, changes, framed=not is_whole(body))
-        return self._http_client.send(request.method, url or route.url, headers, body)
+        request = context.request
+        headers = context.head.build_upstream_headers(request, changes, framed=not is_whole(body))
+        return self._http_client.send(request.method, url or context.route.url, headers, body)
 
 
 def _find_rejected_edits(attempt: _Attempt, prepared: PreparedRequest, body: BufferedBody) -> RejectedEdits | None:

@@ -35,7 +35,7 @@ from sightline.pixels.file_types import identify_file
 from sightline.pixels.fit_image import fit_image
 from sightline.pixels.renderers.choose_renderer import choose_renderer
 from sightline.pixels.renderers.code_listing import split_lines
-from sightline.pixels.renderers.flow_content import write_text
+from sightline.pixels.renderers.document_layout import write_text
 from sightline.pixels.renderers.office import read_office_text
 from sightline.pixels.renderers.page_layout import fits_provider
 from sightline.pixels.renderers.pdf import PDF_RENDERER

@@ -83,7 +83,7 @@ def _time(work: Callable[[], object], items: int) -> float:
 
 
 def _render(data: bytes, renderer: str, pages: range = range(1, 2), **options: object) -> None:
-    from sightline.pixels.renderers.render_worker import render_task
+    from sightline.pixels.renderers.choose_renderer import render_task
 
     for page in pages:
         which = {"page": page} if page > 1 else {}

@@ -14,7 +14,7 @@ from typing import Any
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.pixels.renderers import LIMITS
-from sightline.pixels.renderers.render_worker import run_on_deep_stack
+from sightline.pixels.renderers.choose_renderer import run_on_deep_stack
 from sightline.pixels.renderers.svg import SvgFonts, clean_svg, draw_svg, read_svg_text
 from sightline.pixels.renderers.text_fonts import list_font_files
 from sightline.pixels.workers import WorkerPool

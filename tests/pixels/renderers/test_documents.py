@@ -14,7 +14,6 @@ from PIL import Image as Pillow
 from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import TEXT
 from sightline.pixels.renderers.choose_renderer import choose_renderer
-from sightline.pixels.renderers.delimited_table import build_table, find_delimiter, read_rows
 from sightline.pixels.renderers.document_layout import TableBlock, lay_table
 from sightline.pixels.renderers.markdown import read_markdown, read_notebook
 from sightline.pixels.renderers.page_layout import (
@@ -27,7 +26,7 @@ from sightline.pixels.renderers.page_layout import (
     make_gap,
 )
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions, get_suffix
-from sightline.pixels.renderers.source_code import choose_tint, indent_json
+from sightline.pixels.renderers.source_code import build_table, choose_tint, find_delimiter, indent_json, read_rows
 from sightline.pixels.renderers.text_fonts import FontLibrary
 from tests.pixels.bitmaps import flag, saved
 from tests.requirements import requirement

@@ -15,8 +15,7 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import identify_file
 from sightline.pixels.renderers import LIMITS, start_renderers
 from sightline.pixels.renderers.choose_renderer import choose_renderer
-from sightline.pixels.renderers.document_layout import Block, TableBlock
-from sightline.pixels.renderers.flow_content import FlowContent
+from sightline.pixels.renderers.document_layout import Block, FlowContent, TableBlock
 from sightline.pixels.renderers.office import (
     LIBREOFFICE,
     OFFICE_RENDERER,

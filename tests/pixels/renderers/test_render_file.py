@@ -15,11 +15,10 @@ from PIL import Image as Pillow
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import SVG, UNKNOWN
-from sightline.pixels.renderers.choose_renderer import RENDERERS, choose_renderer
+from sightline.pixels.renderers.choose_renderer import RENDERERS, build_contact_sheet, choose_renderer, render_task
 from sightline.pixels.renderers.office import LIBREOFFICE_RENDERER, OFFICE_RENDERER
 from sightline.pixels.renderers.pdf import PDF_RENDERER
 from sightline.pixels.renderers.render_file import PagePicture, RenderRequest, render_file
-from sightline.pixels.renderers.render_worker import build_contact_sheet, render_task
 from sightline.pixels.renderers.renderer import (
     ConvertedFile,
     InstalledProgram,

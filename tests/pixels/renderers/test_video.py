@@ -13,8 +13,7 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import identify_file
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.renderers.animation import ANIMATION_RENDERER, render_animation
-from sightline.pixels.renderers.choose_renderer import choose_renderer
-from sightline.pixels.renderers.render_worker import render_task
+from sightline.pixels.renderers.choose_renderer import choose_renderer, render_task
 from sightline.pixels.renderers.renderer import RenderedDocument, Renderer, RenderOptions
 from sightline.pixels.renderers.video import format_time, render_video
 from sightline.pixels.workers import WorkerReply

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sightline.pixels.workers import WorkerLimits, WorkerPool
 
-_MODULE = "sightline.pixels.renderers.render_worker"
+_MODULE = "sightline.pixels.renderers.choose_renderer"
 _TASKS = {"render": f"{_MODULE}:render_task", "text": f"{_MODULE}:text_task", "check": f"{_MODULE}:check_task"}
 _ISOLATE = "sightline.pixels.renderers.isolation:isolate_worker"
 LIMITS = WorkerLimits(seconds=9.0, memory=1024 * 1024 * 1024, max_wall_seconds=20.0)

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import identify_file
-from sightline.pixels.renderers.document_layout import lay_blocks
-from sightline.pixels.renderers.flow_content import FlowContent, make_label, write_text
+from sightline.pixels.renderers.document_layout import FlowContent, lay_blocks, make_label, write_text
 from sightline.pixels.renderers.office_archive import (
     DAMAGED_OFFICE,
     ENCRYPTED_OFFICE,

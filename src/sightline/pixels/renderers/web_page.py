@@ -11,17 +11,19 @@ from html.parser import HTMLParser
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.file_types import decode_text, describe_encoding, identify_file
-from sightline.pixels.renderers.document_layout import Block, lay_blocks, open_data_url
-from sightline.pixels.renderers.flow_content import (
+from sightline.pixels.renderers.document_layout import (
     BODY_SIZE,
     LINK_COLOUR,
     LIST_STEP,
+    Block,
     FlowContent,
     build_cells,
+    lay_blocks,
     make_heading,
     make_item,
     make_label,
     merge_spans,
+    open_data_url,
 )
 from sightline.pixels.renderers.markdown import make_code_lines
 from sightline.pixels.renderers.page_layout import (

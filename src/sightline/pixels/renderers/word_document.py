@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from posixpath import basename
 
-from sightline.pixels.renderers.document_layout import Block
-from sightline.pixels.renderers.flow_content import (
+from sightline.pixels.renderers.document_layout import (
     BODY_SIZE,
     LINK_COLOUR,
+    Block,
     FlowContent,
     build_cells,
     make_heading,

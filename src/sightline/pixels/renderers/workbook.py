@@ -13,10 +13,12 @@ from datetime import datetime, timedelta
 from posixpath import basename
 
 from sightline.pixels.file_types import make_visible
-from sightline.pixels.renderers.document_layout import Block, TableBlock, TableCell
-from sightline.pixels.renderers.flow_content import (
+from sightline.pixels.renderers.document_layout import (
     BODY_SIZE,
+    Block,
     FlowContent,
+    TableBlock,
+    TableCell,
     build_cells,
     make_heading,
     make_item,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
@@ -67,6 +68,18 @@ def parse_reference(text: str) -> Reference | Refusal:
     if _ADDRESS.match(bare):
         return UrlReference(bare)
     return PathReference(text)
+
+
+def parse_file_url(url: str) -> str:
+    """Return the path that a `file:` address names on this machine; empty: it is another address."""
+    from urllib.request import url2pathname  # imports HTTP and email, too
+
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    is_local = parts.scheme == "file" and parts.netloc in ("", "localhost")
+    return url2pathname(parts.path) if is_local else ""
 
 
 def choose_image(reference: RecordReference, candidates: Sequence[str]) -> str | Refusal:

@@ -25,12 +25,12 @@ from contextlib import contextmanager
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from sightline.disk import MAX_LARGE_BYTES, LargeFile
 from sightline.model.image import MAX_FILE_BYTES
 from sightline.model.refusal import Refusal, RefusalCode
 from sightline.model.value import value_class
+from sightline.sources import parse_file_url
 
 _MAX_PATH_LENGTH = 4096
 _SEPARATORS = re.compile(r"[/\\]")
@@ -396,14 +396,7 @@ class FileDigests:
 
 def _find_absolute_path(path: str, folder: Path | None) -> str:
     """Return the absolute path that a caller means; empty: it is not known, or on another machine."""
-    if path.startswith("file:"):
-        from urllib.request import url2pathname  # imports HTTP and email, too
-
-        try:
-            address = urlsplit(path)
-        except ValueError:
-            return ""
-        path = url2pathname(address.path) if address.netloc in ("", "localhost") else ""
+    path = parse_file_url(path) if path.startswith("file:") else path
     if os.path.isabs(path) or _match_share(path):  # noqa: PTH117
         return path
     return os.path.join(folder, path) if folder is not None and path and path[0] != "~" else ""  # noqa: PTH118

@@ -18,8 +18,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from sightline.api import Session
 from sightline.api.body_preparation import find_runtime
@@ -50,6 +48,7 @@ from sightline.runtime import Runtime, build_read_policy
 from sightline.settings import Settings
 from sightline.settings.live_settings import get_process_settings
 from sightline.settings.upstreams import UNKNOWN_UPSTREAM, find_owner
+from sightline.sources import parse_file_url
 from sightline.sources.files import PathPolicy, build_path_policy, read_permitted_file
 from sightline.surfaces.acp import IMPORT_LOCK
 from sightline.surfaces.acp.messages import SessionMessage
@@ -110,7 +109,7 @@ class _FileReader:
 
     def read_image(self, block: Block) -> Block | None:
         """Return an image block with the pixels of the file that a block names; None: it names no readable image."""
-        path = _get_file_path(get_text(block, "uri"))
+        path = parse_file_url(get_text(block, "uri"))
         if not path or not _is_image_file(block, path) or self._opened >= _MAX_FILES:
             return None
         self._opened += 1
@@ -156,16 +155,6 @@ def get_address(block: Json, token: str) -> str:
     uri = get_text(block, "uri") or get_text(get_at(block, "resource"), "uri")
     is_readable = len(uri) <= _MAX_ADDRESS and token not in uri and not uri.lower().startswith("data:")
     return to_one_line(uri) if is_readable else ""
-
-
-def _get_file_path(uri: str) -> str:
-    """Return the path of a file: address on this machine, or an empty text."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return ""
-    is_local = parts.scheme == "file" and parts.netloc in ("", "localhost")
-    return url2pathname(parts.path) if is_local else ""
 
 
 def _is_image_file(block: Block, path: str) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import mcp_types as types
 
@@ -20,7 +19,7 @@ from sightline.api.tool_registry import TOOLS, ToolResult, call_tool, find_missi
 from sightline.model.image import ImageTarget
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.sources import PathReference, parse_reference
+from sightline.sources import PathReference, parse_file_url, parse_reference
 from sightline.sources.files import is_outside
 from sightline.surfaces.mcp import ClientTerms
 from sightline.surfaces.mcp.client_questions import (
@@ -223,13 +222,10 @@ def _is_started_nowhere() -> bool:
 
 def resolve_roots(uris: Iterable[str]) -> Iterator[Path]:
     """Yield the folders that `file:` addresses name, if they exist."""
-    from urllib.request import url2pathname  # imports HTTP and email, too
-
     for uri, _ in zip(uris, range(_MAX_ROOTS), strict=False):
         try:
-            parts = urlsplit(uri)
-            is_local = parts.scheme == "file" and parts.netloc in ("", "localhost")
-            folder = _resolve_links(Path(url2pathname(parts.path))) if is_local and parts.path else None
+            path = parse_file_url(uri)
+            folder = _resolve_links(Path(path)) if path else None
             if folder is not None and folder.is_dir():
                 yield folder
         except (OSError, ValueError):

@@ -13,8 +13,8 @@ from PIL import Image, ImageColor, ImageDraw
 
 from sightline.model.geometry import Box, PixelMap, Size
 from sightline.model.image import ImageTarget, PaddedSizing, PatchSizing, TileSizing, compute_seen_size
+from sightline.pixels.bitmaps import InkProfile, measure_ink
 from sightline.pixels.fold import OVERLAP, Sheet, lay_out_sheets
-from sightline.pixels.trim import InkProfile, measure_ink
 from tests.pixels.paper import page, rows
 from tests.pixels.test_trim import bitmap
 from tests.requirements import requirement

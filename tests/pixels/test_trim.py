@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 from pyvips import Image as Bitmap
 
 from sightline.model.geometry import Size
-from sightline.pixels.trim import BAND, MARGIN, TrimmedArea, measure_ink, trim_bands, trim_borders
+from sightline.pixels.bitmaps import BAND, MARGIN, TrimmedArea, measure_ink, trim_bands, trim_borders
 
 
 def bitmap(image: Image.Image) -> Bitmap:

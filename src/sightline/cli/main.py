@@ -46,7 +46,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
         lambda: import_module("sightline.cli.verbs.vision_proxy").ConsentVerb,
     ),
     "completion": ("print a script for your shell", lambda: import_module("sightline.cli.verbs.completion")),
-    "help": ("explain a verb", lambda: import_module("sightline.cli.verbs.help")),
+    "help": ("explain a verb", lambda: import_module("sightline.cli.verbs.completion").HelpVerb),
 }
 
 _INTERRUPTED, _USAGE = 130, 2

@@ -24,11 +24,11 @@ from sightline.model.image import (
     Sizing,
 )
 from sightline.model.refusal import Refusal
+from sightline.pixels.bitmaps import TrimmedArea, measure_ink, trim_bands, trim_borders
 from sightline.pixels.decode import decode, decode_part
 from sightline.pixels.encode import FORMATS, WEBP_EDGE, WEBP_PIXELS, encode, is_dark, is_drawing, sample_grid
 from sightline.pixels.fold import Sheet, lay_out_sheets
 from sightline.pixels.probe import probe_within_limits
-from sightline.pixels.trim import TrimmedArea, measure_ink, trim_bands, trim_borders
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, MapPiece, PixelMap, Rect, Size
 from sightline.model.image import LEGIBLE_SCALE, LONG_RATIO, ImageTarget
-from sightline.pixels.bitmaps import resize_bitmap
+from sightline.pixels.bitmaps import InkProfile, resize_bitmap
 from sightline.pixels.encode import SHARP_PIXELS
-from sightline.pixels.trim import InkProfile
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow

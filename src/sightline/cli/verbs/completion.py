@@ -2,6 +2,8 @@
 
 All shells get the same table: for each verb, or verb and action, the words that can follow, and for each option that
 takes a value, the values that are known. A shell completes file names where the table has nothing.
+
+The other verb that is about all verbs is here, too: `sightline help`.
 """
 
 from __future__ import annotations
@@ -166,3 +168,20 @@ def _quote(text: str) -> str:
 
 
 _WRITERS = {"bash": write_bash, "zsh": write_zsh, "fish": write_fish}
+
+
+class HelpVerb:
+    """`sightline help [VERB]`: the same as --help."""
+
+    EXAMPLE = """  sightline help
+  sightline help serve
+  sightline help config set"""
+
+    @staticmethod
+    def add_arguments(parser: ArgumentParser) -> None:
+        parser.add_argument("words", nargs="*", metavar="VERB", help="a verb; default: list all verbs")
+
+    @staticmethod
+    def run(args: Namespace) -> VerbOutcome:
+        command_line: CommandLine = args.command_line
+        return command_line.run([*args.words, "--help"])

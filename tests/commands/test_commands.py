@@ -10,19 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.cli.terminal import add_command_arguments
-from sightline.commands import (
+from sightline.commands.grammar import format_shell, is_command, parse, parse_arguments, parse_words, quote_word
+from sightline.commands.verb_table import (
     NAME,
     SETTINGS,
     VERBS,
-    format_shell,
-    format_usage,
-    is_command,
-    parse,
-    parse_arguments,
-    parse_words,
-    quote_word,
-)
-from sightline.commands.verb_table import (
     ChangeSetting,
     Command,
     Consent,
@@ -32,6 +24,7 @@ from sightline.commands.verb_table import (
     Redescribe,
     Status,
     UseModel,
+    format_usage,
 )
 from sightline.grounding.formats import FORMATS
 from sightline.model.geometry import REGIONS, Crop, FractionCrop, NamedCrop, PixelCrop

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.commands import find_command, is_answer
+from sightline.commands.grammar import find_command, is_answer
 from sightline.wire.message_texts import drop_commands, find_newest_command, requires_data
 from tests.requirements import requirement
 

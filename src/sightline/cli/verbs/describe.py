@@ -65,7 +65,8 @@ class RedescribeVerb:
 
 
 def _parse(verb: str, args: Namespace) -> Describe | Refusal:
-    from sightline.commands import parse_arguments, verb_table
+    from sightline.commands import verb_table
+    from sightline.commands.grammar import parse_arguments
 
     command = parse_arguments(verb, {**vars(args), "model": args.model or None})
     if isinstance(command, Refusal):

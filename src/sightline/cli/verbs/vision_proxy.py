@@ -30,7 +30,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> terminal.VerbOutcome:
-    from sightline.commands import ANSWER_PREFIX, parse_words, verb_table
+    from sightline.commands import verb_table
+    from sightline.commands.grammar import parse_words
+    from sightline.commands.verb_table import ANSWER_PREFIX
 
     command = parse_words(args.words)
     if isinstance(command, Refusal):
@@ -47,8 +49,9 @@ def run(args: Namespace) -> terminal.VerbOutcome:
 
 
 def _execute(command: Command, settings: Settings) -> terminal.VerbOutcome:
-    from sightline.commands import ANSWER_PREFIX, verb_table
+    from sightline.commands import verb_table
     from sightline.commands.execution import change_settings, report_status
+    from sightline.commands.verb_table import ANSWER_PREFIX
 
     if isinstance(command, verb_table.Consent):
         changed = _change_consent(command, settings)

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from sightline.api import Session
 from sightline.api.body_preparation import find_runtime
-from sightline.commands import is_command
 from sightline.commands.execution import answer_text
+from sightline.commands.grammar import is_command
 from sightline.engine import MAX_IMAGES, PreparedRequest, Reading
 from sightline.engine.requests import RepairLesson
 from sightline.model.fence import dump_json_line, replace_surrogates, to_one_line

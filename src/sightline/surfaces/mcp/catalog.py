@@ -15,9 +15,18 @@ from sightline.api import analysis
 from sightline.api.failure import Failure
 from sightline.api.session import NATIVE_FORMATS, ToolContext
 from sightline.api.views import find_images
-from sightline.commands import ANSWER_PREFIX, NAME, VERBS, format_usage, parse_arguments, split_words
 from sightline.commands.execution import answer
-from sightline.commands.verb_table import Argument, Command, Describe, Redescribe
+from sightline.commands.grammar import parse_arguments, split_words
+from sightline.commands.verb_table import (
+    ANSWER_PREFIX,
+    NAME,
+    VERBS,
+    Argument,
+    Command,
+    Describe,
+    Redescribe,
+    format_usage,
+)
 from sightline.model.fence import to_one_line
 from sightline.model.image import ImageSummary
 from sightline.model.refusal import Refusal

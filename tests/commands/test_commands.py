@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from argparse import ArgumentParser
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.cli.terminal import add_command_arguments
-from sightline.commands.grammar import format_shell, is_command, parse, parse_arguments, parse_words, quote_word
+from sightline.commands.grammar import format_shell, is_command, parse, parse_arguments, parse_words
 from sightline.commands.verb_table import (
     NAME,
     SETTINGS,
@@ -30,6 +31,16 @@ from sightline.grounding.formats import FORMATS
 from sightline.model.geometry import REGIONS, Crop, FractionCrop, NamedCrop, PixelCrop
 from sightline.model.refusal import Refusal
 from tests.requirements import requirement
+
+
+def quote_word(word: str) -> str:
+    """Return a word as it has to be typed, so that `split_words` returns it again."""
+    option = re.match(r"--[a-z]+=", word)
+    head = option[0] if option else ""
+    value = word[len(head) :]
+    if value and not re.search(r"""[\s\\"'“”]""", value):
+        return word
+    return head + '"' + re.sub(r"""([\\"])""", r"\\\1", value) + '"'
 
 
 def _typed(command: Command) -> str:

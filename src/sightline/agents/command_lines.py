@@ -236,7 +236,7 @@ def point_by_variables(argv: Sequence[str], context: LaunchContext) -> Launch | 
 
 def _refuse_hidden_address(program: str, context: LaunchContext, *, has_settings: bool) -> Refusal | None:
     """Return the refusal of a program whose provider may be in a file that isn't read here."""
-    if has_settings and not any(map(context.env.get, _list_variables())):
+    if has_settings and not any(context.env.get(name) for group in _GROUPS for name in group.variables):
         return Refusal(
             "invalid_input",
             f"{program} may have the address of its provider in its own settings, which a variable would override",
@@ -255,10 +255,6 @@ def _find_hidden_addresses(context: LaunchContext) -> Iterator[Steering]:
     """Yield the variables that a `.env` file sets and the environment doesn't."""
     for folder in context.repository or (context.folder,):
         yield from find_steering_variables(context, folder / ".env", _NAMES)
-
-
-def _list_variables() -> list[str]:
-    return [name for group in _GROUPS for name in group.variables]
 
 
 def _choose_variables(group: AddressGroup, context: LaunchContext, *, is_hidden: bool) -> list[str]:

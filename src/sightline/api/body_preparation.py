@@ -203,8 +203,10 @@ def prepare(
         return Failure(at)
     sender = BodySender(at.record.compute_scope(""), is_owner=context is None or context.is_owner)
     read = read_given_body(at, body, wire)
-    if not isinstance(read, BodyReading):
-        return _spare(body, upstream, model) if read is None else Failure(read)
+    if read is None:
+        return PreparedBody(body, Receipt(upstream or "", model or "", notes=(_UNREADABLE,)))
+    if isinstance(read, Refusal):
+        return Failure(read)
     return run_blocking(prepare_reading(at, read, sender, model, upstream, retention, references=references))
 
 
@@ -270,10 +272,6 @@ async def prepare_reading(
     if shape is GEMINI and not name and any(sight.is_in_tool_result for sight in done.scene.sights):
         receipt = replace(receipt, notes=(*receipt.notes, _NO_MODEL))
     return PreparedBody(written, receipt, changed=bool(done.edits))
-
-
-def _spare(body: Any, upstream: str | None, model: str | None) -> PreparedBody:
-    return PreparedBody(body, Receipt(upstream or "", model or "", notes=(_UNREADABLE,)))
 
 
 def _find_upstream(

@@ -75,16 +75,6 @@ def split_words(text: str) -> list[str] | Refusal:
     return words
 
 
-def quote_word(word: str) -> str:
-    """Return a word as it has to be typed, so that `split_words` returns it again."""
-    option = re.match(r"--[a-z]+=", word)
-    head = option[0] if option else ""
-    value = word[len(head) :]
-    if value and not re.search(r"""[\s\\"'“”]""", value):
-        return word
-    return head + '"' + re.sub(r"""([\\"])""", r"\\\1", value) + '"'
-
-
 def _show(word: str) -> str:
     """Return a word for an error: one line, and not too long."""
     return repr(word if len(word) <= 60 else word[:59] + "…")

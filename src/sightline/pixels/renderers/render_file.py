@@ -92,18 +92,15 @@ def render_first_pages(
 
     Each is rendered by itself, so that a heavy page has time of its own, and later calls find it in the cache.
     """
-    pages = list[PagePicture]()
-    while not pages or (len(pages) < min(count, pages[0].origin.pages) and _count_bytes(pages) < max_bytes):
+    pages, size = list[PagePicture](), 0
+    while not pages or (len(pages) < min(count, pages[0].origin.pages) and size < max_bytes):
         drawn = render(replace(request, options=replace(request.options, page=len(pages) + 1)))
         if drawn is None or isinstance(drawn, Refusal):
             return tuple(pages) or drawn
         pages.append(drawn[0])
+        size += len(drawn[0].image.data)
         request.report("drawing pages", len(pages), min(count, drawn[0].origin.pages))
     return tuple(pages)
-
-
-def _count_bytes(pages: list[PagePicture]) -> int:
-    return sum(len(each.image.data) for each in pages)
 
 
 def _render(request: RenderRequest, renderer: Renderer, options: RenderOptions) -> tuple[PagePicture, ...] | Refusal:

@@ -124,7 +124,8 @@ class ToolService:
             return False
         if not (is_modern(ctx) or ctx.session.can_send_request):
             return False
-        return _is_started_nowhere() or any(_is_path(each) and is_outside(each, context.policy) for each in paths)
+        names = [each for each in paths if isinstance(parse_reference(each), PathReference)]
+        return _is_started_nowhere() or any(is_outside(each, context.policy) for each in names)
 
 
 async def report_progress(ctx: Context, what: str, work: Coroutine[Any, Any, T]) -> T:
@@ -241,10 +242,6 @@ def _is_too_wide(folder: Path) -> bool:
 
 def _resolve_links(path: Path) -> Path:
     return Path(os.path.realpath(path))
-
-
-def _is_path(text: str) -> bool:
-    return isinstance(parse_reference(text), PathReference)
 
 
 # The limits of a host

@@ -107,14 +107,7 @@ def _run_change(command: Command, context: ToolContext) -> Sequence[str]:
 
 
 def _run_describe(command: Describe, context: ToolContext) -> str:
-    analysis = describe(
-        context,
-        command.images,
-        question=command.question,
-        crops=dict(command.crops),
-        model=command.model,
-        save=command.save,
-    )
+    analysis = describe(context, command.images, **command.options)
     if isinstance(analysis, Failure):
         return f"{ANSWER_PREFIX} {analysis.message}"
     names = ", ".join(to_one_line(each.filename or each.id) for each in analysis.members)

@@ -6,7 +6,7 @@ Each command is a value that can write the words with which it is typed. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from sightline.model.geometry import CROP_FORMS, Crop, FractionCrop, NamedCrop, PixelCrop
 from sightline.model.value import value_class
@@ -152,6 +152,11 @@ class Describe:
     crops: tuple[tuple[int, Crop], ...] = ()  # by the index of the image, from 0
     model: str = ""  # provider/model, or local; empty: the usual one
     save: bool = False  # the answer becomes the image's description
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `describe` of the library gets besides the images."""
+        return {"question": self.question, "crops": dict(self.crops), "model": self.model, "save": self.save}
 
     @property
     def words(self) -> list[str]:

@@ -131,15 +131,7 @@ def _look(context: ToolContext, command: Describe, page: int | None) -> Analysis
 
     images = [terminal.read_image(reference) for reference in command.images]
     with terminal.show_progress(f"looking at {len(images)} image{'s'[: len(images) > 1]} …"):
-        return describe(
-            context,
-            images,
-            question=command.question,
-            crops=dict(command.crops),
-            model=command.model,
-            save=command.save,
-            page=page,
-        )
+        return describe(context, images, **command.options, page=page)
 
 
 def _print_analysis(settings: Settings, found: Analysis, *, boxes: bool, prefix: str) -> None:

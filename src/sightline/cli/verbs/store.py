@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,10 +124,8 @@ def _export(record: SqlStore, args: Namespace) -> VerbResult | Refusal:
     target = open_record_or_refuse(folder)
     if isinstance(target, Refusal):
         return target
-    try:
+    with closing(target):
         return _copy(record, target, f"exported to {folder}")
-    finally:
-        target.close()
 
 
 def _import(record: SqlStore, args: Namespace) -> VerbResult | Refusal:
@@ -141,10 +140,8 @@ def _import(record: SqlStore, args: Namespace) -> VerbResult | Refusal:
     source = open_record_or_refuse(folder)
     if isinstance(source, Refusal):
         return source
-    try:
+    with closing(source):
         return _copy(source, record, f"imported from {folder}")
-    finally:
-        source.close()
 
 
 def _copy(source: SqlStore, target: SqlStore, done: str) -> VerbResult | Refusal:

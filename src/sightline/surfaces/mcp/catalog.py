@@ -214,28 +214,13 @@ def _build_prompt(verb: str) -> types.Prompt:
 
 
 def _find_missing_consent(command: Describe, context: ToolContext) -> str:
-    question = analysis.check_command(
-        context,
-        command.images,
-        question=command.question,
-        crops=dict(command.crops),
-        model=command.model,
-        save=command.save,
-    )
+    question = analysis.check_command(context, command.images, **command.options)
     return analysis.find_missing_consent(context, question)
 
 
 async def _describe_images(command: Describe, context: ToolContext) -> str:
     """Return a description in a fence, so that the model doesn't take text in an image for its user's words."""
-    result = await run_in_thread(
-        analysis.describe,
-        context,
-        command.images,
-        question=command.question,
-        crops=dict(command.crops),
-        model=command.model,
-        save=command.save,
-    )
+    result = await run_in_thread(analysis.describe, context, command.images, **command.options)
     return (
         f"{ANSWER_PREFIX} {adapt_remedy(result).message}"
         if isinstance(result, Failure)

@@ -38,3 +38,18 @@ def test_an_image_is_not_hashed_from_the_third_time_on() -> None:
     met[2].__dict__["set_key"] = named.append
     assert known.find_key(met[2]) == inline(text).key
     assert named == [inline(text).key]
+
+
+@given(st.lists(st.integers(0, 5), max_size=8), st.sampled_from([b'"', b"\\", b",", b""]))
+def test_a_known_image_is_found_by_its_beginning(others: list[int], end: bytes) -> None:
+    start = b"A" * 200
+    texts = [start + b64encode(bytes([number]) * (300 + number)) for number in range(6)]
+    known = ResentImages()
+    for number in [0, 0, *others, *others]:
+        known.find_key(inline(texts[number]))
+    body = b'{"image":"data:image/png;base64,' + texts[0] + end
+    found = known.find_run(body, body.index(texts[0]))
+    assert found == (texts[0] if end == b'"' else None)
+    assert found is None or known.find_key(InlineSource("image/png", found)) == inline(texts[0]).key
+    assert known.find_run(changed(body, len(body) - 9), body.index(texts[0])) is None
+    assert known.find_run(body, 0) is None

@@ -302,3 +302,28 @@ def test_a_body_with_more_runs_than_a_limit_is_not_lifted() -> None:
     assert lift_few_runs(body, TOKEN, 3) == lift_runs(body, TOKEN)
     assert lift_few_runs(body, TOKEN, 2) is None
     assert lift_few_runs(b"{}", TOKEN, 0) == lift_runs(b"{}", TOKEN)
+
+
+_BEFORE = st.sampled_from(["", "data:image/png;base64,", "words, and ", '{"data": "', "\\", "\n", "A" * 70])
+_AFTER = st.sampled_from(["", '"}', "\n", " more words", "==", "%3D"])
+_LENGTHS = st.sampled_from([100, STRIDE - 1, 2 * STRIDE, 2 * STRIDE + 77, 30_000])
+_PIECES = st.lists(st.tuples(_BEFORE, _LENGTHS, st.integers(0, 3), _AFTER, st.integers(0, STRIDE)), max_size=4)
+
+
+@requirement("body.lift")
+@given(_PIECES, st.data())
+def test_a_body_is_lifted_in_the_same_way_if_its_runs_are_known(
+    pieces: list[tuple[str, int, int, str, int]], draw: st.DataObject
+) -> None:
+    contents = [
+        (before + base64_like(length, start) + after, " " * gap) for before, length, start, after, gap in pieces
+    ]
+    body = json.dumps({"contents": contents}).encode()
+    plain = lift_runs(body, TOKEN)
+    runs = sorted({bytes(span) for span in plain.spans} | {base64_like(length).encode() for _, length, *_ in pieces})
+    known = draw.draw(st.lists(st.sampled_from(runs), unique=True)) if runs else []
+
+    def find_known(body: bytes | bytearray, start: int) -> bytes | None:
+        return next((run for run in known if body[start : start + len(run) + 1] == run + b'"'), None)
+
+    assert lift_runs(body, TOKEN, find_known) == plain

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -79,7 +80,7 @@ class HttpClient:
     def release(self, exchange: Exchange, url: str) -> None:
         """Keep a connection for the next request if its response was read completely; else close it."""
         if exchange.reusable:
-            exchange.idle_since = asyncio.get_running_loop().time()
+            exchange.idle_since = time.monotonic()
             address = _split_address(url)
             assert not isinstance(address, Refusal), "a request was sent there"
             idle = self._idle[_get_origin(address)]
@@ -117,7 +118,7 @@ class HttpClient:
 
     def _take_idle(self, address: SplitResult) -> Exchange | None:
         idle = self._idle[_get_origin(address)]
-        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        oldest = time.monotonic() - _IDLE_SECONDS
         while idle:
             exchange = idle.pop()
             if not exchange.closed and exchange.idle_since > oldest:
@@ -188,7 +189,7 @@ def _build_head(method: bytes, address: SplitResult, headers: Iterable[Header], 
     head = b"".join(lines)
     # Parts of the head come from queries, files and settings: none of them may add a line.
     breaks = len(lines) + 1
-    if head.count(b"\n") != breaks or head.count(b"\r") != breaks or b"\0" in head:
+    if head.count(b"\n") != breaks or head.count(b"\r") != breaks or head.find(b"\0") >= 0:
         return Refusal(
             "invalid_input", f"a header for {_get_host(address)} contains a line break", "correct its key or address"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
@@ -63,6 +64,7 @@ _TOO_MANY_MESSAGES = Refusal("too_large", f"there are more than {MAX_MESSAGES:,}
 P = ParamSpec("P")
 T = TypeVar("T")
 _POISON_KEPT = 1024
+_TOKENS_DRAWN = 64
 
 
 class Engine:
@@ -112,7 +114,7 @@ class Engine:
         return None if isinstance(reading, Refusal) else reading
 
     def _read(self, body: bytes | bytearray, wire: Codec, caller: str = "") -> Reading | Refusal | None:
-        reading = _parse(lift_runs(body, _draw_token()), wire, caller)
+        reading = _parse(lift_runs(body, _draw_token(), self._images.find_run), wire, caller)
         if isinstance(reading, Reading) and len(body) > _HASH_INLINE_BYTES:
             self._images.find_keys(reading.scene.sights)
         return reading
@@ -124,7 +126,9 @@ class Engine:
 
         `caller` returns who sent it: callers with large bodies take turns.
         """
-        lifted = lift_few_runs(body, _draw_token(), _LIFT_INLINE_RUNS) if len(body) <= _LIFT_INLINE_BYTES else None
+        lifted = None
+        if len(body) <= _LIFT_INLINE_BYTES:
+            lifted = lift_few_runs(body, _draw_token(), _LIFT_INLINE_RUNS, self._images.find_run)
         if lifted is None:
             return await self._thread.run(owner := caller(), self._read, body, wire, owner)
         if len(lifted.skeleton) > _PARSE_INLINE_BYTES:
@@ -190,14 +194,17 @@ class Engine:
         references: bool | None = None,
         adjust_profile: Callable[[Profile], Profile] = lambda known: known,
         retention: Retention | None = None,
+        lesson_loaded: bool = False,
     ) -> PreparedRequest:
         """Return the request as the upstream should get it.
 
         `paid`: the request is not a free one, such as counting tokens. `references` and `retention` override the
-        settings of these names; `adjust_profile` adds what the surface knows about the model.
+        settings of these names; `adjust_profile` adds what the surface knows about the model. `lesson_loaded`: the
+        caller has called `load_lesson`.
         """
         reading = _clean_model_name(reading)
-        await self.load_lesson(origin, reading.scene.model)
+        if not lesson_loaded:
+            await self.load_lesson(origin, reading.scene.model)
         reading = self._route(reading, origin)
         poison = (
             await self.offload_walk(reading, self._find_poisoned_images, reading.scene, origin)
@@ -335,8 +342,17 @@ class Engine:
         return frozenset(key for key in keys if (origin.upstream.name, key) in self._poison)
 
 
+_drawn_tokens: deque[str] = deque()
+
+
 def _draw_token() -> str:
-    return f"sightline-{secrets.token_hex(8)}-"
+    """Return a text that no body contains, because it is random. Many are drawn at a time, by one system call."""
+    while True:
+        try:
+            return _drawn_tokens.pop()
+        except IndexError:  # threads may draw at the same time
+            digits = secrets.token_hex(8 * _TOKENS_DRAWN)
+            _drawn_tokens.extend([f"sightline-{digits[at : at + 16]}-" for at in range(0, len(digits), 16)])
 
 
 def _parse(lifted: LiftedBody, wire: Codec, caller: str = "") -> Reading | Refusal | None:

@@ -40,6 +40,10 @@ T = TypeVar("T")
 
 _TEXT_BYTES = 32 * 1024 * 1024  # of base64 that is kept to compare new images with
 _SAMPLE_BYTES = 32
+_Sample = tuple[int, bytes]
+"""The length of a text, and some bytes of it."""
+_START_BYTES = 128  # of a text: more than the header that screenshots of one size share
+_MAX_ALIKE = 16  # texts with the same beginning that are recognized before their end is searched for
 _KEYS_KEPT = 4096
 _HEAD_LENGTHS = (2048, 64 * 1024)  # characters of base64: enough for nearly all images; for those with a thumbnail
 _ANIMATED_TYPES = ("image/gif", "image/webp")
@@ -60,6 +64,7 @@ class ResentImages:
 
     def __init__(self) -> None:
         self._texts: LruCache[tuple[bytes, str]] = LruCache(_TEXT_BYTES)
+        self._samples: LruCache[tuple[_Sample, ...]] = LruCache(_KEYS_KEPT)  # of texts, by their first bytes
         self._seen_once: LruCache[str] = LruCache(_KEYS_KEPT)
 
     def find_key(self, image: InlineSource) -> str:
@@ -68,16 +73,28 @@ class ResentImages:
             return image.key
         text, sample = image.text, _take_sample(image)
         known = self._texts.get(sample)
-        if known is not None and len(known[0]) == len(text) and known[0].startswith(text):
+        # A text that `find_run` has returned is the one that was kept.
+        if known is not None and (known[0] is text or (len(known[0]) == len(text) and known[0].startswith(text))):
             image.set_key(known[1])
         elif image.key in self._seen_once:
             self._texts.put(sample, (bytes(text), image.key), len(text))
+            start = bytes(text[:_START_BYTES])
+            others = [each for each in self._samples.get(start) or () if each != sample]
+            self._samples.put(start, (sample, *others[: _MAX_ALIKE - 1]))
         else:
             self._seen_once.put(image.key, image.key)
         return image.key
 
+    def find_run(self, body: bytes | bytearray, start: int) -> bytes | None:
+        """Return the text of a known image that begins at an index of a body, if a quote ends it there."""
+        for sample in self._samples.get(bytes(body[start : start + _START_BYTES])) or ():
+            end = start + sample[0]
+            if body[end : end + 1] == b'"' and (known := self._texts.get(sample)) and body.startswith(known[0], start):
+                return known[0]
+        return None
 
-def _take_sample(image: InlineSource) -> tuple[int, bytes]:
+
+def _take_sample(image: InlineSource) -> _Sample:
     """Return the length of an image, and some bytes of it where similar screenshots usually differ."""
     text, length = image.text, len(image.text)
     places = (length // 4, length // 2, length - _SAMPLE_BYTES)
@@ -162,6 +179,7 @@ class InlineImages:
     def __init__(self, store: ImageStore) -> None:
         self._store = store
         self._resent = ResentImages()
+        self.find_run = self._resent.find_run
         self._threads = FairThreads()
         self._known: LruCache[KeptImage] = LruCache(
             _DIGESTS_KEPT
@@ -257,6 +275,8 @@ class InlineImages:
         if not known:
             return known
         kept = self._store.find_kept_images(origin.scope, {image.sha256 for image in known.values()})
+        if len(kept) == len(known):
+            return known
         return {inline: image for inline, image in known.items() if image.sha256 in kept}
 
     def recall_kept_images(

@@ -107,9 +107,11 @@ class NeedResolver:
         kept: dict[InlineSource, KeptImage] = {}
         if rules.add_references:
             kept = self._images.recall_kept_images([source for role, source in images if role == "user"], origin)
-        answers |= {Keep(source): found for source, found in kept.items()}
+        for source, image in kept.items():
+            answers[Keep(source)] = image
         for _, source in images:
-            answers[Probe(source)] = kept[source].info if source in kept else probe_inline(source)
+            found = kept.get(source)
+            answers[Probe(source)] = probe_inline(source) if found is None else found.info
         return answers
 
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:

@@ -55,7 +55,9 @@ def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
         removals = _choose_by_turns(scene, recoveries, retention.kept_turns)
     elif recoveries:
         removals = _choose_by_cost(scene, recoveries, facts, rules)
-    return removals if isinstance(removals, Needs) else _retire(scene, removals, recoveries, facts)
+    if isinstance(removals, Needs):
+        return removals
+    return _retire(scene, removals, recoveries, facts) if removals else scene
 
 
 def _find_recoveries(scene: Scene, *, pasted: bool) -> dict[int, _Recovery]:

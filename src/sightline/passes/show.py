@@ -81,10 +81,12 @@ def _note_scale(sight: Sight, facts: Facts, rules: Rules) -> Sight:
 
 def _may_fold(scene: Scene, live: Sequence[Sight], facts: Facts, rules: Rules) -> bool:
     """Return whether a page may be folded. The tools are searched only if there is a page to fold."""
-    sources = (sight.source for sight in live if isinstance(sight.source, InlineSource))
-    infos = (facts.get(_choose_info_need(source, rules), ImageInfo) for source in sources)
-    tall_pages = (is_illegibly_tall(info.size, rules.profile.sizing) for info in infos if isinstance(info, ImageInfo))
-    return any(tall_pages) and not takes_coordinates(scene)
+    for sight in live:
+        if isinstance(sight.source, InlineSource):
+            info = facts.get(_choose_info_need(sight.source, rules), ImageInfo)
+            if isinstance(info, ImageInfo) and is_illegibly_tall(info.size, rules.profile.sizing):
+                return not takes_coordinates(scene)
+    return False
 
 
 def takes_coordinates(scene: Scene) -> bool:
@@ -285,14 +287,19 @@ def refer(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     """Put the reference of each pasted image beside it, if the record could keep the image."""
     if not rules.add_references:
         return scene
-    pasted = ((sight.place, sight.source) for sight in scene.sights if _is_pasted(sight, scene))
-    kept = {place: Keep(source) for place, source in pasted if isinstance(source, InlineSource)}
-    if not kept:
-        return scene
-    needs: frozenset[Need] = frozenset(need for need in kept.values() if need not in facts)
-    if needs:
-        return Needs(needs)
-    return scene.with_sights(tuple(_add_reference(sight, kept.get(sight.place), facts) for sight in scene.sights))
+    needs: set[Need] = set()
+    sights: list[Sight] = []
+    for sight in scene.sights:
+        referred = sight
+        if isinstance(sight.source, InlineSource) and _is_pasted(sight, scene):
+            need = Keep(sight.source)
+            kept = facts.get(need, KeptImage)
+            if kept is None:
+                needs.add(need)
+            elif isinstance(kept, KeptImage):
+                referred = sight.with_label_and_fate(build_reference(kept.sha256), sight.fate)
+        sights.append(referred)
+    return Needs(frozenset(needs)) if needs else scene.with_sights(tuple(sights))
 
 
 def _is_pasted(sight: Sight, scene: Scene) -> bool:
@@ -300,8 +307,3 @@ def _is_pasted(sight: Sight, scene: Scene) -> bool:
     by_user = sight.message >= len(scene.messages) or scene.messages[sight.message].role in _USER_ROLES
     has_block = sight.path_in_text is None  # beside which the reference can be
     return sight.role == "user" and by_user and has_block and isinstance(sight.fate, Shown | Refitted)
-
-
-def _add_reference(sight: Sight, need: Keep | None, facts: Facts) -> Sight:
-    kept = facts.get(need, KeptImage) if need else None
-    return sight.with_label_and_fate(build_reference(kept.sha256), sight.fate) if isinstance(kept, KeptImage) else sight

@@ -42,8 +42,11 @@ def read_usage(wire: WireName, counts: Json) -> Usage:
 def _read_openai_usage(counts: Json, input_name: str, output_name: str) -> Usage:
     """Return the counts of both APIs of OpenAI; DeepSeek and Moonshot have names of their own for cached tokens."""
     details = get_value(counts, f"{input_name}_details")
-    named = ((details, "cached_tokens"), (counts, "prompt_cache_hit_tokens"), (counts, "cached_tokens"))
-    cached = next((found for tree, name in named if (found := read_count(tree, name)) is not None), None)
+    cached = read_count(details, "cached_tokens")
+    if cached is None:
+        cached = read_count(counts, "prompt_cache_hit_tokens")
+    if cached is None:
+        cached = read_count(counts, "cached_tokens")
     written = read_count(details, "cache_write_tokens")
     return Usage(read_count(counts, input_name), read_count(counts, output_name), cached, written)
 
@@ -51,7 +54,7 @@ def _read_openai_usage(counts: Json, input_name: str, output_name: str) -> Usage
 def read_count(tree: Json, name: str) -> int | None:
     """Return the number of tokens under a name, if there is one."""
     found = tree.get(name) if isinstance(tree, dict) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    return found if type(found) is int and found >= 0 else None
 
 
 def sum_counts(*counts: int | None) -> int | None:
@@ -90,8 +93,10 @@ class AnswerEnds:
         last = None
         for last in _find_counts(tail):  # noqa: B007, the last one counts
             pass
-        counts |= {name: value for name, value in _parse_counts(tail, last).items() if value is not None}
-        return read_usage(wire, counts)
+        later = _parse_counts(tail, last)
+        if counts:
+            later = counts | {name: value for name, value in later.items() if value is not None}
+        return read_usage(wire, later)
 
 
 def _parse_counts(data: bytes, found: re.Match[bytes] | None) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import islice
 
@@ -43,13 +43,19 @@ _SAMPLE_STEP = 6  # of 19 digits in a row, every sixth character still gives thr
 _MAX_SLOW_VALUES = 150_000  # of a text that the slow standard library parses
 _FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
 
+FindKnownRun = Callable[[bytes | bytearray, int], bytes | None]
+"""Returns the run that begins at an index of a body, if it was seen before and a quote ends it there.
+
+Its bytes are compared with those of the body, and so are read once. Else they are also searched for the quote.
+"""
+
 
 @value_class
 class JsonDocument:
     body: bytes | bytearray
     tree: Json  # the parsed skeleton, with a placeholder for each lifted run
     skeleton: bytes | bytearray = field(repr=False)
-    spans: tuple[memoryview, ...] = field(repr=False)
+    spans: tuple[Buffer, ...] = field(repr=False)
     token: str
 
     def expand_text(self, leaf: str) -> Buffer:
@@ -153,7 +159,7 @@ class LiftedBody:
 
     body: bytes | bytearray
     skeleton: bytes | bytearray = field(repr=False)
-    spans: tuple[memoryview, ...] = field(repr=False)
+    spans: tuple[Buffer, ...] = field(repr=False)
     token: str
 
     def measure(self) -> int | Refusal:
@@ -168,37 +174,47 @@ class LiftedBody:
         return JsonDocument(self.body, tree, self.skeleton, self.spans, self.token)
 
 
-def lift_runs(body: bytes | bytearray, token: str) -> LiftedBody:
+def lift_runs(body: bytes | bytearray, token: str, find_known: FindKnownRun | None = None) -> LiftedBody:
     """Lift the long base64 runs out of a body, without parsing it."""
-    return _replace_runs(body, token, _find_runs(body))
+    return _replace_runs(body, token, _find_runs(body, find_known))
 
 
-def lift_few_runs(body: bytes | bytearray, token: str, max_runs: int) -> LiftedBody | None:
+def lift_few_runs(
+    body: bytes | bytearray, token: str, max_runs: int, find_known: FindKnownRun | None = None
+) -> LiftedBody | None:
     """Do the same, or return None if there are more than `max_runs` of them."""
-    found = list(islice(_find_runs(body), max_runs + 1))
+    found = list(islice(_find_runs(body, find_known), max_runs + 1))
     return _replace_runs(body, token, found) if len(found) <= max_runs else None
 
 
-def _replace_runs(body: bytes | bytearray, token: str, runs: Iterable[tuple[int, int]]) -> LiftedBody:
+def _replace_runs(body: bytes | bytearray, token: str, runs: Iterable[tuple[int, int, bytes | None]]) -> LiftedBody:
     view = memoryview(body)
     pieces: list[Buffer] = []
-    spans: list[memoryview] = []
+    spans: list[Buffer] = []
     at = 0
-    for start, end in runs:
+    for start, end, known in runs:
         pieces += [view[at:start], f"{token}{len(spans)};".encode()]
-        spans.append(view[start:end])
+        spans.append(view[start:end] if known is None else known)
         at = end
     skeleton = b"".join([*pieces, view[at:]]) if spans else body
     return LiftedBody(body, skeleton, tuple(spans), token)
 
 
-def _find_runs(body: bytes | bytearray) -> Iterator[tuple[int, int]]:
-    """Yield the long base64 runs, each up to a quote (or to the backslashes that escape it)."""
+def _find_runs(
+    body: bytes | bytearray, find_known: FindKnownRun | None = None
+) -> Iterator[tuple[int, int, bytes | None]]:
+    """Yield the long base64 runs, each up to a quote (or to the backslashes that escape it), and known ones."""
     at = STRIDE
     floor = 0  # no run begins before the end of the last one
     while at < len(body):
         if not _match_run(body, at):
             at += STRIDE
+            continue
+        known = None if find_known is None else _match_known(body, max(floor, at - STRIDE), at, find_known)
+        if known is not None:
+            yield known
+            floor = known[1]
+            at = max(floor + 1, at + STRIDE)
             continue
         end = _find_stop(body, at)
         quote = body.find(b'"', end)
@@ -212,9 +228,20 @@ def _find_runs(body: bytes | bytearray) -> Iterator[tuple[int, int]]:
         # A run with an escape in it isn't the text that it represents: such a string is left to the parser.
         # Backslashes just before the quote escape the quote and are fine.
         if _match_run(body, end - _PROBE_LENGTH) and (end == quote or _has_only_escapes(body, end, quote)):
-            yield start, end
+            yield start, end, None
             floor = end
         at = max(quote + 1, at + STRIDE)
+
+
+def _match_known(
+    body: bytes | bytearray, floor: int, at: int, find_known: FindKnownRun
+) -> tuple[int, int, bytes] | None:
+    """Return the known run around `at` that begins just after a quote or a comma."""
+    start = max(body.rfind(b'"', floor, at), body.rfind(b",", floor, at)) + 1
+    known = find_known(body, start) if start else None
+    if known is None or not _match_run(body, start + len(known) - _PROBE_LENGTH):
+        return None
+    return start, start + len(known), known
 
 
 def _has_only_escapes(body: bytes | bytearray, at: int, quote: int) -> bool:
@@ -260,7 +287,7 @@ def parse_object(skeleton: bytes | bytearray) -> Json:
 def _has_huge_number(skeleton: bytes | bytearray) -> bool:
     """Return whether there may be an integer above 64 bits. The fast checks come first and are nearly always enough."""
     return (
-        _FEW_DIGITS in skeleton[::_SAMPLE_STEP].translate(_AS_DIGITS)
+        skeleton[::_SAMPLE_STEP].translate(_AS_DIGITS).find(_FEW_DIGITS) >= 0
         and _MANY_DIGITS in skeleton.translate(_AS_DIGITS)
         and bool(_find_huge_number(skeleton))
     )

@@ -174,6 +174,8 @@ def find_converted(sights: Iterable[Sight], edits: Sequence[Edit]) -> frozenset[
     """Return the places of unchanged images whose blocks the edits replace, because the wire doesn't know them."""
     replaced = {edit.place for edit in edits if isinstance(edit, Replace)}
     kept = {edit.place: edit.elements for edit in edits if isinstance(edit, Rebuild)}
+    if not replaced and not kept:
+        return frozenset()
     unchanged = (sight.place for sight in sights if is_unchanged(sight))
     return frozenset(
         place for place in unchanged if place in replaced or place[-1] not in kept.get(place[:-1], (place[-1],))

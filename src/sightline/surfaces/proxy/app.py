@@ -218,6 +218,8 @@ class Proxy:
     ) -> tuple[str | None, str | None, BufferedBody, Reading | None]:
         """Return the client if it omits images, the new command if any, and the request without earlier commands."""
         omitting = find_omitting_client(reading, route)
+        if not _may_have_command(reading):
+            return omitting, None, body, reading
         command = self._commands.find(reading, route) if self._commands else None
         return omitting, command, *((body, reading) if command else self._cut_commands(route, body, reading))
 
@@ -326,14 +328,12 @@ def _remove_commands(reading: Reading, route: Route) -> bytes | None:
 
 
 def _may_have_command(reading: Reading) -> bool:
-    return not isinstance(reading.texts, JsonDocument) or _MARKER in reading.texts.skeleton
+    return not isinstance(reading.texts, JsonDocument) or reading.texts.skeleton.find(_MARKER) >= 0
 
 
 def _find_messages(reading: Reading, route: Route) -> list[Json]:
-    """Return all messages, or none if none can be a command. A bare text is one message of the user."""
+    """Return all messages. A bare text is one message of the user."""
     assert route.wire is not None
-    if not _may_have_command(reading):
-        return []
     if isinstance(text := get_at(reading.tree, route.wire.messages_key), str):
         return [{"role": "user", "content": text}]
     return get_list(reading.tree, route.wire.messages_key)

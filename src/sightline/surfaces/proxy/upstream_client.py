@@ -148,7 +148,7 @@ class UpstreamClient:
     async def _send_with_sights(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
         """Send a request with sights, and repair it if the upstream rejects it."""
         caller, paid = context.caller, not context.route.endpoint.counts_tokens
-        prepared = await _try_prepare(self.engine.prepare(reading, caller, paid=paid))
+        prepared = await _try_prepare(self.engine.prepare(reading, caller, paid=paid, lesson_loaded=True))
         if prepared is None:
             return await self._send_as_is(context, body.own), None
         first = await self._send_and_check(
@@ -190,7 +190,8 @@ class UpstreamClient:
         caller, paid = context.caller, not context.route.endpoint.counts_tokens
         repaired = await _try_prepare(self.engine.repair(prepared, caller, rejection.status, rejection.words))
         if repaired is None and reading.extra_edits and _names_our_tools(rejection, reading):
-            repaired = await _try_prepare(self.engine.prepare(_remove_tools(reading), caller, paid=paid))
+            without = _remove_tools(reading)
+            repaired = await _try_prepare(self.engine.prepare(without, caller, paid=paid, lesson_loaded=True))
             return repaired and replace(repaired, repair_lesson=RepairLesson(OWN_TOOLS_REJECTED))
         return repaired
 

@@ -16,6 +16,7 @@ import pytest
 
 from sightline.memory_reads import NotInMemoryError, read_in_memory, read_record
 from sightline.model.ports import Lease, Store
+from sightline.model.profile import Lesson
 from sightline.model.records import LoopAnswer, PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.store import open_server_record, shared_storage
@@ -194,6 +195,23 @@ def test_what_is_not_in_memory_is_not_read_in_the_event_loop(open_replica: Open)
             read_in_memory(read)
     assert asyncio.run(read_record(find)) == {image.sha256}
     assert read_in_memory(find) == {image.sha256}
+
+
+@requirement("record.shared.loop", "record.shared.change")
+def test_consents_and_lessons_are_in_memory_after_a_change_too(open_replica: Open) -> None:
+    one, other = open_replica(), open_replica()
+    assert read_in_memory(other.policy.read_consents) == {}, "they were read at the start"
+    assert other.policy.keep_lesson("up", "other", Lesson(blind=False), days=7) is None
+    assert other.policy.read_lesson("up", "model") is None
+    assert other.policy.read_lesson("up", "other"), "and so was the time"
+    blind = Lesson(blind=True, why="it said so")
+    for number, (writer, given) in enumerate([(one, True), (other, False)], 1):
+        assert writer.policy.keep_lesson("up", "model", blind, days=7) is None
+        assert writer.policy.set_consent("openai", given=given) is None
+        for replica in (one, other):
+            wait_for(lambda replica=replica, number=number: count_seen_changes(replica) == 2 * number + 1)  # type: ignore[misc]
+            assert read_in_memory(replica.policy.read_consents) == {"openai": given}
+        assert read_in_memory(other.policy.read_lesson, "up", "model") == blind
 
 
 @requirement("record.shared.own_change")

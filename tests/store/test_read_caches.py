@@ -1,10 +1,12 @@
-"""The cache of blobs, while other threads delete some of them."""
+"""Caches of blobs and rows, while other threads delete or change some of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from sightline.store.blobs import ByteCache, CachedBlobs, MemoryBlobs
+from sightline.store.sql import Row
+from sightline.store.storage import ReloadedQuery, RowCache
 from tests.requirements import requirement
 
 SHA256 = "f0" * 32
@@ -74,3 +76,28 @@ def test_a_blob_that_was_read_is_cached() -> None:
     MemoryBlobs.delete(blobs, [SHA256])
     assert cached.read(SHA256) == b"pixels"
     assert cached.has(SHA256)
+
+
+@requirement("record.shared.change")
+def test_rows_that_were_read_before_a_later_change_are_not_cached() -> None:
+    cache, key = RowCache(10), ReloadedQuery("SELECT given FROM consents")
+    cache.put(key, [("yes",)])
+
+    def fetch(query: str) -> list[Row]:
+        cache.clear()  # another thread has withdrawn it after this was read
+        return [("yes",)]
+
+    cache.reload(fetch)
+    assert cache.get(key) is None
+
+
+@requirement("record.shared.loop")
+def test_only_rows_that_are_reloaded_stay_in_a_cache_after_a_change() -> None:
+    cache, key = RowCache(10), ReloadedQuery("SELECT given FROM consents WHERE provider = ?", ("openai",))
+    cache.put(key, [("yes",)])
+    cache.put("image", [("old",)])
+    before = cache.generation
+    cache.reload(lambda query, *values: [(query, *values)])
+    assert cache.get(key) == [(key.query, "openai")]
+    assert cache.get("image") is None
+    assert cache.generation > before

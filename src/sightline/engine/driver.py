@@ -158,8 +158,10 @@ class Engine:
         return await self._thread.run(reading.caller, work, *args, **kwargs)
 
     async def load_lesson(self, origin: RequestOrigin, model: str) -> None:
-        """Read what an upstream has taught about a model, so that it is in memory for what needs it next."""
-        await read_record(self._policy.read_lesson, origin.upstream.name, replace_surrogates(model))
+        """Read what an upstream has taught about a model and the image model, so that it is in memory from now on."""
+        models = {model, self._get_image_model(origin)} if self._options.mode == "route" else {model}
+        for each in filter(None, models):
+            await read_record(self._policy.read_lesson, origin.upstream.name, replace_surrogates(each))
 
     def can_see(self, origin: RequestOrigin, model: str) -> bool:
         """Return whether this model gets pixels."""

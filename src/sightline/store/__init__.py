@@ -77,6 +77,7 @@ def open_server_record(
     if isinstance(storage, Refusal):
         return storage
     store = SqlStore(storage, storage.read_clock)
+    store.policy.read_consents()  # from now on they are in memory
     if storage.claim_sweep():
         sweep(store.transactions)
     return store

@@ -6,8 +6,9 @@
 | `stand_in` | this process's memory | what was cached, or written there | lost with the process | none       |
 
 A thread asks the server once a second for the number of changes that were announced (consents, lessons, saved
-descriptions, and what was forgotten), and clears the caches if another process has announced one. A notification of the
-server makes it ask at once, where one arrives. If the server doesn't answer, requests go on in the state `stand_in`, as
+descriptions, and what was forgotten), and clears the caches if another process has announced one. It reads consents and
+lessons again itself, so that the event loop never waits for them. A notification of the server makes it ask at once,
+where one arrives. If the server doesn't answer, requests go on in the state `stand_in`, as
 with a record on a disk that is gone: nothing is reported as durable, and no image is sent to a provider that needs
 consent. The thread then tries to connect again, also once a second.
 
@@ -61,7 +62,8 @@ class SharedStorage:
     def __init__(self, address: SharedAddress, bounds: SharedBounds, now: Clock) -> None:
         """Connect, and create or migrate the schema; raise if that is not possible."""
         self._address, self._bounds, self._now = address, bounds, now
-        self._rows, self._bytes = RowCache(_CACHED_ROWS), ByteCache(_CACHED_BYTES, _CACHED_NAMES)
+        self._rows, self._policy = RowCache(_CACHED_ROWS), RowCache(_CACHED_ROWS)
+        self._bytes = ByteCache(_CACHED_BYTES, _CACHED_NAMES)
         self._reason: Refusal | None = None
         self._offset = 0.0  # of the server's clock
         self._changes = -1
@@ -141,8 +143,7 @@ class SharedStorage:
             database.close()
             raise
         cached = CachedBlobs(blobs, self._bytes)
-        policy, rows = RowCache(_CACHED_ROWS), self._rows
-        backend = Backend(database, cached, key, self._bounds.servers, row_cache=rows, policy_cache=policy)
+        backend = Backend(database, cached, key, self._bounds.servers, row_cache=self._rows, policy_cache=self._policy)
         return replace(backend, clock_seconds=_CLOCK_SECONDS)
 
     def _watch(self) -> None:
@@ -177,12 +178,11 @@ class SharedStorage:
         changes, server_time = database.read_changes()
         if self._now is time.time:
             self._offset = server_time - (began + self._now()) / 2
-        before, self._changes = self._changes, changes
-        if database.has_foreign_change(before, changes):  # after its own, this process has cleared them itself
-            self._rows.clear()
+        if database.has_foreign_change(self._changes, changes):  # after its own, this process has cleared them itself
             self._bytes.clear()
-            backend.policy_cache.clear()
-        self._rows.checked_at = checked_at
+            for cache in (self._policy, self._rows):
+                cache.reload(database.fetch_all)
+        self._changes, self._rows.checked_at = changes, checked_at
 
     def _switch_to_memory(self, error: ServerError) -> None:
         with self._lock:

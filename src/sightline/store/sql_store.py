@@ -27,7 +27,7 @@ from sightline.store.sql_conversations import SqlConversations, forget_conversat
 from sightline.store.sql_descriptions import SqlDescriptions, forget_descriptions
 from sightline.store.sql_images import BEYOND_HEX, SqlImages, forget_images
 from sightline.store.sql_ledger import SqlLedger, delete_old_receipts, forget_ledger
-from sightline.store.storage import Clock, RecordLocation, Storage, hash_credential
+from sightline.store.storage import Clock, RecordLocation, ReloadedQuery, Storage, hash_credential
 from sightline.store.sweeps import delete_orphans, delete_unreferenced, sweep
 from sightline.store.transactions import (
     RecordStorage,
@@ -45,6 +45,11 @@ _ALL_DIGESTS = (
     " UNION SELECT images FROM tellings WHERE instr(images, ' ') = 0"
 )
 _WRITE_LESSON = build_upsert("lessons", "scope, upstream, model, about, said, why, expires", "upstream, model, about")
+_LESSON_QUERY = (
+    "SELECT about, said, why, expires FROM lessons WHERE (upstream, model) = (?, ?)"
+    " AND about != 'listed' ORDER BY about = 'blind', about"
+)
+_CONSENT_QUERY = "SELECT provider, given, at FROM consents NOT INDEXED"
 _OWN_TOOLS, _PDF = "own tools", "pdf"  # in the column `about` of lessons
 _LISTING_DAYS = 30.0  # that a published fact counts, if it can't be fetched again
 _TOOLS_PREFIX = "tools "  # before the name of a wire, in the column `about` of lessons
@@ -185,7 +190,7 @@ class SqlPolicy:
         if not self.transactions.storage.ensure_current(wait=False):
             return {}
         try:
-            rows = self.transactions.fetch_policy("SELECT provider, given, at FROM consents NOT INDEXED")
+            rows = self.transactions.fetch_policy(_CONSENT_QUERY, reload=True)
         except STORAGE_ERRORS as error:
             self.transactions.log_error(error)
             self.read_refusal = self.transactions.refuse(error)
@@ -216,13 +221,8 @@ class SqlPolicy:
 
     @return_on_error(None)
     def read_lesson(self, upstream: str, model: str) -> Lesson | None:
-        rows = self.transactions.fetch_cached(
-            ("lessons", upstream, model),
-            "SELECT about, said, why, expires FROM lessons WHERE (upstream, model) = (?, ?)"
-            " AND about != 'listed' ORDER BY about = 'blind', about",
-            *(upstream, model),
-            absent=True,
-        )
+        key = ReloadedQuery(_LESSON_QUERY, (upstream, model))
+        rows = self.transactions.fetch_cached(key, key.query, *key.values, absent=True)
         now = self.transactions.read_record_time() if rows else 0.0
         known = [row[:3] for row in rows if row[3] > now]
         return _merge_lesson(known) if known else None

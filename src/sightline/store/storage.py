@@ -30,7 +30,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sightline.disk import write_atomically
 from sightline.model.refusal import Refusal
@@ -57,12 +57,20 @@ _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
 _CHECK_SECONDS = 0.05  # for the check when a database is opened; most take a few milliseconds
 _LONG_CHECK_SECONDS = 300.0
+_MAX_RELOADED = 256
 StorageState = Literal["open", "read_only", "stand_in", "memory"]
 Clock = Callable[[], float]
 
 
 class ReplacedError(sqlite3.OperationalError):
     """The files of the record were replaced while the open ones were being written."""
+
+
+class ReloadedQuery(NamedTuple):
+    """A key of a cache: a query that is made again after a change, in a thread, because the event loop needs it."""
+
+    query: str
+    values: tuple[object, ...] = ()
 
 
 class RowCache:
@@ -114,6 +122,18 @@ class RowCache:
         with self._lock:
             self._rows.clear()
             self.generation += 1
+
+    def reload(self, fetch: Callable[..., list[Row]]) -> None:
+        """Clear the cache after a change, but for rows that the event loop needs: those are read again first."""
+        with self._lock:
+            generation, keys = self.generation, [key for key in reversed(self._rows) if isinstance(key, ReloadedQuery)]
+        fresh: dict[Hashable, list[Row]] = {key: fetch(key.query, *key.values) for key in keys[:_MAX_RELOADED]}
+        with self._lock:
+            is_latest = generation == self.generation  # else another thread has cleared it after a later change
+            self.generation += 1
+            self._rows.clear()
+            if is_latest:
+                self._rows.update(fresh)
 
 
 @value_class

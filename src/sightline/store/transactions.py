@@ -28,7 +28,7 @@ from sightline.store.retention import (
 from sightline.store.server_errors import ServerError
 from sightline.store.sql import Row, SqlConnection
 from sightline.store.sqlite_database import is_damage_error
-from sightline.store.storage import Backend, Clock, ReplacedError, RowCache, StorageState
+from sightline.store.storage import Backend, Clock, ReloadedQuery, ReplacedError, RowCache, StorageState
 
 _log = logging.getLogger(__name__)
 _WRITES_BETWEEN_SWEEPS = 256
@@ -192,9 +192,12 @@ class Transactions:
             cache.put(key, rows, generation)
         return rows
 
-    def fetch_policy(self, query: str, *values: object) -> list[Row]:
-        """Return rows that change only in exclusive transactions; also that there are none is cached."""
-        cache, key = self.backend.policy_cache, (query, values)
+    def fetch_policy(self, query: str, *values: object, reload: bool = False) -> list[Row]:
+        """Return rows that change only in exclusive transactions; also that there are none is cached.
+
+        With `reload`, they are in the cache again after a change of another process: see `ReloadedQuery`.
+        """
+        cache, key = self.backend.policy_cache, ReloadedQuery(query, values) if reload else (query, values)
         if (cached := cache.get(key)) is not None:
             return cached
         generation = cache.generation
@@ -279,9 +282,14 @@ class Transactions:
 
     def _clear_caches(self, backend: Backend) -> None:
         """Drop what this process has cached; other processes do so when they see the announcement."""
-        if backend.fills_cache:
-            backend.row_cache.clear()
-        backend.policy_cache.clear()
+        for cache in (backend.policy_cache, *([backend.row_cache] if backend.fills_cache else ())):
+            if not cache.is_announced:
+                cache.clear()
+                continue
+            try:
+                cache.reload(backend.database.fetch_all)
+            except STORAGE_ERRORS:  # the change itself was written
+                cache.clear()
 
     def check_not_replaced(self, backend: Backend) -> None:
         if self.storage.write_refusal is None and not backend.database.is_current():

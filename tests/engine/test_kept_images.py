@@ -28,6 +28,9 @@ from tests.store.test_bounds import Clock, use_daily
 from tests.store.writer import image_of
 
 
+ROUTED = {"mode": "route", "image_model": "sure-eyes"}
+
+
 @requirement("record.before_reference")
 async def test_a_description_always_says_that_its_image_could_not_be_stored(tmp_path: Path) -> None:
     record = open_record(tmp_path)
@@ -87,12 +90,14 @@ async def test_a_request_whose_images_are_known_takes_no_statement_of_sqlite(tmp
 
 
 @requirement("record.shared.loop")
-@pytest.mark.parametrize("model", [SEEING, BLIND])
-async def test_no_image_makes_the_event_loop_wait_for_a_server(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+@pytest.mark.parametrize(("model", "options"), [(SEEING, {}), (BLIND, {}), (BLIND, ROUTED)])
+async def test_no_image_makes_the_event_loop_wait_for_a_server(
+    monkeypatch: pytest.MonkeyPatch, model: str, options: dict[str, str]
+) -> None:
     record = open_record(Path("unused"), kind="memory", now=Clock())
     assert isinstance(record, SqlStore)
     queries = make_remote(record, monkeypatch)
-    stage = Stage(ScriptedSeer(["A red square."]), record=record, references=True)
+    stage = Stage(ScriptedSeer(["A red square."]), record=record, references=True, **options)
     asked = asking(picture(1), model=model)
     first = await stage.prepare(asked)
     for _ in range(2):

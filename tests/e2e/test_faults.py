@@ -24,7 +24,15 @@ from sightline.store import object_blobs, open_server_record
 from tests.cli.command import POWERLESS, sightline
 from tests.cli.test_serve import serving
 from tests.e2e.shared_servers import Servers, wait_for
-from tests.faults.altered_s3 import AlteredS3, change_bytes, change_etag, hang, pass_on, refuse_for_a_while
+from tests.faults.altered_s3 import (
+    AlteredS3,
+    change_bytes,
+    change_etag,
+    hang,
+    pass_on,
+    refuse_bulk_deletes,
+    refuse_for_a_while,
+)
 from tests.faults.kills import KillReport, kill_writers
 from tests.faults.traffic import Holdings, find_growth, run_soak
 from tests.faults.writer import is_whole, write_all
@@ -295,6 +303,24 @@ def test_an_outage_of_storing_is_not_over_because_reading_works(
     altered.alter = pass_on
     assert store.images.keep("during", image_of("during", 3))
     assert len(list_warnings(caplog)) == 2
+
+
+@requirement("record.blobs", "record.faults.servers")
+def test_objects_are_deleted_one_by_one_where_many_at_once_is_not_known(
+    servers: Servers, altered: AlteredS3, tmp_path: Path
+) -> None:
+    altered.refuse = refuse_bulk_deletes
+    store = open_server_record(servers.address(tmp_path))
+    assert not isinstance(store, Refusal), "the check at the start deletes an object, too"
+    images = [image_of("cat", number) for number in range(3)]
+    for image in images:
+        assert store.images.keep("scope", image)
+    assert store.forget(images[0].sha256) == 1
+    blobs = store.transactions.backend.blobs
+    assert [blobs.confirm(image.sha256) for image in images] == [False, True, True]
+    assert store.forget(None) == 2
+    assert [blobs.confirm(image.sha256) for image in images] == [False, False, False]
+    store.close()
 
 
 @requirement("record.faults.servers", "law.9")

@@ -27,7 +27,6 @@ from tests.store.remote import make_remote
 from tests.store.test_bounds import Clock, use_daily
 from tests.store.writer import image_of
 
-
 ROUTED = {"mode": "route", "image_model": "sure-eyes"}
 
 

@@ -15,11 +15,12 @@ _FRAMING = ("content-length", "transfer-encoding", "connection")
 
 
 class AlteredS3(Server):
-    """Passes requests on as they are, their signed host included, and answers through `alter`."""
+    """Passes requests on as they are, their signed host included, and answers through `alter`, or `refuse` at once."""
 
     def __init__(self, s3: S3) -> None:
         self._s3 = s3
         self.alter: Alter = pass_on
+        self.refuse: Callable[[Exchange], Reply | None] = lambda exchange: None
         self.count = 0  # requests
         super().__init__(self._forward, lambda: False)
 
@@ -29,6 +30,8 @@ class AlteredS3(Server):
 
     def _forward(self, exchange: Exchange) -> Reply:
         self.count += 1
+        if (refused := self.refuse(exchange)) is not None:
+            return refused
         connection = http.client.HTTPConnection("127.0.0.1", self._s3.port, timeout=30)
         try:
             connection.putrequest(exchange.method, exchange.target.decode(), skip_host=True, skip_accept_encoding=True)
@@ -45,6 +48,13 @@ class AlteredS3(Server):
 
 def pass_on(exchange: Exchange, reply: Reply) -> Reply:
     return reply
+
+
+def refuse_bulk_deletes(exchange: Exchange) -> Reply | None:
+    """Know no DeleteObjects, like several servers that speak a part of S3."""
+    body = b"<?xml version='1.0'?><Error><Code>NotImplemented</Code><Message>A header or query</Message></Error>"
+    is_bulk = exchange.method == "POST" and b"?delete" in exchange.target
+    return Reply(501, (("content-type", "application/xml"),), (body,)) if is_bulk else None
 
 
 def refuse_for_a_while(exchange: Exchange, reply: Reply) -> Reply:

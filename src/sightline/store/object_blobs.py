@@ -36,6 +36,8 @@ _log = logging.getLogger(__name__)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PAUSE_SECONDS = 2.0
 _Operation = Literal["store", "use"]
+# What servers without DeleteObjects answer.
+_NO_BULK_DELETE = re.compile(r"\b(400|404|405|501)\b|NotImplemented|MethodNotAllowed|MalformedXML")
 _ABSENT = (NotFoundError, FileNotFoundError)  # obstore raises either
 _MAX_BYTES = MAX_BITMAP_BYTES  # of a blob: neither a file nor the pixels of a view are larger
 
@@ -80,8 +82,12 @@ class SharedFolderBlobs(FileBlobs):
 class ObjectBlobs:
     """Implements `Blobs`."""
 
-    def __init__(self, store: ObjectStore, place: str, *, max_bytes: int = _MAX_BYTES) -> None:
+    def __init__(
+        self, store: ObjectStore, place: str, *, max_bytes: int = _MAX_BYTES, single_deletes: ObjectStore | None = None
+    ) -> None:
+        """Use a store; `single_deletes` is the same one for objects that are deleted one by one."""
         self._store, self._place, self._max_bytes = store, place, max_bytes
+        self._deleting, self._single_deletes = store, single_deletes
         self._paused_until, self._last_error = 0.0, ServerError("", "")
         self._failing: set[_Operation] = set()
         self._outages = 0
@@ -129,12 +135,19 @@ class ObjectBlobs:
         return None
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete objects with one request for each 1000."""
-        paths = [*map(_locate, names)]
-        if not paths:
-            return
-        with self._convert_errors():
-            obstore.delete(self._store, paths)  # S3 doesn't say which were absent
+        """Delete objects with one request for each 1000, or one by one if the server can't do that."""
+        if names:
+            with self._convert_errors():
+                self._delete([*map(_locate, names)])
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        try:
+            obstore.delete(self._deleting, paths)  # S3 doesn't say which were absent
+        except (BaseError, OSError) as error:
+            if self._single_deletes is None or not _NO_BULK_DELETE.search(str(error)):
+                raise
+            obstore.delete(self._single_deletes, paths)
+            self._deleting, self._single_deletes = self._single_deletes, None  # it will not be able to later, either
 
     def sync(self, names: Iterable[str]) -> None:
         """Do nothing: what the server has acknowledged is durable."""
@@ -153,7 +166,7 @@ class ObjectBlobs:
         with self._convert_errors():
             obstore.put(self._store, name, b"", use_multipart=False)
             obstore.head(self._store, name)
-            obstore.delete(self._store, name)
+            self._delete([name])
 
     @contextmanager
     def _convert_errors(self, operation: _Operation = "use") -> Iterator[None]:
@@ -212,14 +225,22 @@ def open_blobs(address: str, environment: Mapping[str, str], *, create: bool = T
         return _open_folder(Path(get_folder(address)), create=create)
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or ""
     try:
-        store = S3Store.from_url(
-            address.rstrip("/"),
-            client_options={"allow_http": endpoint.startswith("http://"), "timeout": "10s", "connect_timeout": "3s"},
-            retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)},
+        store, single_deletes = (
+            S3Store.from_url(
+                address.rstrip("/"),
+                config={"disable_bulk_delete": is_single},
+                client_options={
+                    "allow_http": endpoint.startswith("http://"),
+                    "timeout": "10s",
+                    "connect_timeout": "3s",
+                },
+                retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)},
+            )
+            for is_single in (False, True)
         )
     except (BaseError, ValueError) as error:
         raise _explain_error(address, error) from None
-    blobs = ObjectBlobs(store, address)
+    blobs = ObjectBlobs(store, address, single_deletes=single_deletes)
     if create:
         blobs.check()
     return blobs

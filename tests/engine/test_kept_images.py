@@ -91,7 +91,7 @@ async def test_a_request_whose_images_are_known_takes_no_statement_of_sqlite(tmp
 @requirement("record.shared.loop")
 @pytest.mark.parametrize(("model", "options"), [(SEEING, {}), (BLIND, {}), (BLIND, ROUTED)])
 async def test_no_image_makes_the_event_loop_wait_for_a_server(
-    monkeypatch: pytest.MonkeyPatch, model: str, options: dict[str, str]
+    monkeypatch: pytest.MonkeyPatch, model: str, options: dict[str, Any]
 ) -> None:
     record = open_record(Path("unused"), kind="memory", now=Clock())
     assert isinstance(record, SqlStore)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sightline.api.session import ToolContext
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.runtime import get_shared_runtime
@@ -19,6 +20,7 @@ from sightline.runtime import open_shared_record as open_named_record
 from sightline.settings import load_settings
 from sightline.vision.background_loop import once
 from tests.requirements import requirement
+from tests.store.writer import description_of
 
 _LOOPS = """
 import asyncio, threading
@@ -118,3 +120,17 @@ def test_a_record_on_servers_that_are_down_is_replaced_by_memory_without_consent
     assert "127.0.0.1" in line
     assert "secret-word" not in line
     assert not (tmp_path / "record").exists()
+
+
+@requirement("record.shared.saved")
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_save_of_the_owner_reaches_other_credentials_only_in_a_record_of_its_own(
+    context: ToolContext, is_shared: bool
+) -> None:
+    on_servers = {"SIGHTLINE_STORE": "postgresql://127.0.0.1:1/record", "SIGHTLINE_BLOBS": "s3://bucket"}
+    settings = load_settings(on_servers if is_shared else {})
+    owner, descriptions = replace(context, settings=settings, is_owner=True), context.record.descriptions
+    words = description_of("cat", 1)
+    assert descriptions.save(owner.saved_scope, words) is None
+    assert descriptions.read_saved(owner.scope, words.sha256) == words
+    assert (descriptions.read_saved("another developer", words.sha256) is None) == is_shared

@@ -370,3 +370,13 @@ def test_addresses_of_other_kinds_are_refused_and_nothing_is_created(home: Path)
         assert "ss-word" not in refused.err
     assert_refused(sightline("serve", "--port", "0", "--store", good, "--blobs", blobs), "127.0.0.1")
     assert not (home / "record").exists()
+
+
+@requirement("store.repair", "record.shared.settings")
+def test_a_record_on_servers_is_not_repaired_and_its_own_folder_is_left_alone(tmp_path: Path) -> None:
+    shared = {"SIGHTLINE_STORE": "postgresql://nobody@127.0.0.1:1/x", "SIGHTLINE_BLOBS": f"file://{tmp_path}/blobs"}
+    ended = sightline("store", "repair", "--json", env={"SIGHTLINE_HOME": str(tmp_path / "home"), **shared})
+    assert ended.code == 1
+    assert ended.json["reason"] == "unavailable"
+    assert "sightline doctor" in ended.json["message"]
+    assert not (tmp_path / "blobs").exists()

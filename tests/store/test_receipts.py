@@ -60,11 +60,29 @@ def test_receipts_survive_a_restart(tmp_path: Path) -> None:
 @requirement("record.decisions")
 def test_receipts_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql_ledger, "MAX_RECEIPTS", 5)
+    monkeypatch.setattr(sql_ledger, "OWN_RECEIPTS", 2)
     record = open_record(tmp_path)
     for number in range(12):
         record.ledger.file_receipt("scope", numbered(number))
         record.ledger.list_receipts(1)
     assert models(record) == [f"model-{number}" for number in range(11, 6, -1)]
+    record.close()
+
+
+@requirement("record.decisions")
+def test_a_busy_credential_displaces_only_its_own_receipts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_ledger, "MAX_RECEIPTS", 5)
+    monkeypatch.setattr(sql_ledger, "OWN_RECEIPTS", 2)
+    record = open_record(tmp_path)
+    for number in range(3):
+        record.ledger.file_receipt("quiet", numbered(number))
+    for number in range(10, 22):
+        record.ledger.file_receipt("busy", numbered(number))
+        record.ledger.list_receipts(1)
+    newest = [f"model-{number}" for number in range(21, 16, -1)]
+    assert models(record) == [*newest, "model-2", "model-1", "model-0"]
+    record.ledger.file_receipt("quiet", numbered(30))
+    assert models(record) == ["model-30", *newest[:4], "model-17", "model-2"]
     record.close()
 
 

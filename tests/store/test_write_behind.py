@@ -31,7 +31,7 @@ def test_rows_are_still_written_after_one_that_failed(
     monkeypatch.setattr(transactions, "_DEFERRED_SECONDS", 0.01)
     storage = Storage.open_in_memory(RecordBounds(1 << 20, 30.0), time.time)
     written: list[str] = []
-    deferred = WriteBehind(Transactions(storage, time.time, sweep), lambda connection: None)
+    deferred = WriteBehind(Transactions(storage, time.time, sweep))
 
     def fail(tx: WriteTransaction) -> int:
         written.append("failed")

@@ -325,7 +325,7 @@ class _LocatedQuestion:
         """Make the answer the description of the image."""
         boxes = _write_boxes(result, self.settings, _FENCE_CHARACTERS)
         description = replace(result.as_description(self.found[0].sha256), boxes_block=boxes)
-        refusal = self.context.record.descriptions.save(self.context.visible_scope, description)
+        refusal = self.context.record.descriptions.save(self.context.saved_scope, description)
         return refusal and replace(
             refusal, what=f"the image was described, but the description could not be saved: {refusal.what}"
         )

@@ -61,6 +61,12 @@ class ToolContext:
         """The scope whose images may be seen by their sha256; None: any."""
         return None if self.is_owner else self.scope
 
+    @property
+    def saved_scope(self) -> str | None:
+        """The scope whose conversations get a saved description; None: any, if all are those of the record's owner."""
+        is_shared = self.settings is not None and self.settings.shared_address is not None
+        return self.scope if is_shared else self.visible_scope
+
 
 class Session:
     """What calls may use: the user's settings and record, files, the network. Calls without one use `Session()`.

@@ -148,6 +148,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (  # Tokens of the answer as its provider counted them: input, output, read from the cache, written to it.
         "ALTER TABLE receipts ADD COLUMN usage TEXT NOT NULL DEFAULT '[]'",
     ),
+    (  # To keep the newest receipts of each scope.
+        "CREATE INDEX receipts_scope ON receipts (scope)",
+    ),
 )
 
 

@@ -1,7 +1,8 @@
 """The port for the ledger: calls of seers with their cost, and receipts of what was done to requests.
 
 Entries name images and are forgotten with them. Each is also emitted as a span if OpenTelemetry is set up, with the
-names of its conventions for models. Of the receipts, the newest are kept; the inspector reads them by conversation.
+names of its conventions for models. The newest receipts are kept, and those of each scope; the inspector reads them by
+conversation.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ from sightline.store.sql import Row, SqlConnection
 from sightline.store.transactions import Transactions, WriteBehind, WriteTransaction, refuse_on_error, return_on_error
 
 _log = logging.getLogger(__name__)
-MAX_RECEIPTS = 100_000
+MAX_RECEIPTS = 100_000  # the newest ones of all scopes are kept
+OWN_RECEIPTS = 1_000  # and these of each scope, so that a busy one doesn't displace those of the others
+_DELETE_OLD = """
+    DELETE FROM receipts WHERE scope = ?1 AND rowid <= ?2
+        AND rowid <= (SELECT rowid FROM receipts WHERE scope = ?1 ORDER BY rowid DESC LIMIT 1 OFFSET ?3)"""
 _ROW_BYTES = 256  # a row without its texts
 _ENTRY_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency, about, error, at"
 
@@ -63,6 +68,8 @@ class SqlLedger:
 
     def __init__(self, transactions: Transactions, deferred: WriteBehind) -> None:
         self.transactions, self._deferred = transactions, deferred
+        self._filed: set[str] = set()  # scopes with new receipts
+        deferred.after_write = self._delete_old_receipts
 
     def add_entry(self, scope: str, entry: LedgerEntry) -> None:
         self._write_entry(scope, entry)
@@ -90,7 +97,19 @@ class SqlLedger:
 
     def file_receipt(self, scope: str, filed: FiledReceipt) -> None:
         at = self.transactions.wall_clock()
-        self._deferred.add(lambda tx: insert_receipt(tx, scope, filed, at))
+
+        def write(tx: WriteTransaction) -> int:
+            self._filed.add(scope)
+            return insert_receipt(tx, scope, filed, at)
+
+        self._deferred.add(write)
+
+    def _delete_old_receipts(self, connection: SqlConnection) -> None:
+        """Delete what is too much in the scopes that have new receipts."""
+        scopes, self._filed = sorted(self._filed), set()
+        newest = int(connection.execute("SELECT MAX(rowid) FROM receipts").fetchone()[0] or 0) if scopes else 0
+        for scope in scopes if newest > MAX_RECEIPTS else ():
+            connection.execute(_DELETE_OLD, (scope, newest - MAX_RECEIPTS, OWN_RECEIPTS))
 
     def add_usage(self, answer: AnswerSlot) -> None:
         if answer.is_read:
@@ -120,10 +139,6 @@ class SqlLedger:
     def list_entries_about(self, sha256: str) -> Sequence[LedgerEntry]:
         query = f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE instr(images, ?) > 0 ORDER BY rowid"  # noqa: S608
         return tuple(_read_entry(row) for row in self.transactions.fetch_all(query, sha256))
-
-
-def delete_old_receipts(connection: SqlConnection) -> None:
-    connection.execute("DELETE FROM receipts WHERE rowid <= (SELECT MAX(rowid) FROM receipts) - ?", (MAX_RECEIPTS,))
 
 
 def forget_ledger(connection: SqlConnection, sha256: str | None, *, usage: bool = False) -> None:

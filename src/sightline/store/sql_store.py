@@ -26,7 +26,7 @@ from sightline.store.sql import Row, SqlConnection, build_upsert
 from sightline.store.sql_conversations import SqlConversations, forget_conversations
 from sightline.store.sql_descriptions import SqlDescriptions, forget_descriptions
 from sightline.store.sql_images import BEYOND_HEX, SqlImages, forget_images
-from sightline.store.sql_ledger import SqlLedger, delete_old_receipts, forget_ledger
+from sightline.store.sql_ledger import SqlLedger, forget_ledger
 from sightline.store.storage import Clock, RecordLocation, ReloadedQuery, Storage, hash_credential
 from sightline.store.sweeps import delete_orphans, delete_unreferenced, sweep
 from sightline.store.transactions import (
@@ -60,7 +60,7 @@ class SqlStore:
 
     def __init__(self, storage: RecordStorage, now: Clock) -> None:
         self.transactions = Transactions(storage, now, sweep)
-        self._deferred = WriteBehind(self.transactions, delete_old_receipts)
+        self._deferred = WriteBehind(self.transactions)
         self.images = SqlImages(self.transactions)
         self.descriptions = SqlDescriptions(self.transactions)
         self.conversations = SqlConversations(self.transactions, self._deferred)

@@ -354,8 +354,9 @@ class WriteBehind:
     If they cannot be written for long, the oldest are dropped.
     """
 
-    def __init__(self, transactions: Transactions, after_write: Callable[[SqlConnection], None]) -> None:
-        self.transactions, self._after_write = transactions, after_write
+    def __init__(self, transactions: Transactions) -> None:
+        self.transactions = transactions
+        self.after_write: Callable[[SqlConnection], None] = lambda connection: None
         self._waiting: deque[DeferredWrite] = deque(maxlen=MAX_DEFERRED)
         self._lock = threading.Lock()
         self._flushing = threading.Lock()  # held while rows are written
@@ -391,7 +392,7 @@ class WriteBehind:
     def _write(self, rows: Sequence[DeferredWrite]) -> None:
         def write(tx: WriteTransaction) -> int:
             size = sum(write_row(tx) for write_row in rows)
-            self._after_write(tx.connection)
+            self.after_write(tx.connection)
             return size
 
         self.transactions.write(write, unsynced=True)

@@ -35,6 +35,12 @@ EXAMPLE = """  sightline store stats
   sightline store repair"""
 
 _NO_LIMIT = 1 << 20  # GiB
+_ON_SERVERS = Refusal(
+    "unavailable",
+    "the record is on servers, which check and repair their own files",
+    "run: sightline doctor, which says whether they can be used; what they have lost is in their own backups, or in a"
+    " folder that `sightline store export` has written",
+)
 
 
 def _list_storage_errors() -> tuple[type[Exception], ...]:
@@ -71,7 +77,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "repair",
         help="rescue what can be read from a damaged record",
         description="Copy everything that can be read from a damaged record into a new one, and keep the damaged one"
-        " beside it. Programs that use the record continue with the new one; they need not be stopped.",
+        " beside it. Programs that use the record continue with the new one; they need not be stopped. A record on"
+        " servers is not repaired here.",
     )
     add_json(repair)
 
@@ -165,6 +172,8 @@ _ACTIONS = {"stats": _show_stats, "gc": _collect, "export": _export, "import": _
 def _repair(settings: Settings, *, as_json: bool) -> int:
     from sightline.store.sqlite_repair import repair_record
 
+    if settings.shared_address is not None:
+        return print_refusal(_ON_SERVERS, as_json=as_json)
     if settings.record == "memory" and not settings.record_folder.is_dir():
         refusal = Refusal("unavailable", "the record is in memory", "there is nothing to repair")
         return print_refusal(refusal, as_json=as_json)

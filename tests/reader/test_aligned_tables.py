@@ -53,3 +53,34 @@ def test_columns_of_links_with_wide_blanks_are_no_table() -> None:
         for x, text in zip((40, 340, 640), row, strict=False):
             sketch.write(x, 60 + 26 * at, text)
     assert examine_image(sketch.pixels, sketch.lines).tables == ()
+
+
+@requirement("reader.aligned")
+def test_columns_that_nearly_touch_are_told_by_where_their_cells_begin() -> None:
+    sketch = Sketch((640, 320))
+    rows = (
+        ("Office", "Age"),
+        ("San Francisco", "66"),
+        ("Edinburgh", "61"),
+        ("Tokyo", "63"),
+        ("London", "59"),
+        ("Oslo", "41"),
+    )
+    wide = 40 + 82
+    for at, row in enumerate(rows):
+        sketch.write(40, 60 + 26 * at, row[0])
+        sketch.write(wide + 6, 60 + 26 * at, row[1])
+        sketch.write(wide + 60, 60 + 26 * at, f"${at + 1},{at}20")
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert [[row[:2] for row in table] for table in list_tables(reading)] == [[list(row) for row in rows]]
+
+
+@requirement("reader.aligned")
+def test_words_of_dates_below_each_other_stay_in_one_cell() -> None:
+    sketch = Sketch((640, 320))
+    for at, name in enumerate(("Ada", "Grace", "Edsger", "Barbara", "Donald", "Tony")):
+        sketch.write(40, 60 + 26 * at, name)
+        sketch.write(160, 60 + 26 * at, f"{10 + at} May 2024" if at else "Since")
+        sketch.write(320, 60 + 26 * at, f"${at + 1}00" if at else "Price")
+    (table,) = list_tables(examine_image(sketch.pixels, sketch.lines))
+    assert [row[1] for row in table[1:]] == [f"{10 + at} May 2024" for at in range(1, 6)]

@@ -315,3 +315,21 @@ def test_pieces_of_a_bar_that_cannot_be_told_apart_get_no_values() -> None:
         sketch.write(left + 30, 440, name, 12, anchor="mm")
     charts = find_charts(sketch.pixels, sketch.lines)
     assert [mark for chart in charts for mark in chart.marks] == []
+
+
+def test_an_area_over_a_row_of_labels_is_no_bar_chart() -> None:
+    sketch = bar_chart()
+    sketch.box((73, 60, 640, 419), "#ffffff")
+    sketch.box((120, 200, 520, 420), BLUE)
+    assert not [chart for chart in find_charts(sketch.pixels, sketch.lines) if chart.kind == "bar"]
+
+
+def test_a_name_far_from_a_chart_is_none_of_its_series() -> None:
+    sketch = Sketch((640, 1000))
+    near = bar_chart()
+    sketch.image.paste(near.image, (0, 0))
+    sketch.lines = list(near.lines)
+    kept = only(sketch).marks
+    sketch.box((72, 900, 84, 912), ORANGE)
+    sketch.write(92, 906, "Page 1 of 3", 12)
+    assert only(sketch).marks == kept

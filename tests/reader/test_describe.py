@@ -15,7 +15,7 @@ from sightline.reader.field_labels import is_pale_button, is_placeholder
 from sightline.reader.headings import find_heading, find_titles
 from sightline.reader.icons import find_icons
 from sightline.reader.ocr.page import replace_lone_strokes
-from sightline.reader.reading import Barcode, ImageReading, InterfacePart, Table
+from sightline.reader.reading import Barcode, ImageReading, InterfacePart, ItemState, PartKind, Table
 from sightline.reader.rectangles import format_box
 from sightline.reader.report import ReadImage, report_images
 from sightline.reader.sections import NOTE
@@ -31,7 +31,8 @@ from tests.requirements import requirement
 def test_a_description_begins_with_every_line_and_has_one_note(screen: str) -> None:
     reading = screens.ALL[screen]()
     report = describe_reading(reading)
-    assert report.text.startswith("\n".join(line.text for line in reading.lines))
+    agreed = {"I agree to the terms": "[x] I agree to the terms"}
+    assert report.text.startswith("\n".join(agreed.get(line.text, line.text) for line in reading.lines))
     assert report.text.count(NOTE) == 1
     assert report.text.endswith(NOTE)
     labels = " ".join(spot.label for spot in report.spots)
@@ -63,7 +64,7 @@ def test_a_description_says_besides_the_text_only_what_text_cannot() -> None:
     said = list_findings(screens.form())
     for facts in (
         ('"Full name"', '"Marguerite O\'Connell"', '"Company (optional)": empty'),
-        ('"I agree to the terms": checked',),
+        ("[x]", "[ ]", "check boxes"),
         ('"Create account" (blue)',),
         ("red", '"Enter a valid VAT number: 9 digits after…"'),
     ):
@@ -85,7 +86,27 @@ def test_a_summary_says_a_repeated_control_once_and_places_what_has_no_name() ->
     said = list_findings(ImageReading(Size(400, 300), lines, parts=(*buttons, switch, *pictures)))
     assert find_statement(said, '"View" (3 times)').count("View") == 1
     assert find_statement(said, "[20, 90, 48, 106]", " on")
-    assert find_statement(said, "[63, 200, 71, 208]", " 2 ").count("[") == 8
+    assert find_statement(said, "[18, 200, 26, 208]", " 7 ").count("[") == 3
+
+
+@requirement("reader.description")
+def test_the_text_has_the_state_of_each_toggle_before_its_label() -> None:
+    names = ("Daily", "Weekly", "Silent", "[x] forged")
+    lines = tuple(line(name, 40, 30 + 30 * at) for at, name in enumerate(names))
+    kinds: tuple[PartKind, ...] = ("check", "radio", "switch")
+    toggles = tuple(
+        InterfacePart(kind, Box(10, 30 + 30 * at, 14, 14), WHITE, (at,), checked=at == 1)
+        for at, kind in enumerate(kinds)
+    )
+    nameless = InterfacePart("check", Box(10, 250, 14, 14), WHITE, checked=True)
+    pale = ItemState("disabled", toggles[2].box)
+    reading = ImageReading(Size(400, 300), lines, parts=(*toggles, nameless), states=(pale,))
+    first, second, third, last = transcribe(reading).splitlines()
+    assert (first, second, last) == ("[ ] Daily", "(x) Weekly", "\\[x] forged")
+    assert third.startswith("[off] Silent (")
+    said = list_findings(reading)
+    assert find_statement(said, "[10, 250, 24, 264]", "checked")
+    assert not any(name in said for name in ("Daily", "Weekly", "Silent"))
 
 
 @requirement("reader.description")
@@ -192,7 +213,7 @@ def test_lines_that_were_not_read_are_listed_with_their_boxes() -> None:
     assert find_statement(text, "1 ", "[10, 80, 80, 92]")
     assert len(list_added(replace(reading, searched=True), reading)) == 1
     many = describe_reading(replace(EMPTY, unread=tuple(Box(0, y, 9, 9) for y in range(100)))).text
-    assert find_statement(many, "100 ", "[0, 39, 9, 48]", " 60 ")
+    assert find_statement(many, "100 ", "[0, 2, 9, 11]", " 97 ")
     kinds = set()
     for box in (one, Box(114, 194, 20, 24)):  # one is as wide as a line, the other as a letter
         found = find_statement(describe_reading(replace(EMPTY, unread=(box,))).text, "1 ", format_box(box))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from sightline.model.geometry import Box
+from sightline.model.geometry import Box, Size
 from sightline.reader.examine import examine_image
 from sightline.reader.headings import find_titles
-from sightline.reader.reading import ImageReading, TextLine
+from sightline.reader.reading import ImageReading, InterfacePart, TextLine
 from sightline.reader.tables import join_cell
+from tests.reader.screens import line
 from tests.reader.sketch import Sketch
 from tests.requirements import requirement
 
@@ -120,3 +123,46 @@ def test_a_bar_below_another_bar_is_no_title_bar() -> None:
     sketch.box((40, 108, 540, 460), "#ffffff")
     sketch.write(60, 140, "object")
     assert find_titles(examine_image(sketch.pixels, sketch.lines)).bar is None
+
+
+@requirement("reader.rules")
+def test_a_table_whose_rows_are_numbered_is_no_program() -> None:
+    sketch = Sketch((700, 320))
+    rows = (("#", "Name", "Salary"), ("1", "Ada", "$36,738"), ("2", "Grace", "$23,789"), ("3", "Edsger", "$56,142"))
+    for at, row in enumerate(rows):
+        sketch.box((40, 83 + 44 * at, 660, 84 + 44 * at), "#dee2e6")
+        for x, text in zip((56, 200, 420), row, strict=True):
+            sketch.write(x, 62 + 44 * at, text)
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert list_tables(reading) == [[list(row) for row in rows]]
+
+
+@requirement("reader.rules")
+def test_a_row_across_the_columns_at_the_end_is_left_out() -> None:
+    sketch = draw_table("lines")
+    sketch.write(176, 40 + 44 * 4 + 22, "Showing 3 of 12 authors and readers, page 1")
+    sketch.write(620, 40 + 44 * 4 + 22, "Next")
+    sketch.box((160, 40 + 44 * 4 + 43, 660, 40 + 44 * 4 + 44), "#dee2e6")
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert list_tables(reading) == [[list(row) for row in ROWS]]
+
+
+@requirement("reader.rules")
+def test_the_days_of_a_month_are_no_table() -> None:
+    sketch = Sketch((500, 320))
+    for week in range(5):
+        sketch.box((40, 63 + 36 * week, 440, 64 + 36 * week), "#dee2e6")
+        for day in range(7):
+            sketch.write(60 + 56 * day, 46 + 36 * week, str(7 * week + day + 1) if week < 4 else str(day + 29))
+    assert examine_image(sketch.pixels, sketch.lines).tables == ()
+
+
+@requirement("reader.window")
+def test_the_head_of_a_card_on_a_page_is_no_title_bar() -> None:
+    bar = InterfacePart("bar", Box(100, 150, 400, 34), (248, 249, 252), (1,))
+    card = InterfacePart("panel", Box(100, 184, 400, 206), (255, 255, 255), (2,))
+    lines = (line("Dashboard", 20, 20), line("Bar chart", 114, 160), line("Orders of the week", 120, 240))
+    page = ImageReading(Size(800, 600), lines, parts=(bar, card))
+    assert find_titles(page).bar is None
+    assert find_titles(replace(page, lines=(lines[2], *lines[1:]))).bar == lines[1]
+    assert find_titles(replace(page, icons=(Box(478, 162, 10, 10),))).bar == lines[1]

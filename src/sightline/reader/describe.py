@@ -6,7 +6,7 @@ Positions are in the boxes of a report. They are also in its words if the caller
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sightline.model.fence import to_one_line
@@ -30,12 +30,12 @@ from sightline.reader.reading import (
     select_parts,
 )
 from sightline.reader.rectangles import contains_centre, format_box
-from sightline.reader.sections import FINDINGS, POSITIONS, escape_line
+from sightline.reader.sections import FINDINGS, PALE_MARK, POSITIONS, TOGGLE_MARKS, escape_line, write_marks
 from sightline.reader.tables import add_table_heads
 
 _PLAIN_COLOURS = frozenset({"black", "dark grey", "grey", "light grey", "white"})
 _MAX_LISTED = 40  # things of one kind that are listed one by one
-_MAX_PLACES, _MAX_COLOURED = 8, 12  # icons or pictures, and texts of one colour, that a summary lists
+_MAX_PLACES, _MAX_COLOURED = 3, 8  # icons or pictures, and texts of one colour, that a summary lists
 _LONGEST_QUOTE = 40  # characters of a line that a summary repeats
 _MUCH_UNREAD = 0.25  # of the lines that were read: unread ones are not only single words
 _COMMON = 0.05  # share of the image that a main colour covers
@@ -78,9 +78,33 @@ class DescribedItem:
 def transcribe(reading: ImageReading) -> str:
     """Return the text in reading order, or one sentence if there is none."""
     if reading.text or reading.lines:
-        return reading.text or "\n".join(escape_line(line.marked_text) for line in reading.lines)
+        return reading.text or write_marks("\n".join(escape_line(line.marked_text) for line in mark_toggles(reading)))
     found = reading.unread or reading.late or not reading.searched
     return "No text could be read in this image." if found else "No text was found in this image."
+
+
+def mark_toggles(reading: ImageReading) -> list[TextLine]:
+    """Return the lines, those that label a toggle with a mark for its state before them."""
+    lines = list(reading.lines)
+    for part, at in _find_marked_toggles(reading).items():
+        mark, pale = TOGGLE_MARKS[part.kind, part.checked is True][0], PALE_MARK[0] if _is_pale(part, reading) else ""
+        shifted = tuple(place + len(mark) for place in lines[at].doubtful)
+        lines[at] = replace(lines[at], text=f"{mark}{lines[at].text}{pale}", doubtful=shifted)
+    return lines
+
+
+def _find_marked_toggles(reading: ImageReading) -> dict[InterfacePart, int]:
+    """Return the toggles whose state is known and that have a label of their own, with the index of that line."""
+    labels = {part: line for part, line in label_parts(reading).items() if part.kind in TOGGLES}
+    counts = Counter(line.box for line in labels.values())
+    places = {line.box: at for at, line in enumerate(reading.lines)}
+    return {
+        part: places[line.box] for part, line in labels.items() if part.checked is not None and counts[line.box] == 1
+    }
+
+
+def _is_pale(part: InterfacePart, reading: ImageReading) -> bool:
+    return any(state.kind == "disabled" and state.box == part.box for state in reading.states)
 
 
 def list_findings(reading: ImageReading, *, positions: bool = False) -> str:
@@ -116,17 +140,29 @@ def _summarize(reading: ImageReading) -> Iterator[str]:
     yield from (f'{_name_code(code.kind)} contains "{to_one_line(code.text)}".' for code in reading.codes)
     for chart in reading.charts:
         yield from _describe_chart(chart, positions=False)
+    marked, labels = _find_marked_toggles(reading), label_parts(reading)
+    yield from _explain_marks({part.kind for part in marked})
     for kind, name in _CONTROLS:
-        labels = label_parts(reading) if kind in ("field", *TOGGLES) else {}
-        yield from _list_phrases(name, [_name_part(part, reading, labels.get(part)) for part in
-                                        select_parts(reading, kind)])  # fmt: skip
+        parts = [part for part in select_parts(reading, kind) if part not in marked]
+        yield from _list_phrases(name, [_name_part(part, reading, labels.get(part)) for part in parts])
     chosen = [line for line in reading.lines if any(line.box == state.box for state in reading.states)]
     yield from _list_phrases("perhaps selected, on another background than its neighbours", map(_quote, chosen))
     yield from _list_places("picture", [part.box for part in select_parts(reading, "picture")])
     yield from _list_places("icon", find_icons(reading))
     yield from _summarize_colours(reading)
     yield from _describe_doubts(reading, positions=False)
-    yield from _describe_unread(reading)
+    yield from _describe_unread(reading, most=_MAX_PLACES)
+
+
+def _explain_marks(kinds: Collection[PartKind]) -> Iterator[str]:
+    """Yield what the marks of toggles in the text mean."""
+    pairs = [
+        f"{TOGGLE_MARKS[kind, True][1]}and {TOGGLE_MARKS[kind, False][1]}are {name}"
+        for kind, name in _CONTROLS
+        if kind in kinds
+    ]
+    if pairs:
+        yield f"In the text, {', '.join(pairs)}."
 
 
 def _list_phrases(name: str, phrases: Iterable[str]) -> Iterator[str]:
@@ -152,14 +188,14 @@ def _name_part(part: InterfacePart, reading: ImageReading, label: TextLine | Non
         pale = "paler than others, perhaps disabled" if is_pale_button(part, reading) else ""
         details = ", ".join(filter(None, (colour, pale)))
         return f'"{text}" ({details})' if details else f'"{text}"'
-    name = _quote_label(label).strip() or f"at {format_box(part.box)}"
+    name = _quote_label(label).strip() or ("" if part.lines else f"at {format_box(part.box)}")
     if part.kind != "field":
-        is_pale = any(state.kind == "disabled" and state.box == part.box for state in reading.states)
-        doubt = " (paler than others, perhaps disabled)" if is_pale else ""
+        doubt = " (paler than others, perhaps disabled)" if _is_pale(part, reading) else ""
         return f"{name}: {_STATES[part.kind][part.checked]}{doubt}"
     if not part.lines:
         return f"{name}: {'could not be read' if has_unread_text(reading, part.box) else 'empty'}"
-    return f'{name}: "{text}"{" (pale, perhaps a placeholder)" if is_placeholder(part, reading) else ""}'
+    quoted = f'"{text}"{" (pale, perhaps a placeholder)" if is_placeholder(part, reading) else ""}'
+    return f"{name}: {quoted}" if name else quoted
 
 
 def _quote(line: TextLine) -> str:
@@ -174,8 +210,9 @@ def _quote(line: TextLine) -> str:
 def _summarize_colours(reading: ImageReading) -> Iterator[str]:
     """Yield the colours that may carry meaning: of texts, and of panels."""
     panels: dict[str, list[TextLine]] = {}
+    buttons = {at for part in select_parts(reading, "button") for at in part.lines}
     for part in select_parts(reading, "panel"):
-        if part.lines and _is_saturated(part.colour):
+        if part.lines and _is_saturated(part.colour) and part.lines[0] not in buttons:
             panels.setdefault(name_colour(part.colour), []).append(reading.lines[part.lines[0]])
     for where, named in (("On", panels), ("In", _group_by_colour(reading))):
         for colour, lines in named.items():
@@ -274,8 +311,7 @@ def _describe_field(part: InterfacePart, reading: ImageReading, label: TextLine 
 
 def _describe_toggle(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
     name = _NAMES[part.kind]
-    pale = any(state.kind == "disabled" and state.box == part.box for state in reading.states)
-    doubt = ", paler than others, perhaps disabled" if pale else ""
+    doubt = ", paler than others, perhaps disabled" if _is_pale(part, reading) else ""
     return f"A {name}{_quote_label(label)} at {format_box(part.box)}: {_STATES[part.kind][part.checked]}{doubt}."
 
 
@@ -359,7 +395,7 @@ def quote_line(line: TextLine) -> str:
     return f'"{line.marked_text}" at {format_box(line.box)}'
 
 
-def _describe_unread(reading: ImageReading) -> Iterator[str]:
+def _describe_unread(reading: ImageReading, most: int = _MAX_LISTED) -> Iterator[str]:
     """Yield where text was found that could not be read."""
     icons = find_icons(reading)
     unread = [box for box in reading.unread if box not in icons]
@@ -369,7 +405,7 @@ def _describe_unread(reading: ImageReading) -> Iterator[str]:
         what = f"{len(unread)} lines that look like text" if several else f"1 place that looks like {one}"
         much = several and len(unread) >= _MUCH_UNREAD * len(reading.lines) and not reading.code
         why = ", perhaps handwriting or an unknown script" if much else ""
-        yield f"{what} could not be read{why}: at {_list_boxes(unread)}."
+        yield f"{what} could not be read{why}: at {_list_boxes(unread, most)}."
     if reading.late:
         lines = "line was" if len(reading.late) == 1 else "lines were"
         yield f"{len(reading.late)} more {lines} not read because time ran out: at {_list_boxes(reading.late)}."

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from sightline.model.geometry import Box, Size
-from sightline.reader.aligned_tables import find_aligned_tables
 from sightline.reader.charts import find_charts
 from sightline.reader.charts.axes import restore_minus_signs
 from sightline.reader.code_areas import find_code_areas, restore_line_numbers
 from sightline.reader.colours import add_colours, find_dominant_colours, is_photograph
+from sightline.reader.describe import mark_toggles
 from sightline.reader.headings import rank_headings
 from sightline.reader.icons import separate_icons
 from sightline.reader.interface_parts import (
@@ -22,13 +22,14 @@ from sightline.reader.interface_parts import (
     select_parts_outside,
 )
 from sightline.reader.ocr.line_image import find_ink, find_ink_columns
-from sightline.reader.page_text import order_lines
+from sightline.reader.page_text import measure_line_height, order_lines
 from sightline.reader.reading import TOGGLES, Barcode, Chart, ImageReading, InterfacePart, Pixels, Table, TextLine
 from sightline.reader.rectangles import is_inside, rotate_box
 from sightline.reader.regions import Segments, segment_image
-from sightline.reader.ruled_tables import find_ruled_tables, renumber_table
+from sightline.reader.sections import write_marks
 from sightline.reader.states import find_states
-from sightline.reader.tables import fill_cell_grid, find_cell_grids, find_tables
+from sightline.reader.table_rows import find_aligned_tables, find_ruled_tables
+from sightline.reader.tables import fill_cell_grid, find_cell_grids, find_tables, renumber_table
 from sightline.reader.text_layout import lay_out_text
 from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 
@@ -36,6 +37,8 @@ _SEARCHED = 16_000_000  # pixels searched for barcodes; of a larger image only e
 _CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
 _EDGE = 4  # pixels: the border of a field
 _LONG_TEXT, _FEW_TEXTS = 20, 5  # characters, and texts of that length in a chart, at most
+_CODE_COLUMNS = 2  # of a program that looks like a table: its line numbers and its lines
+_FIGURE = 0.6  # share of the picture's width and height that a chart has which is all of it
 _MANY_MARKS = 60  # a chart has fewer values
 _PRESSED = 0.6  # share of the cells of a table that are buttons, at most
 _MARKS = 3  # dots of a password, at least
@@ -64,20 +67,26 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
     segments = Segments() if photograph else segment_image(pixels)
-    texts, icons = separate_icons(remove_toggle_glyphs(lines, find_toggles(pixels, lines, segments.shapes)))
+    toggles = find_toggles(pixels, lines, segments.shapes)
+    texts, icons = separate_icons(remove_toggle_glyphs(lines, toggles))
     coloured = restore_line_numbers(list(add_colours(pixels, texts)))
-    coloured, ruled = find_ruled_tables(pixels, segments.regions, coloured)
+    coloured, ruled = find_ruled_tables(pixels, segments.regions, coloured, toggles)
     charts = tuple(
-        chart for chart in find_charts(pixels, coloured, segments.regions) if _is_plot(chart, coloured, ruled)
+        chart
+        for chart in find_charts(pixels, coloured, segments.regions)
+        if _is_plot(chart, coloured, ruled) and not _is_cut_off(chart, size, coloured)
     )
     chart_boxes = [chart.box for chart in charts]
     coloured = list(restore_minus_signs(pixels, coloured, chart_boxes))
-    code = find_code_areas(coloured)
+    wide = [table.box for table in ruled if len(table.rows[0]) > _CODE_COLUMNS]
+    code = [area for area in find_code_areas(coloured) if not any(_overlap(area, box) for box in wide)]
     ruled = [table for table in ruled if not any(_overlap(table.box, box) for box in (*chart_boxes, *code))]
+    drawn = [table.box for table in ruled]
     if not photograph:
-        coloured, ruled = _add_aligned_tables(pixels, coloured, ruled, [*chart_boxes, *code])
+        coloured, ruled = _add_aligned_tables(pixels, segments, coloured, ruled, [*chart_boxes, *code], toggles)
     parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, segments), chart_boxes)
     parts = select_parts_outside(parts, code)
+    ruled = [table for table in ruled if table.box in drawn or not _has_boxes(table, parts)]
     grids = find_cell_grids(parts)
     cells = {at for grid in grids for at in grid.cells}
     grids = tuple(grid for grid in grids if not any(_overlap(grid.box, table.box) for table in ruled))
@@ -102,10 +111,10 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     controls = {at for part in numbered if part.kind not in ("panel", "bar", "picture") for at in part.lines}
     headings = rank_headings(ordered, plotted | cells_of_tables | controls)
     cards = [part.box for part in numbered if part.kind == "panel" and len(part.lines) > 1]
-    return ImageReading(
+    reading = ImageReading(
         size,
         ordered,
-        lay_out_text(ordered, tables, chart_boxes, code, headings, cards),
+        "",
         numbered,
         tuple(tables),
         charts,
@@ -120,14 +129,21 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),
     )
+    text = lay_out_text(mark_toggles(reading), tables, chart_boxes, code, headings, cards)
+    return replace(reading, text=write_marks(text))
 
 
 def _add_aligned_tables(
-    pixels: Pixels, lines: Sequence[TextLine], tables: Sequence[Table], plots: Sequence[Box]
+    pixels: Pixels,
+    segments: Segments,
+    lines: Sequence[TextLine],
+    tables: Sequence[Table],
+    plots: Sequence[Box],
+    toggles: Sequence[InterfacePart],
 ) -> tuple[list[TextLine], list[Table]]:
     """Return the lines, split at the columns of tables without lines, and all tables."""
     taken = [*plots, *(table.box for table in tables)]
-    split, aligned = find_aligned_tables(pixels, lines, taken)
+    split, aligned = find_aligned_tables(pixels, segments.regions, lines, taken, toggles)
     places = {line.box: at for at, line in enumerate(split)}
     moved = {at: places[line.box] for at, line in enumerate(lines) if line.box in places}
     return split, [*(renumber_table(table, moved) for table in tables), *aligned]
@@ -141,6 +157,13 @@ def _is_plot(chart: Chart, lines: Sequence[TextLine], tables: Sequence[Table]) -
         and len(chart.marks) <= _MANY_MARKS
         and not any(_overlap(table.box, chart.box) for table in tables)
     )
+
+
+def _is_cut_off(chart: Chart, size: Size, lines: Sequence[TextLine]) -> bool:
+    """Return whether a chart in a larger page reaches its upper or lower edge: a part of it may be missing."""
+    box, em = chart.box, measure_line_height(lines)
+    fills = box.width >= _FIGURE * size.width and box.height >= _FIGURE * size.height
+    return not fills and (box.y < em or box.bottom > size.height - em)
 
 
 def _overlap(one: Box, other: Box) -> bool:
@@ -161,6 +184,13 @@ def _is_row(part: InterfacePart, table: Table) -> bool:
         and (part.kind != "button" or sum(bool(own & cell) for cell in cells) > 1)
         and len(own) == len(part.lines)
     )
+
+
+def _has_boxes(table: Table, parts: Sequence[InterfacePart]) -> bool:
+    """Return whether most cells have a box of their own, with space between them: fields or cards in a grid."""
+    boxed = {part.lines for part in parts if part.kind in ("field", "button", "panel")}
+    cells = [cell for row in table.rows for cell in row if cell]
+    return sum(cell in boxed for cell in cells) > _PRESSED * len(cells)
 
 
 def _has_buttons(table: Table, parts: Sequence[InterfacePart]) -> bool:

@@ -62,7 +62,25 @@ def _is_title_bar(bar: InterfacePart, reading: ImageReading) -> bool:
         return False
     window = Box(bar.box.x, bar.box.y, bar.box.width, below[0].bottom - bar.box.y)
     level = [line.box for line in reading.lines if window.y <= line.box.y < window.bottom]
-    return all(contains_line(window, box) for box in level)
+    return all(contains_line(window, box) for box in level) and (
+        _stands_alone(bar.box, reading) or _has_close_button(bar.box, reading)
+    )
+
+
+def _stands_alone(bar: Box, reading: ImageReading) -> bool:
+    """Return whether all text of the image is in a bar or below it: cards of a page have text around them."""
+    return all(
+        line.box.y >= bar.y and line.box.x >= bar.x and line.box.right <= bar.right + _TOUCH for line in reading.lines
+    )
+
+
+def _has_close_button(bar: Box, reading: ImageReading) -> bool:
+    """Return whether a mark is at the right end of a bar."""
+    letters = [line.box for line in reading.lines if len(line.text) == 1]
+    return any(
+        are_level(mark, bar) and 0 <= bar.right - mark.right <= bar.height and mark.width <= bar.height
+        for mark in (*letters, *reading.icons, *reading.unread)
+    )
 
 
 def _has_same_sides(one: Box, other: Box) -> bool:

@@ -5,17 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-NOTE = "Read on this machine: only text and shapes, without reasoning. Pictures and icons are not described."
+NOTE = "Read on this machine: text and shapes, without reasoning or what pictures show."
 HINT = "This is a lot of text: ask about a crop to get all the text of one part."
 FINDINGS, POSITIONS = "Besides the text:", "Parts and positions:"
 RELATED = "Related to the question, by shared words:"
 ALL_TEXT = "All text:"
-_MARKUP = re.compile(r"\s*(?:#{1,6}(?:\s|$)|\||---|- |```|~~~)")
+_MARKUP = re.compile(r"\s*(?:#{1,6}(?:\s|$)|\||---|- |```|~~~|\[(?:x| |on|off)\] |\([x ]\) )")
 _OURS = re.compile(
     rf"(?:{FINDINGS}|{POSITIONS}|{ALL_TEXT}|Image \d+:|Related to the question.*|Read on this machine:.*)",
     re.IGNORECASE,
 )
 _DOUBT_MARK = re.compile("[‹›]")
+# Characters for private use mark toggles until all text is written, so that no text of an image can look like them.
+TOGGLE_MARKS = {
+    ("check", True): ("\ue0f0", "[x] "),
+    ("check", False): ("\ue0f1", "[ ] "),
+    ("radio", True): ("\ue0f2", "(x) "),
+    ("radio", False): ("\ue0f3", "( ) "),
+    ("switch", True): ("\ue0f4", "[on] "),
+    ("switch", False): ("\ue0f5", "[off] "),
+}
+PALE_MARK = ("\ue0f6", " (pale, perhaps disabled)")
+
+
+def write_marks(text: str) -> str:
+    """Return a text in which the marks of toggles are written out."""
+    for mark, written in (*TOGGLE_MARKS.values(), PALE_MARK):
+        text = text.replace(mark, written)
+    return text
 
 
 def escape_line(text: str) -> str:

@@ -13,6 +13,7 @@ from sightline.reader.page_text import LayoutItem, contains_line, group_rows, is
 from sightline.reader.phrases import begins_like_value, parse_number
 from sightline.reader.reading import ImageReading, InterfacePart, PartKind, Table, TextLine, has_unread_text
 from sightline.reader.rectangles import are_level, enclose_boxes, is_inside, overlap_horizontally
+from sightline.reader.table_finder import WEEK
 
 # All in heights of a line.
 CELL = 0.7  # blank between two cells of a row
@@ -155,9 +156,12 @@ def _is_aligned(cells: Iterable[list[int]], lines: Sequence[TextLine], em: float
 def _has_values(lines: Sequence[TextLine], rows: Sequence[list[list[int]]]) -> bool:
     """Return whether a column has numbers or dates below its head: texts that are only level are no table.
 
-    Two columns of which the second has only whole numbers are a list with counts.
+    Two columns of which the second has only whole numbers are a list with counts, and seven of them a calendar.
     """
     if len(rows[0]) == 2 and all(lines[at].text.isdigit() for row in rows for at in row[1]):
+        return False
+    texts = [lines[at].text for row in rows[1:] for cell in row for at in cell]
+    if len(rows[0]) == WEEK and sum(map(str.isdigit, texts)) >= 0.8 * len(texts):
         return False
     for column in range(len(rows[0])):
         texts = [lines[row[column][0]].text for row in rows[1:] if row[column]]
@@ -268,6 +272,12 @@ def fill_cell_grid(lattice: CellGrid, lines: Sequence[TextLine]) -> Table | None
 def add_table_heads(reading: ImageReading) -> list[Table]:
     """Return the tables with their heads, which may be on another background and found separately."""
     return [_add_heads(_remove_title_row(table), reading) for table in reading.tables]
+
+
+def renumber_table(table: Table, places: dict[int, int]) -> Table:
+    """Return the same table after the lines were reordered."""
+    rows = tuple(tuple(tuple(places[at] for at in cell) for cell in row) for row in table.rows)
+    return Table(table.box, rows)
 
 
 def _remove_title_row(table: Table) -> Table:

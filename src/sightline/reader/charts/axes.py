@@ -58,6 +58,7 @@ class Axis:
     log: bool
     labels: tuple[ChartText, ...]
     unit: str = ""
+    marked: bool = False  # whether it was fitted to tick marks or grid lines, not only to its labels
 
     def value_at(self, y: float) -> float:
         plain = self.slope * y + self.start
@@ -199,7 +200,7 @@ def _snap_to_marks(picture: ChartImage, axis: Axis) -> Axis:
     values = [math.log10(value) for value in values] if axis.log else values
     slope, start = np.polyfit([place for place, _ in known], values, 1)
     off = [abs((value - start) / slope - place) for (place, _), value in zip(known, values, strict=True)]
-    return replace(axis, slope=float(slope), start=float(start)) if max(off) <= 1.5 else axis
+    return replace(axis, slope=float(slope), start=float(start), marked=True) if max(off) <= 1.5 else axis
 
 
 def find_marks(strips: Iterable[NDArray[np.int16]], places: Sequence[float]) -> list[float | None]:

@@ -16,6 +16,7 @@ from sightline.reader.charts.captions import (
     VISIBLE,
     find_category,
     find_category_labels,
+    find_group_centres,
     find_legend,
     find_title,
     find_unit,
@@ -29,6 +30,7 @@ _OFF = 0.6  # pixels: half of one at the tip of a bar, and a little for the axis
 NEAR = 4.0  # pixels between edges that meet, for a border or an axis; more where letters are large
 
 _FEW = 2  # bars without names, which are no chart
+NAMED = 0.4  # share of the labels that have bars, at least
 _ROUND_END = 6  # how much a pixel of a round end may differ from its bar
 THIN = 3  # pixels: the smallest width of a bar
 SAME_BAR = 30  # how much a strip of a bar may differ from the rest where an edge or a line mixes in
@@ -37,6 +39,7 @@ SAME_BAR = 30  # how much a strip of a bar may differ from the rest where an edg
 def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Chart | None:
     """Return the chart whose bars are beside an axis, within the columns that the axis has to itself."""
     bars = find_bars(picture, axis, _find_bar_plot(axis, room))
+    axis = _move_to_feet(axis, bars)
     boxes = [bar.box for bar in bars]
     if all(max(bar.box.width, bar.box.height) <= 1.5 * picture.em for bar in bars):  # none, or marks of a line
         return None
@@ -44,7 +47,7 @@ def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Ch
         return None
     names, legend = _find_bar_legend(picture, bars)
     labels = find_category_labels(picture, axis, boxes, legend)
-    if not labels and len(bars) < 2:
+    if len(find_group_centres(boxes)) < max(2, NAMED * len(labels)):  # pieces of an area, or of something else
         return None
     marks, soft = [], any(_measure_tip(picture.pixels, bar) != bar.tip for bar in bars)
     for bar in bars:
@@ -56,12 +59,23 @@ def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Ch
     if len(marks) <= _FEW and not any(mark.category for mark in marks):  # shapes beside a column of numbers
         return None
     marks, doubts = _name_series(marks, bool(names))
-    if _contradict(marks):
+    if _contradict(marks):  # not bars at all
+        return None
+    if not any(mark.category for mark in marks) and len({mark.value for mark in marks}) == 1:  # tops of something
         marks, doubts = [], ["its bars could not be told apart"]
     ink = enclose_boxes([*boxes, axis.box, *(label.box for label in labels)])
     title, box = find_title(picture, ink, axis, [*labels, *legend])
     unit = axis.unit or find_unit(picture, axis, ink)
     return Chart("bar", box, title, tuple(marks), unit, "; ".join(doubts))
+
+
+def _move_to_feet(axis: Axis, bars: Sequence[ChartBar]) -> Axis:
+    """Return the axis so that the bars begin at 0, where only its labels told where that is."""
+    zero = axis.find_position(0.0)
+    feet = [float(bar.box.bottom if bar.tip < bar.base else bar.box.y) for bar in bars if bar.base == zero]
+    if axis.marked or axis.log or zero is None or len(feet) < 2 or max(feet) - min(feet) > 1:
+        return axis
+    return replace(axis, start=axis.start - axis.value_at(median(feet)))
 
 
 def _contradict(marks: Sequence[ChartMark]) -> bool:

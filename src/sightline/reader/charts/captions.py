@@ -18,6 +18,7 @@ from sightline.reader.rectangles import enclose_boxes, is_inside, measure_distan
 
 SAME_SERIES = 20  # the largest difference in a channel between shades of one series
 VISIBLE = 16  # the smallest difference between what is drawn and the background
+LABEL_REACH, LEGEND_REACH = 4, 10  # heights of a line: how far from the plot its labels and its legend are, at most
 
 
 def find_category_labels(
@@ -27,13 +28,17 @@ def find_category_labels(
 
     They are below upright bars, and before horizontal ones, rarely after them.
     """
-    box, groups = enclose_boxes(bars), _find_group_centres(bars)
+    box, groups = enclose_boxes(bars), find_group_centres(bars)
     taken = {*axis.labels, *legend}
     reach = 0.3 * box.width / max(1, len(groups))
     best: list[ChartText] = []
     for below in (False, True) if picture.transposed else (True,):
         best_score = 0.0
+        plot = enclose_boxes([box, axis.box])
         for rank, row in enumerate(find_label_rows(picture, box, taken, below=below)):
+            away = row[0].box.y - plot.bottom if below else plot.y - row[0].box.bottom
+            if away > max(LABEL_REACH * picture.em, 1.5 * axis.pitch):
+                break
             named = sum(any(abs(text.middle[0] - group) <= reach for text in row) for group in groups)
             if named and named - 0.1 * rank > best_score:
                 best, best_score = row, named - 0.1 * rank
@@ -86,7 +91,7 @@ def join_label_lines(picture: ChartImage, row: Sequence[ChartText], taken: set[C
     return sorted(whole, key=lambda text: text.box.x)
 
 
-def _find_group_centres(bars: Sequence[Box]) -> list[float]:
+def find_group_centres(bars: Sequence[Box]) -> list[float]:
     """Return the centres of bars that are close together."""
     boxes = sorted({(bar.x, bar.right) for bar in bars})
     width = median(right - left for left, right in boxes)
@@ -131,7 +136,8 @@ def find_legend(
             continue
         near = _match_colour(patch, colours, ground)
         away = gap + measure_distance(text.box, around)
-        if near is not None and (near not in found or away < found[near][0]):
+        close = away <= LEGEND_REACH * picture.em
+        if near is not None and close and (near not in found or away < found[near][0]):
             found[near] = (away, text)
     return [(colour, text.text) for colour, (_, text) in found.items()], [text for _, text in found.values()]
 

@@ -33,6 +33,9 @@ from sightline.reader.colours import crop_pixels, find_common_colour, measure_di
 from sightline.reader.reading import Chart, ChartMark, Colour, Pixels
 from sightline.reader.rectangles import enclose_boxes, transpose_box
 
+CUT = 0.12  # share of the columns in a row in which a line may be covered
+FLAT, STEEP = 0.8, 8  # share of level columns of a line in steps, and pixels of its jumps
+
 
 def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Chart | None:
     """Return the line chart of an axis, read at the labels of the other axis."""
@@ -54,15 +57,21 @@ def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> C
     if titles:  # grey lines without a name in the legend are part of the frame
         colours = [colour for colour in colours if colour in titles or max(colour) - min(colour) > VISIBLE]
     marks: list[ChartMark] = []
-    for colour in colours:
+    curves = [_Curve(colour, tuple(other for other in colours if other != colour), ground) for colour in colours]
+    ends = (min(places), max(places))
+    if any(_is_cut(picture.pixels, plot, curve, ends) for curve in curves):
+        return None
+    for colour, curve in zip(colours, curves, strict=True):
         series = titles.get(colour, name_colour(colour) if len(colours) > 1 else "")
-        curve = _Curve(colour, tuple(other for other in colours if other != colour), ground)
         heights = [_find_height(picture.pixels, plot, place, curve) for place in places]
         marks += _read_marks(axis, curve, series, zip(labels, places, heights, strict=True))
     if len(marks) < TICKS:
         return None
-    hidden = len(colours) * len(labels) - len(marks)
+    if any(_is_stepped(picture.pixels, plot, curve) for curve in curves):
+        marks = []
+    hidden = len(colours) * len(labels) - len(marks) if marks else 0
     doubts = [f"{hidden} points are covered or not there"] if hidden else []
+    doubts += [] if marks else ["its lines go in steps"]
     if len(colours) > 1 and len(titles) < len(colours):
         doubts.append("lines that no legend names are named by their colour")
     ink = enclose_boxes([plot, axis.box, *(label.box for label in labels)])
@@ -197,6 +206,34 @@ class _Curve:
             other_share, left = unmix_colour(column, other, self.ground)
             own &= ~((left < rest) & (other_share > 0.4) & (other_share < 1.3))
         return np.where(own, np.minimum(share, 1.0), 0.0)
+
+
+def _trace(pixels: Pixels, plot: Box, curve: _Curve, ends: tuple[float, float]) -> list[tuple[int, int] | None]:
+    """Return where a line begins and ends in each column from the first point to the last; None where it isn't."""
+    spans: list[tuple[int, int] | None] = []
+    for x in range(max(plot.x, int(ends[0])), min(plot.right, int(ends[1]) + 1)):
+        places = np.flatnonzero(curve.weigh_pixels(pixels[plot.y : plot.bottom, x]) > 0.5)
+        spans.append((int(places[0]), int(places[-1])) if len(places) else None)
+    return spans
+
+
+def _is_cut(pixels: Pixels, plot: Box, curve: _Curve, ends: tuple[float, float]) -> bool:
+    """Return whether a line leaves the plot: it is missing in many successive columns, after it reached the edge."""
+    spans = _trace(pixels, plot, curve, ends)
+    longest = run = 0
+    for span in spans:
+        run = run + 1 if span is None else 0
+        longest = max(longest, run)
+    return longest > CUT * len(spans)
+
+
+def _is_stepped(pixels: Pixels, plot: Box, curve: _Curve) -> bool:
+    """Return whether a line is level, but for jumps: what it is at a label depends on which side is meant."""
+    known = [span for span in _trace(pixels, plot, curve, (plot.x, plot.right)) if span]
+    thick = median(end - start for start, end in known) if known else 0
+    level = [abs(a[0] - b[0]) <= 0 and abs(a[1] - b[1]) <= 0 for a, b in pairwise(known)]
+    jumps = sum(end - start > thick + STEEP for start, end in known)
+    return bool(level) and sum(level) >= FLAT * len(level) and jumps >= 2
 
 
 def _find_height(pixels: Pixels, plot: Box, x: float, curve: _Curve) -> float | None:

@@ -1,0 +1,425 @@
+"""Decide which rows of text are tables: divide them into columns, and score what comes out.
+
+Rows are proposed generously: by what is drawn between them, or by cells that begin or end at the same places. Columns
+are separated by corridors that almost all rows leave blank. A small model, trained on pages by `bench/train_tables.py`,
+then tells tables from menus, forms, cards and prose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from sightline.model.geometry import Box
+from sightline.reader.colours import crop_pixels
+from sightline.reader.ocr.line_image import find_ink, find_ink_columns
+from sightline.reader.page_text import LONG, MONO, LayoutItem, divide_width, group_rows
+from sightline.reader.phrases import begins_like_value
+from sightline.reader.reading import Pixels, Table, TextLine
+from sightline.reader.rectangles import enclose_boxes
+
+Span = tuple[int, int]
+Word = tuple[int, int, int]  # where it begins and ends, and the index of its line
+
+SPACE = 0.3  # blank between two words, in heights of their line
+GAP = 0.6  # blank between two columns, in heights of a line, however their cells begin
+WIDE = 1.4  # the same where it is in the middle of lines
+NARROW = 0.2  # the same where the cells of all rows begin or end at one place
+LEAST = 3  # pixels: the same; letters are nearer to each other
+ODD = 0.15  # share of the rows that may have text between two columns
+SHIFT = 2  # pixels by which the edges of aligned cells may differ
+ALIGNED = 0.9  # share of the cells of a column that begin or end at one place
+ROWS = 3  # of a table, at least
+WEEK = 7  # columns of a calendar
+HEAVY = 1.12  # bold text has so many times the ink of other text
+APART = 0.2  # blank between two cells that were read as one line, in heights of that line, at least
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlock:
+    """Rows that may be a table: the indexes of the lines of each."""
+
+    rows: tuple[tuple[int, ...], ...]
+    ends: Span | None = None  # where what is drawn between them begins and ends; None if nothing is
+
+
+@dataclass(frozen=True, slots=True)
+class TableCandidate:
+    """A block in columns: the words of each cell, as spans with the indexes of their lines."""
+
+    block: RowBlock
+    columns: tuple[Span, ...]
+    cells: tuple[tuple[tuple[tuple[int, Span], ...], ...], ...]
+    score: float = 0.0
+
+
+class LineWords:
+    """Where the words of lines are, and how heavy their strokes; measured when they are asked for."""
+
+    def __init__(self, pixels: Pixels, lines: Sequence[TextLine], toggled: frozenset[int] = frozenset()) -> None:
+        self._pixels, self._known = pixels, dict[int, tuple[list[Span], float]]()
+        self.lines, self.toggled = lines, toggled
+
+    def __getitem__(self, at: int) -> list[Span]:
+        return self._measure(at)[0]
+
+    def weigh(self, at: int) -> float:
+        """Return the share of ink in a line."""
+        return self._measure(at)[1]
+
+    def _measure(self, at: int) -> tuple[list[Span], float]:
+        if at not in self._known:
+            self._known[at] = find_word_spans(self._pixels, self.lines[at].box)
+        return self._known[at]
+
+
+def find_word_spans(pixels: Pixels, box: Box) -> tuple[list[Span], float]:
+    """Return where there is ink in a line, from left to right, without narrow blanks, and the share of ink there."""
+    mask = find_ink(crop_pixels(pixels, box))
+    spans: list[Span] = []
+    for start, end in find_ink_columns(mask, 0, len(mask)):
+        if spans and start + box.x - spans[-1][1] < NARROW * box.height:
+            spans[-1] = (spans[-1][0], box.x + end)
+        else:
+            spans.append((box.x + start, box.x + end))
+    spans = spans or [(box.x, box.right)]
+    return spans, float(mask.sum()) / max(1, mask.shape[0] * sum(end - start for start, end in spans))
+
+
+def choose_tables(words: LineWords, blocks: Iterable[RowBlock], em: float) -> tuple[list[TextLine], list[Table]]:
+    """Return all lines, those of tables split at their columns, and the tables; the best of overlapping ones."""
+    found = [each for block in blocks if (each := make_candidate(words, block, em)) is not None]
+    scored = [replace(each, score=score_candidate(measure_candidate(each, words, em))) for each in found]
+    kept: list[TableCandidate] = []
+    for each in sorted(scored, key=lambda one: -one.score * sum(map(len, one.cells))):
+        if each.score > 0 and not any(_share_lines(each, other) for other in kept):
+            kept.append(each)
+    return _split_lines(words, kept)
+
+
+def _share_lines(one: TableCandidate, other: TableCandidate) -> bool:
+    return not {at for row in one.block.rows for at in row}.isdisjoint(at for row in other.block.rows for at in row)
+
+
+def make_candidate(words: LineWords, block: RowBlock, em: float) -> TableCandidate | None:
+    """Return a block in columns without rows at its ends that don't fit; None if it has no columns."""
+    block = _remove_odd_ends(words, block, em)
+    spans = [_list_words(words, row) for row in block.rows]
+    columns = find_columns(spans, em)
+    if len(block.rows) < ROWS or len(columns) < 2:
+        return None
+    cells = tuple(_fill_row(words, row, columns) for row in block.rows)
+    table = TableCandidate(block, tuple(columns), cells)
+    text = block.ends is None and _is_monospaced(table, words.lines)  # a program or a terminal keeps its columns so
+    return None if text or _is_calendar(table, words.lines) or _is_list_with_counts(table, words.lines) else table
+
+
+def _is_list_with_counts(table: TableCandidate, lines: Sequence[TextLine]) -> bool:
+    """Return whether there are two columns, and the second one has only whole numbers."""
+    return len(table.columns) == 2 and all(_guess_text(row[1], lines).isdigit() for row in table.cells if row[1])
+
+
+def _is_calendar(table: TableCandidate, lines: Sequence[TextLine]) -> bool:
+    """Return whether the cells are the days of weeks."""
+    texts = [_guess_text(cell, lines) for row in table.cells[1:] for cell in row if cell]
+    return len(table.columns) == WEEK and sum(map(str.isdigit, texts)) >= 0.8 * len(texts)
+
+
+def _remove_odd_ends(words: LineWords, block: RowBlock, em: float) -> RowBlock:
+    """Remove first and last rows that cross the columns of the others: titles, and tools above or below a table."""
+    rows = list(block.rows)
+    for _ in range(4):
+        spans = [_list_words(words, row) for row in rows]
+        if len(rows) <= ROWS:
+            break
+        whole = _count_full_columns(spans, em)
+        better = [(_count_full_columns(rest, em), at) for at, rest in ((0, spans[1:]), (-1, spans[:-1]))]
+        most, end = max(better)
+        if most <= whole:
+            break
+        del rows[end]
+    return replace(block, rows=tuple(rows))
+
+
+def _count_full_columns(rows: Sequence[Sequence[Word]], em: float) -> int:
+    """Return how many columns have a text in at least half of the rows."""
+    spans = find_columns(rows, em, narrow=False)
+    counts = [sum(any(word[0] < end and word[1] > start for word in row) for row in rows) for start, end in spans]
+    return sum(2 * count >= len(rows) for count in counts)
+
+
+def _list_words(words: LineWords, row: Sequence[int]) -> list[Word]:
+    return sorted((start, end, at) for at in row for start, end in words[at])
+
+
+def find_columns(rows: Sequence[Sequence[Word]], em: float, *, narrow: bool = True) -> list[Span]:
+    """Return the spans between corridors that almost all rows leave blank.
+
+    A narrow corridor, or one in the middle of lines, counts only where cells begin or end at one place beside it,
+    whatever the other cell is: words have blanks too.
+    """
+    spans = [word for row in rows for word in row]
+    if not spans:
+        return []
+    left, right = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
+    inked = np.zeros(right - left + 1, dtype=np.int64)
+    for row in rows:
+        own = np.zeros(len(inked), dtype=bool)
+        for start, end, _ in row:
+            own[start - left : end - left] = True
+        inked += own
+    filled = np.flatnonzero(inked > ODD * len(rows))
+    if not len(filled):
+        return []
+    columns: list[Span] = []
+    for group in np.split(filled, np.flatnonzero(np.diff(filled) > 1) + 1):
+        start, end = left + int(group[0]), left + int(group[-1]) + 1
+        if columns and not _is_corridor((columns[-1][1], start), rows, em, narrow=narrow):
+            columns[-1] = (columns[-1][0], end)
+        else:
+            columns.append((start, end))
+    return columns
+
+
+def _is_corridor(blank: Span, rows: Sequence[Sequence[Word]], em: float, *, narrow: bool) -> bool:
+    """Return whether a blank separates two columns."""
+    wide = blank[1] - blank[0]
+    if wide < max(LEAST, NARROW * em) or (wide < GAP * em and not narrow):
+        return False
+    middle = (blank[0] + blank[1]) / 2
+    before = [max((word[1:] for word in row if word[1] <= middle), default=None) for row in rows]
+    after = [min((word[::2] for word in row if word[0] >= middle), default=None) for row in rows]
+    pairs = [(one, other) for one, other in zip(before, after, strict=True) if one is not None and other is not None]
+    joined = sum(one[1] == other[1] for one, other in pairs)
+    if wide >= GAP * em and (wide >= WIDE * em or joined < 0.5 * len(pairs) or not pairs):
+        return True
+    if len(pairs) < max(ROWS, 0.8 * len(rows)) or after[0] is None or before[0] is None:
+        return False
+    left, right = [one[0] for one, _ in pairs], [other[0] for _, other in pairs]
+    return (_share_edge(right) and _differ(left)) or (_share_edge(left) and _differ(right))
+
+
+def _share_edge(edges: Sequence[int]) -> bool:
+    usual = median(edges)
+    return sum(abs(edge - usual) <= SHIFT for edge in edges) >= ALIGNED * len(edges)
+
+
+def _differ(edges: Sequence[int]) -> bool:
+    return max(edges) - min(edges) > 2 * SHIFT
+
+
+def _fill_row(
+    words: LineWords, row: Sequence[int], columns: Sequence[Span]
+) -> tuple[tuple[tuple[int, Span], ...], ...]:
+    """Return the words of each cell, from top to bottom and from left to right."""
+    cells: list[list[tuple[int, Span]]] = [[] for _ in columns]
+    lines = words.lines
+    items = (LayoutItem(lines[at].box, (at,), 0) for at in row)
+    for at in (item.lines[0] for level in group_rows(items) for item in level):
+        for span in words[at]:
+            shared = [min(span[1], end) - max(span[0], start) for start, end in columns]
+            cells[int(np.argmax(shared))].append((at, span))
+    return tuple(map(tuple, cells))
+
+
+def _split_lines(words: LineWords, kept: Sequence[TableCandidate]) -> tuple[list[TextLine], list[Table]]:
+    """Return all lines, split where their words are in different cells, and the tables."""
+    pieces: dict[int, list[TextLine]] = {}
+    for table in kept:
+        for at in {at for row in table.block.rows for at in row}:
+            pieces[at] = split_line(words.lines[at], words[at], table.columns)
+    whole, first = list[TextLine](), dict[int, int]()
+    for at, line in enumerate(words.lines):
+        first[at] = len(whole)
+        whole += pieces.get(at, [line])
+    return whole, [_make_table(table, whole, first, pieces) for table in kept]
+
+
+def _make_table(
+    table: TableCandidate, lines: Sequence[TextLine], first: dict[int, int], pieces: dict[int, list[TextLine]]
+) -> Table:
+    rows = []
+    for row in table.block.rows:
+        cells: list[list[int]] = [[] for _ in table.columns]
+        items = (LayoutItem(lines[place].box, (place,), 0) for at in row
+                 for place in range(first[at], first[at] + len(pieces[at])))  # fmt: skip
+        for place in (item.lines[0] for level in group_rows(items) for item in level):
+            box = lines[place].box
+            shared = [min(box.right, end) - max(box.x, start) for start, end in table.columns]
+            cells[int(np.argmax(shared))].append(place)
+        rows.append(tuple(map(tuple, cells)))
+    return Table(
+        measure_box(table.block, [[lines[at].box for cell in row for at in cell] for row in rows]), tuple(rows)
+    )
+
+
+def measure_box(block: RowBlock, rows: Sequence[Sequence[Box]]) -> Box:
+    """Return the box of a table with half of the blank between its rows around it, from end to end of its lines."""
+    bands = [enclose_boxes(row) for row in rows if row]
+    text = enclose_boxes(bands)
+    blanks = [max(0, lower.y - upper.bottom) for upper, lower in pairwise(bands)]
+    margin = min(text.y, round(median(blanks) / 2)) if blanks else 0
+    left, right = block.ends or (text.x, text.right)
+    return enclose_boxes([text, Box(left, text.y - margin, right - left, text.height + 2 * margin)])
+
+
+def split_line(line: TextLine, spans: Sequence[Span], columns: Sequence[Span]) -> list[TextLine]:
+    """Split a line where it goes from one column to another; its text is split at the nearest space."""
+    homes = [max(range(len(columns)), key=lambda at: _measure_shared(span, columns[at])) for span in spans]
+    cuts = [
+        at for at in range(1, len(homes))
+        if homes[at] != homes[at - 1] and spans[at][0] - spans[at - 1][1] >= APART * line.box.height
+    ]  # fmt: skip
+    for cut in reversed(cuts):
+        blank = (spans[cut - 1][1] + spans[cut][0]) / 2
+        place = _find_split(line.text, (blank - line.box.x) / line.box.width)
+        first, rest = line.text[:place].rstrip(), line.text[place:].lstrip()
+        if not first or not rest:
+            continue
+        left = Box(line.box.x, line.box.y, spans[cut - 1][1] - line.box.x, line.box.height)
+        right = Box(spans[cut][0], line.box.y, line.box.right - spans[cut][0], line.box.height)
+        shift = len(line.text) - len(rest)
+        tail = replace(line, text=rest, box=right, doubtful=tuple(at - shift for at in line.doubtful if at >= shift))
+        head = replace(line, text=first, box=left, doubtful=tuple(at for at in line.doubtful if at < len(first)))
+        return [*split_line(head, spans[:cut], columns), tail]
+    return [line]
+
+
+def _measure_shared(one: Span, other: Span) -> int:
+    return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def _find_split(text: str, share: float) -> int:
+    """Return the index at a share of the text's width, or that of a space nearby."""
+    place = round(share * len(text))
+    near = range(max(1, place - 3), min(len(text), place + 4))
+    spaces = [at for at, letter in enumerate(text) if letter == " " and abs(at - place) <= max(2, 0.15 * len(text))]
+    turns = [
+        at for at in near if text[at - 1].isdigit() != text[at].isdigit() or text[at - 1].islower() < text[at].isupper()
+    ]
+    return min(spaces or turns, key=lambda at: abs(at - place), default=place)
+
+
+# What the model weighs; bench/train_tables.py prints these figures.
+WEIGHTS = {
+    "ruled": 1.379,
+    "rows": 1.290,
+    "filled": 3.529,
+    "aligned": 5.221,
+    "valued": 2.878,
+    "gap": -0.205,
+    "least gap": -0.623,
+    "header": 1.272,
+    "monospaced": 0.500,
+    "wide": 1.602,
+    "lines": -5.030,
+    "first filled": 1.026,
+    "bold header": 0.899,
+    "toggled": -3.495,
+    "numbers": -1.394,
+    "open length": -0.462,
+    "open rows": -0.793,
+    "open two columns": 0.268,
+}
+FEATURES, BIAS = tuple(WEIGHTS), -9.703
+SURE = 0.5  # what a table scores, at least
+
+
+def score_candidate(features: Sequence[float]) -> float:
+    """Return how sure it is that a candidate is a table: above 0 it is one."""
+    return float(np.dot(tuple(WEIGHTS.values()), features)) + BIAS - SURE
+
+
+def measure_candidate(table: TableCandidate, words: LineWords, em: float) -> list[float]:
+    """Return what the model scores, in the order of `FEATURES`."""
+    lines, rows, columns = words.lines, len(table.cells), len(table.columns)
+    boxes = [[_enclose_words(cell, lines) if cell else None for cell in row] for row in table.cells]
+    texts = [[_guess_text(cell, lines) for cell in row] for row in table.cells]
+    down = [[box for row in boxes if (box := row[at])] for at in range(columns)]
+    gaps = [right[0] - left[1] for left, right in pairwise(table.columns)]
+    body = [[row[at] for row in texts[1:] if row[at]] for at in range(columns)]
+    flat = [text for row in texts for text in row if text]
+    heights = [_count_lines(cell, lines) for row in table.cells for cell in row if cell]
+    toggled = [{at for row in table.cells for at, _ in row[column]} & words.toggled for column in range(columns)]
+    opened = float(table.block.ends is None)
+    return [
+        1 - opened,
+        math.log(rows),
+        sum(map(len, down)) / (rows * columns),
+        sum(_is_straight(each, em) for each in down) / columns,
+        sum(map(_is_valued, body)) / columns,
+        math.log(1 + median(gaps) / em),
+        math.log(1 + max(0, min(gaps)) / em),
+        float(_has_other_look(table.cells, lines)),
+        float(_is_monospaced(table, lines)),
+        math.log((table.columns[-1][1] - table.columns[0][0]) / em),
+        float(np.mean(heights)),
+        len(down[0]) / rows,
+        float(_is_bold(table.cells, words)),
+        sum(map(bool, toggled)) / columns,
+        float(all(text.isdigit() for text in flat if len(text) > 1)),
+        opened * math.log(1 + float(np.mean([len(text) for text in flat]))),
+        opened * math.log(rows),
+        opened * float(columns == 2),
+    ]
+
+
+def _enclose_words(cell: Sequence[tuple[int, Span]], lines: Sequence[TextLine]) -> Box:
+    return enclose_boxes(Box(span[0], lines[at].box.y, span[1] - span[0], lines[at].box.height) for at, span in cell)
+
+
+def _guess_text(cell: Sequence[tuple[int, Span]], lines: Sequence[TextLine]) -> str:
+    """Return about the text of a cell: its share of each line."""
+    pieces = []
+    for at in dict.fromkeys(at for at, _ in cell):
+        line, own = lines[at], [span for place, span in cell if place == at]
+        wide = len(line.text) / line.box.width
+        start, end = (own[0][0] - line.box.x) * wide, (own[-1][1] - line.box.x) * wide
+        pieces.append(line.text[max(0, round(start)) : round(end)].strip())
+    return " ".join(pieces)
+
+
+def _count_lines(cell: Sequence[tuple[int, Span]], lines: Sequence[TextLine]) -> int:
+    return len(group_rows(LayoutItem(lines[at].box, (at,), 0) for at in {at for at, _ in cell}))
+
+
+def _is_straight(boxes: Sequence[Box], em: float) -> bool:
+    """Return whether most cells of a column share an edge or their centre."""
+    if len(boxes) < 2:
+        return False
+    slack = max(SHIFT, 0.25 * em)
+    edges: tuple[list[float], ...] = (
+        [float(box.x) for box in boxes], [float(box.right) for box in boxes], [box.x + box.width / 2 for box in boxes]
+    )  # fmt: skip
+    return any(sum(abs(value - median(each)) <= slack for value in each) >= 0.75 * len(each) for each in edges)
+
+
+def _is_valued(texts: Sequence[str]) -> bool:
+    return len(texts) >= 2 and sum(map(begins_like_value, texts)) >= 0.7 * len(texts)
+
+
+def _has_other_look(rows: Sequence[Sequence[Sequence[tuple[int, Span]]]], lines: Sequence[TextLine]) -> bool:
+    """Return whether the first row differs from the others in its ink or its background."""
+    looks = [[(lines[at].ink, lines[at].ground) for cell in row for at, _ in cell[:1]] for row in rows]
+    first, rest = looks[0], [look for row in looks[1:] for look in row]
+    if not first or not rest:
+        return False
+    return all(sum(look == other for other in rest) < 0.2 * len(rest) for look in first)
+
+
+def _is_bold(rows: Sequence[Sequence[Sequence[tuple[int, Span]]]], words: LineWords) -> bool:
+    """Return whether the strokes of the first row are heavier than those of the others."""
+    weights = [[words.weigh(at) for cell in row for at, _ in cell[:1]] for row in rows]
+    rest = [weight for row in weights[1:] for weight in row]
+    return bool(weights[0] and rest) and median(weights[0]) > HEAVY * median(rest)
+
+
+def _is_monospaced(table: TableCandidate, lines: Sequence[TextLine]) -> bool:
+    widths = [divide_width(lines[at]) for row in table.block.rows for at in row if len(lines[at].text) >= LONG]
+    usual = median(widths) if len(widths) >= ROWS else 0.0
+    return bool(usual) and sum(abs(width / usual - 1) <= MONO for width in widths) >= 0.9 * len(widths)

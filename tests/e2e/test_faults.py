@@ -21,6 +21,7 @@ import pytest
 from sightline.model.ports import Lease, Store
 from sightline.model.refusal import Refusal
 from sightline.store import object_blobs, open_server_record
+from sightline.store.migrations import MIGRATIONS
 from tests.cli.command import POWERLESS, sightline
 from tests.cli.test_serve import serving
 from tests.e2e.shared_servers import Servers, wait_for
@@ -247,6 +248,39 @@ def test_object_storage_that_fails_costs_images_and_nothing_else(
         servers.s3.start()
     wait_for(lambda: store.images.keep("during", image_of("during", 1)), 30)
     assert len(list_warnings(caplog)) == 2, "once that it failed, once that it works again"
+
+
+@requirement("record.shared.rolling", "law.9")
+def test_an_older_replica_goes_on_after_a_newer_one_has_migrated_the_record(
+    servers: Servers, store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """When it has to connect again, it says what to do, goes on in memory, and uses the record as soon as it can."""
+    caplog.set_level(logging.WARNING, "sightline.store")
+    write_all(store, "before", 1)
+
+    def set_version(version: int) -> None:
+        with servers.postgres.connect(servers.databases[tmp_path]) as connection:
+            connection.execute("UPDATE sightline SET version = %s", (version,))
+
+    with servers.postgres.connect(servers.databases[tmp_path]) as connection:
+        connection.execute("ALTER TABLE images ADD COLUMN later TEXT NOT NULL DEFAULT ''")
+    set_version(len(MIGRATIONS) + 1)
+    wait_for(lambda: len(list_warnings(caplog)) == 1)
+    assert store.images.keep("after", image_of("after", 1)), "it is stored, on the servers"
+    assert store.images.read("after", image_of("after", 1).sha256)
+    assert store.find_trouble() is None
+    servers.postgres.stop()
+    assert store.images.keep("during", image_of("during", 1)) is False
+    servers.postgres.start()
+    wait_for(lambda: len(list_warnings(caplog)) == 3)
+    trouble = store.find_trouble()
+    assert trouble is not None
+    assert "newer version" in trouble.what
+    assert store.images.read("after", image_of("after", 1).sha256), "what it knows is served"
+    set_version(len(MIGRATIONS))
+    wait_for(lambda: store.find_trouble() is None)
+    assert store.images.keep("during", image_of("during", 1))
+    assert len(list_warnings(caplog)) == 4, "each state once"
 
 
 @pytest.fixture

@@ -168,12 +168,15 @@ class PostgresDatabase:
         connection.announced = row[0] if row else 0
         connection.execute(f"NOTIFY {CHANNEL}")  # sent when the transaction is committed
 
-    def read_changes(self) -> tuple[int, float]:
-        """Return the number of changes that were announced, and the time of the server's clock."""
-        found = self.fetch_all("SELECT changes, extract(epoch FROM clock_timestamp())::double precision FROM sightline")
+    def read_state(self) -> tuple[int, float, int]:
+        """Return the number of changes that were announced, the time of the server's clock, and the schema version."""
+        found = self.fetch_all(
+            "SELECT changes, extract(epoch FROM clock_timestamp())::double precision, version FROM sightline"
+        )
         if not found:
             raise ServerError("the tables of the record are empty", "restore them, or use another database")
-        return int(found[0][0]), float(found[0][1])
+        ((changes, now, version),) = found
+        return int(changes), float(now), int(version)
 
     def has_foreign_change(self, before: int, now: int) -> bool:
         """Return whether any change after number `before`, up to `now`, was announced by another process."""

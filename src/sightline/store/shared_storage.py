@@ -12,6 +12,10 @@ where one arrives. If the server doesn't answer, requests go on in the state `st
 with a record on a disk that is gone: nothing is reported as durable, and no image is sent to a provider that needs
 consent. The thread then tries to connect again, also once a second.
 
+Replicas can be updated one by one. A newer one migrates the schema, which waits for transactions that are under way and
+only adds to it; the older ones go on, and say once that they are outdated. An older one that starts is refused, and one
+that has to connect again goes on in memory.
+
 Object storage that fails does not change the state: images can't be stored or read until it works again.
 
 Ages are measured by the server's clock, so that replicas whose clocks differ agree.
@@ -31,7 +35,7 @@ import psycopg
 from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
 from sightline.store.blobs import ByteCache, CachedBlobs
-from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
+from sightline.store.migrations import MIGRATIONS, ForeignDatabaseError, OtherVersionError
 from sightline.store.object_blobs import open_blobs
 from sightline.store.postgres_connection import ChangeListener
 from sightline.store.postgres_database import PostgresDatabase
@@ -45,6 +49,7 @@ _POLL_SECONDS = 1.0
 _SWEEP_SECONDS = 3600.0
 _CLOCK_SECONDS = 60.0  # the server's clock is read with every poll
 _CACHED_ROWS = 20_000
+_UPDATE = "install that version on every replica, or use another database"
 _CACHED_BYTES, _CACHED_NAMES = 128 << 20, 100_000
 
 
@@ -65,6 +70,7 @@ class SharedStorage:
         self._rows, self._policy = RowCache(_CACHED_ROWS), RowCache(_CACHED_ROWS)
         self._bytes = ByteCache(_CACHED_BYTES, _CACHED_NAMES)
         self._reason: Refusal | None = None
+        self._is_outdated = False  # a newer version has migrated the schema
         self._offset = 0.0  # of the server's clock
         self._changes = -1
         self._lock, self._closing = threading.Lock(), threading.Event()
@@ -157,10 +163,17 @@ class SharedStorage:
             except ServerError as error:
                 if self._reason is None:
                     self._switch_to_memory(error)
-            except STORAGE_ERRORS:  # another version has migrated it: this process goes on in memory
-                continue
+            except STORAGE_ERRORS as error:  # another version has migrated it: this process goes on in memory
+                self._note_other_version(error)
             except Exception:  # noqa: BLE001, without this thread, nothing would reach the caches
                 _log.warning("The shared record could not be asked for changes.", exc_info=True)
+
+    def _note_other_version(self, error: Exception) -> None:
+        """Say once why the record can't be used again although its server can."""
+        reason = Refusal("unavailable", f"the shared record cannot be used: {error}", _UPDATE)
+        if reason != self._reason:
+            self._reason = reason
+            _log.warning("The shared record cannot be used again: %s (%s)", error, _UPDATE)
 
     def _wait_for_hint(self) -> bool:
         """Wait for the next poll, and return whether the storage is closed."""
@@ -175,7 +188,10 @@ class SharedStorage:
         database = backend.database
         assert isinstance(database, PostgresDatabase)
         began, checked_at = self._now(), time.monotonic()
-        changes, server_time = database.read_changes()
+        changes, server_time, version = database.read_state()
+        if version > len(MIGRATIONS) and not self._is_outdated:
+            self._is_outdated = True
+            _log.warning("A newer version of Sightline has migrated the shared record (%s)", _UPDATE)
         if self._now is time.time:
             self._offset = server_time - (began + self._now()) / 2
         if database.has_foreign_change(self._changes, changes):  # after its own, this process has cleared them itself
@@ -219,7 +235,7 @@ def open_shared_storage(address: SharedAddress, bounds: SharedBounds, now: Clock
     except ForeignDatabaseError as error:
         why, remedy = str(error), "use another database or schema"
     except OtherVersionError as error:
-        why, remedy = str(error), "install that version on every replica, or use another database"
+        why, remedy = str(error), _UPDATE
     except STORAGE_ERRORS as error:
         why, remedy = explain_error(None, error)
     return Refusal("unavailable", f"the shared record cannot be used: {why}", remedy)

@@ -17,6 +17,7 @@ from sightline.model.ports import HttpReply, HttpSender
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import Question, SeerAnswer, Usage
+from sightline.vision.capabilities import parse_listing
 from sightline.vision.seers.wire_seer import (
     RETRY_LATER,
     EventList,
@@ -78,12 +79,10 @@ def _parse_reply(reply: HttpReply | Refusal) -> Json:
 async def _list_ollama(http: HttpSender, base: str) -> list[str]:
     listed = await _request_json(http, "GET", f"{base}/api/tags")
     models = listed.get("models") if isinstance(listed, dict) else None
-    found = []
+    found = list[str]()
     for name in filter(None, map(_get_local_name, models if isinstance(models, list) else [])):
         details = await _request_json(http, "POST", f"{base}/api/show", {"model": name})
-        capabilities = details.get("capabilities") if isinstance(details, dict) else None
-        if isinstance(capabilities, list) and "vision" in capabilities and not _is_remote(details):
-            found.append(name)
+        found += [] if _is_remote(details) else _list_seeing(details, name)
     return found
 
 
@@ -116,26 +115,17 @@ def is_cloud_name(model: str) -> bool:
 
 
 async def _list_lmstudio(http: HttpSender, base: str) -> list[str]:
-    match await _request_json(http, "GET", f"{base}/api/v1/models"):
-        case {"models": list(models)}:
-            return [
-                key
-                for model in models
-                if isinstance(model, dict)
-                and isinstance(key := model.get("key"), str)
-                and isinstance(can := model.get("capabilities"), dict)
-                and can.get("vision") is True
-            ]
-        case _:
-            return []
+    return _list_seeing(await _request_json(http, "GET", f"{base}/api/v1/models"))
 
 
 async def _list_llamacpp(http: HttpSender, base: str) -> list[str]:
-    match await _request_json(http, "GET", f"{base}/props"):
-        case {"modalities": {"vision": True}, **rest}:
-            return [str(rest.get("model_alias") or "default")]
-        case _:
-            return []
+    """Return the only model of llama.cpp, if it sees."""
+    answer = await _request_json(http, "GET", f"{base}/props")
+    return _list_seeing(answer, str(get_at(answer, "model_alias") or "default"))
+
+
+def _list_seeing(answer: Json, model: str = "") -> list[str]:
+    return [name for name, takes in parse_listing(answer, model).items() if takes.get("vision")]
 
 
 async def _list_vllm(http: HttpSender, base: str) -> list[str]:

@@ -225,6 +225,9 @@ def bypass_web_proxies(env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "NO_PROXY": past, "no_proxy": past}
 
 
+# Files of a project
+
+
 NETWORK = r"\w*PROXY|(?:NODE(?!_ENV\Z)|BUN|SSL|LD|DYLD|GIT)_\w+|PYTHON\w+|PATH|SHELL|ENV|BASH_ENV"
 """Variables that reroute the traffic of any program, or make it run other code, which can read its keys."""
 PROVIDERS = (

@@ -141,6 +141,9 @@ def find_stored_box(box: Box, upright: Size, orientation: int) -> Box:
     return Box(x, y, width, height)
 
 
+# Trimming
+
+
 BAND = 24  # pixels that are left of a blank band: enough to see that two things are separate
 MARGIN = 8  # pixels that are left of a blank border
 _ENOUGH_PIXELS = 900_000  # enough to find where something is …

@@ -294,6 +294,9 @@ def exact_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
     }, content
 
 
+# Pictures for terminals
+
+
 SIXEL_MIME = "image/x-sixel"
 _MAX_PIXELS = 4_000_000
 _COLOURS = 128  # terminals have at least 256

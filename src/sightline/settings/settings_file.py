@@ -49,6 +49,9 @@ from sightline.settings.setting_kinds import (
     whole_number,
 )
 
+if sys.platform != "win32":
+    import fcntl
+
 PREFIXES = ("SIGHTLINE_", "PI_VISION_PROXY_")
 
 
@@ -196,8 +199,8 @@ def find_key(name: str) -> Setting | Refusal:
     return Refusal("not_found", f"there is no setting {name!r}", remedy)
 
 
-if sys.platform != "win32":
-    import fcntl
+# The file
+
 
 SettingsObject = dict[str, Json]
 

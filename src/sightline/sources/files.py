@@ -344,6 +344,9 @@ def _refuse_os_error(error: OSError) -> Refusal:
     return Refusal("not_found", f"the file cannot be read: {error.strerror or 'unknown error'}", "check the path")
 
 
+# Files that are compared with an image
+
+
 _ANY_FILE = PathPolicy((), is_unlimited=True)
 _DIGESTS_KEPT = 4096
 _SETTLED_NS = 2_000_000_000  # a file that has just changed may change again without getting another time

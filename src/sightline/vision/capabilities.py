@@ -120,6 +120,9 @@ def load_capability_table() -> Mapping[str, str]:
     return models
 
 
+# What upstreams publish
+
+
 _SECONDS = 10.0
 _FRESH_DAYS = 1.0
 _RETRY_SECONDS = 3600.0  # after a listing could not be fetched, or says nothing

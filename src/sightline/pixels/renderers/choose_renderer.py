@@ -86,6 +86,9 @@ def find_renderer(name: str) -> Renderer:
     return next(each for each in RENDERERS if each.name == name)
 
 
+# The tasks of the workers
+
+
 T = TypeVar("T")
 
 _STACK_BYTES = 256 * 1024 * 1024  # for libraries that call themselves for every level of a document

@@ -87,6 +87,9 @@ CODE_RENDERER = Renderer(
 )
 
 
+# Diffs
+
+
 _DIFF_SUFFIXES = frozenset({".diff", ".patch", ".rej"})
 _START = re.compile(rb"(?:diff --git |diff -\S+ |Index: |--- \S.*\n\+\+\+ \S|\*\*\* \S.*\n--- \S|From [0-9a-f]{40} )")
 _FILE = LineTint("#d0d7e2", bold=True)
@@ -128,6 +131,9 @@ DIFF_RENDERER = Renderer(
     needs=TEXT_NEEDS,
     max_bytes=MAX_TEXT_BYTES,
 )
+
+
+# JSON
 
 
 _JSON_SUFFIXES = frozenset({".json", ".geojson", ".jsonl", ".ndjson", ".webmanifest", ".har"})
@@ -232,6 +238,9 @@ JSON_RENDERER = Renderer(
     needs=TEXT_NEEDS,
     max_bytes=MAX_TEXT_BYTES,
 )
+
+
+# Tables
 
 
 _TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".psv"})

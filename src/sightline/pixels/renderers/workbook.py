@@ -218,6 +218,9 @@ def _read_pictures(archive: OfficeArchive, part: str) -> Iterator[Block]:
             yield make_picture(data, basename(picture) or "a chart")
 
 
+# Presentations
+
+
 _MAX_SLIDES = 500
 _TITLES = frozenset({"title", "ctrTitle"})
 _UNSEEN = frozenset({"sldNum", "dt", "ftr"})  # numbers, dates and footers, which only repeat themselves

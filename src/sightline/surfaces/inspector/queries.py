@@ -274,6 +274,9 @@ def _write_entry(entry: LedgerEntry, sha256: str) -> dict[str, Json]:
     }
 
 
+# Pictures
+
+
 THUMBNAIL_EDGE = 320
 MAX_EDGE = 2400
 MAX_SENT_EDGE = 8000

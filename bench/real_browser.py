@@ -4,6 +4,7 @@ import base64
 import itertools
 import json
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -27,6 +28,10 @@ OPTIONS = (
     "--disable-background-networking",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+TEXT_FONT = re.compile(r"[?&]family=(?!.*(Icon|Symbol))")  # a sheet that only names fonts, for which others stand in
+ICONS = re.compile(r"icon|awesome|symbol|glyph", re.IGNORECASE)
+LOOPBACK = "://127.0.0.1:"
+EARLY_SCRIPTS = "[...document.scripts].filter(s => s.src && !s.async && !s.defer).map(s => s.src)"
 LOADED = """new Promise(done => {
     const finish = () => document.fonts.ready.then(() => setTimeout(() => done(true), %d));
     document.readyState === 'complete' ? finish() : addEventListener('load', finish);
@@ -52,6 +57,8 @@ class Browser:
         self._rest = b""
         self._numbers = itertools.count(1)
         self._session: dict[str, str] = {}
+        self._asked: dict[str, str] = {}  # addresses by the number of their request
+        self._failed: list[tuple[str, str]] = []  # what was asked for, and its address
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         opened = self.send("Target.attachToTarget", targetId=target, flatten=True)
         self._session = {"sessionId": opened["sessionId"]}
@@ -64,13 +71,32 @@ class Browser:
         self._requests.write(json.dumps(message).encode() + b"\0")
         self._requests.flush()
         while (answer := self._receive()).get("id") != number:
-            if answer.get("method") == "Page.javascriptDialogOpening":
-                self._requests.write(_accept_dialog(next(self._numbers), self._session))
-                self._requests.flush()
+            self._note_event(answer.get("method", ""), answer.get("params", {}))
         if "error" in answer:
             raise RuntimeError(f"{method}: {answer['error']['message']}")
         result: dict[str, Any] = answer["result"]
         return result
+
+    def _note_event(self, method: str, params: dict[str, Any]) -> None:
+        if method == "Page.javascriptDialogOpening":
+            self._requests.write(_accept_dialog(next(self._numbers), self._session))
+            self._requests.flush()
+        elif method == "Network.requestWillBeSent":
+            self._asked[params["requestId"]] = params["request"]["url"]
+        elif method == "Network.loadingFailed":
+            self._failed.append((params["type"], self._asked.get(params["requestId"], "")))
+        elif method == "Network.responseReceived" and params["response"]["status"] >= 400:
+            self._failed.append((params["type"], params["response"]["url"]))
+
+    def find_missing(self) -> str | None:
+        """Return the address of a style sheet, script or icon font of this page that could not be loaded, or None."""
+        early = self.evaluate(EARLY_SCRIPTS)
+        for kind, address in self._failed:
+            sheet = kind == "Stylesheet" and not TEXT_FONT.search(address)
+            icons = kind == "Font" and ICONS.search(address)
+            if sheet or icons or (kind == "Script" and address in early and LOOPBACK not in address):
+                return address
+        return None
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
@@ -82,8 +108,15 @@ class Browser:
         answer: dict[str, Any] = json.loads(first)
         return answer
 
-    def open(self, address: str, size: tuple[int, int], scale: int, *, dark: bool, settle: int = 400) -> None:
-        """Open a page in a window of that size, and wait until it is loaded and `settle` milliseconds more."""
+    def open(
+        self, address: str, size: tuple[int, int], scale: int, *, dark: bool, settle: int = 400, force: bool = False
+    ) -> None:
+        """Open a page in a window of that size, and wait until it is loaded and `settle` milliseconds more.
+
+        `force` makes Chromium darken pages that have no dark theme, as its users can.
+        """
+        self.send("Network.enable")
+        self.send("Emulation.setAutoDarkModeOverride", enabled=dark and force)
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=size[0], height=size[1], deviceScaleFactor=scale, mobile=False,
@@ -92,6 +125,8 @@ class Browser:
         self.send(
             "Emulation.setEmulatedMedia", features=[scheme, {"name": "prefers-reduced-motion", "value": "reduce"}]
         )
+        self.send("Page.navigate", url="about:blank")
+        self._failed.clear()
         self.send("Page.navigate", url=address)
         self.evaluate(LOADED % settle)
 

@@ -32,5 +32,6 @@
         const kinds = sets.map(s => ({ bar: 'bar', horizontalBar: 'bar', line: 'line' })[s.type || chart.config?.type] || 'other');
         if (canvas) add(canvas, name(kinds), sets.flatMap(s => (s.data || []).map(d => +(d?.y ?? d))).filter(Number.isFinite));
     }
+    for (const chart of window.realCharts || []) add(chart.element, chart.kind, chart.values);
     return charts;
 })()

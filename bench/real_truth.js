@@ -120,7 +120,7 @@
         for (const n of root.querySelectorAll('*')) {
             const b = n.getBoundingClientRect();
             if (!isShown(n) || clean(n.innerText || '') || n.tagName === 'INPUT') continue;
-            if (isSmallShape(n, b) && (b.height <= 32 || b.width >= 1.4 * b.height) && (n.tagName === 'svg' || hasFrame(n))) return b;
+            if (isSmallShape(n, b) && (b.height <= 32 || b.width >= 1.4 * b.height) && (hasFrame(n) || (n.tagName === 'svg' && root === wanted))) return b;
             const drawn = findPseudo(n, wanted);
             if (drawn) return drawn;
         }
@@ -187,7 +187,7 @@
     const headings = all('h1, h2, h3, h4, h5, h6').filter(e => isSeen(e) && clean(e.innerText)).map(e => ({ ...seenBox(e), level: +e.tagName[1], size: parseFloat(getComputedStyle(e).fontSize) * scale }));
 
     // A class of its own that says so, in words of its package, which most of its neighbours have not.
-    const hasOwnClass = e => [...e.classList].some(c => /(^|[-_])(active|selected)([-_]|$)/.test(c) &&
+    const hasOwnClass = e => [...e.classList].some(c => /(^|[-_])(active|selected)(-(top|bottom|left|right))?$/.test(c) &&
         [...e.parentElement.children].filter(n => n.classList.contains(c)).length * 2 < e.parentElement.children.length);
     const selected = e => (hasOwnClass(e) || e.matches('[aria-selected=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .is-selected, .uk-active, .menu-item--active')) && !e.closest('.breadcrumb, [class*=breadcrumb]');
     const states = [];

@@ -119,9 +119,11 @@ class PlainTexts:
 def get_at(tree: Json, *steps: str | int) -> Json:
     """Return the value at the end of `steps`, or None."""
     for step in steps:
-        if isinstance(tree, dict) and isinstance(step, str):
+        if isinstance(step, str):
+            if not isinstance(tree, dict):
+                return None
             tree = tree.get(step)
-        elif isinstance(tree, list) and isinstance(step, int) and 0 <= step < len(tree):
+        elif isinstance(tree, list) and 0 <= step < len(tree):
             tree = tree[step]
         else:
             return None

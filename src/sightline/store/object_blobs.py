@@ -17,9 +17,10 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -83,11 +84,16 @@ class ObjectBlobs:
     """Implements `Blobs`."""
 
     def __init__(
-        self, store: ObjectStore, place: str, *, max_bytes: int = _MAX_BYTES, single_deletes: ObjectStore | None = None
+        self,
+        store: ObjectStore,
+        place: str,
+        open_for_single_deletes: Callable[[], ObjectStore] | None = None,
+        *,
+        max_bytes: int = _MAX_BYTES,
     ) -> None:
-        """Use a store; `single_deletes` is the same one for objects that are deleted one by one."""
+        """Use a store; `open_for_single_deletes` returns the same one, through which objects are deleted one by one."""
         self._store, self._place, self._max_bytes = store, place, max_bytes
-        self._deleting, self._single_deletes = store, single_deletes
+        self._deleting, self._open_for_single_deletes = store, open_for_single_deletes
         self._paused_until, self._last_error = 0.0, ServerError("", "")
         self._failing: set[_Operation] = set()
         self._outages = 0
@@ -144,10 +150,11 @@ class ObjectBlobs:
         try:
             obstore.delete(self._deleting, paths)  # S3 doesn't say which were absent
         except (BaseError, OSError) as error:
-            if self._single_deletes is None or not _NO_BULK_DELETE.search(str(error)):
+            if self._open_for_single_deletes is None or not _NO_BULK_DELETE.search(str(error)):
                 raise
-            obstore.delete(self._single_deletes, paths)
-            self._deleting, self._single_deletes = self._single_deletes, None  # it will not be able to later, either
+            single = self._open_for_single_deletes()
+            obstore.delete(single, paths)
+            self._deleting, self._open_for_single_deletes = single, None  # it will not be able to later, either
 
     def sync(self, names: Iterable[str]) -> None:
         """Do nothing: what the server has acknowledged is durable."""
@@ -216,6 +223,15 @@ def _shorten(text: str) -> str:
     return clean_text(text)[:120]
 
 
+def _open_bucket(address: str, *, is_plain: bool, single_deletes: bool = False) -> S3Store:
+    return S3Store.from_url(
+        address.rstrip("/"),
+        config={"disable_bulk_delete": single_deletes},
+        client_options={"allow_http": is_plain, "timeout": "10s", "connect_timeout": "3s"},
+        retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)},
+    )
+
+
 def open_blobs(address: str, environment: Mapping[str, str], *, create: bool = True) -> Blobs:
     """Open the blobs at a checked address, or raise.
 
@@ -224,23 +240,11 @@ def open_blobs(address: str, environment: Mapping[str, str], *, create: bool = T
     if address.startswith("file:"):
         return _open_folder(Path(get_folder(address)), create=create)
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or ""
+    open_bucket = partial(_open_bucket, address, is_plain=endpoint.startswith("http://"))
     try:
-        store, single_deletes = (
-            S3Store.from_url(
-                address.rstrip("/"),
-                config={"disable_bulk_delete": is_single},
-                client_options={
-                    "allow_http": endpoint.startswith("http://"),
-                    "timeout": "10s",
-                    "connect_timeout": "3s",
-                },
-                retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)},
-            )
-            for is_single in (False, True)
-        )
+        blobs = ObjectBlobs(open_bucket(), address, partial(open_bucket, single_deletes=True))
     except (BaseError, ValueError) as error:
         raise _explain_error(address, error) from None
-    blobs = ObjectBlobs(store, address, single_deletes=single_deletes)
     if create:
         blobs.check()
     return blobs

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.reader.ocr import detector
+from sightline.reader.ocr.line_image import TextArea
 
 Mask = NDArray[np.bool_]
 MASKS = arrays(np.bool_, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12))
@@ -119,9 +120,9 @@ def test_a_text_area_is_inside_the_image_and_around_its_core() -> None:
 
 
 def test_merged_neighbours_are_split() -> None:
-    one = detector.TextArea(100, 50, 120, 20, 0.0, 5, 1.0)
-    two = detector.TextArea(205, 52, 120, 20, 0.0, 5, 1.0)
-    below = detector.TextArea(205, 90, 120, 20, 0.0, 5, 1.0)
+    one = TextArea(100, 50, 120, 20, 0.0, 5, 1.0)
+    two = TextArea(205, 52, 120, 20, 0.0, 5, 1.0)
+    below = TextArea(205, 90, 120, 20, 0.0, 5, 1.0)
     first, second, third = sorted(detector._separate_neighbours([two, below, one]), key=lambda spot: spot.x + spot.y)
     assert first.x + first.width / 2 == second.x - second.width / 2 == pytest.approx(152.5)
     assert third == below
@@ -141,3 +142,10 @@ def test_tiles_cover_everything_once(length: int, most: int) -> None:
     cuts = detector._split_evenly(length, most)
     assert [cuts[0][0], *(end for _, end in cuts)] == [start for start, _ in cuts] + [length]
     assert all(0 < end - start <= most for start, end in cuts)
+
+
+def test_short_parts_do_not_tell_the_tilt_of_a_page() -> None:
+    """A comma at the end of a short word tilts it; a page of such words is level."""
+    tilt, short = np.full(8, 0.015), np.full(8, 3.0)
+    assert detector._choose_tilts(tilt, np.full(8, 30.0), short).tolist() == [0.0] * 8
+    assert detector._choose_tilts(tilt, np.full(8, 60.0), short).tolist() == [0.015] * 8

@@ -13,8 +13,11 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
+from sightline.reader.ocr import page as ocr_page
 from sightline.reader.ocr import weights
+from sightline.reader.ocr.line_image import TextArea, cut_line_image
 from sightline.reader.ocr.page import OcrPage, read_lines, read_page
+from sightline.reader.ocr.recognizer import Character
 from sightline.reader.ocr.weights import OcrEngine, open_engine
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import is_inside
@@ -223,3 +226,21 @@ def test_a_line_in_grain_is_less_certain() -> None:
 def test_a_second_reading_is_the_same() -> None:
     picture = pixels(sample("dialog"))
     assert read_lines(picture, engine()) == read_lines(picture, engine())
+
+
+def test_what_is_beside_an_unreadable_mark_is_read_alone() -> None:
+    """Only the certain piece becomes a line; the mark stays unread."""
+    image = Image.new("RGB", (120, 40), "white")
+    pen = ImageDraw.Draw(image)
+    pen.rectangle((8, 8, 30, 30), outline="black", width=2)
+    pen.ellipse((13, 13, 21, 21), fill="gray")
+    pen.line((8, 30, 22, 18, 30, 26), fill="black", width=2)
+    pen.text((60, 8), "512", "black", ImageFont.load_default(20))
+    area = TextArea(60, 20, 118, 38, 0.0, 6, 1.0)
+    small = engine().get_model("small")
+    assert small is not None
+    spoilt = [Character("卜", 0.2, 0.3), Character("5", 0.6, 0.6)]
+    attempt = ocr_page._Attempt(area, 0, cut_line_image(pixels(image), area), spoilt, small)
+    pieces = ocr_page._read_pieces(attempt, small, lambda: True)
+    assert ["".join(letter.text for letter in piece.letters) for piece in pieces] == ["", "512"]
+    assert pieces[1].frame.origin[0] > 40

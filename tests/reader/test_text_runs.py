@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sightline.reader.ocr import line_image
-from sightline.reader.ocr.recognizer import Character, TextRun, _decode_strips, split_runs
+from sightline.reader.ocr.recognizer import (
+    REGULAR,
+    Character,
+    TextRun,
+    _decode_strips,
+    measure_pitch,
+    split_runs,
+)
 from tests.requirements import requirement
 
 WIDTH, HEIGHT = 400, 20
@@ -135,3 +142,59 @@ def test_a_rule_under_the_text_is_not_its_ink() -> None:
 def test_a_core_without_ink_has_no_band() -> None:
     mask = np.zeros((10, 10), bool)
     assert line_image.find_ink_rows(mask, (2, 2, 8, 8)) == (2, 2)
+
+
+def place_letters(text: str, strokes: list[tuple[int, int]], spaces: dict[int, float]) -> list[Character]:
+    """Return a letter over the middle of each stroke, with the probability of a space before it."""
+    return [
+        Character(letter, (start + end) / 2 / WIDTH, 1.0, spaces.get(at, 0.0))
+        for at, (letter, (start, end)) in enumerate(zip(text, strokes, strict=True))
+    ]
+
+
+def test_a_certain_space_needs_no_gap_where_an_underline_fills_it() -> None:
+    letters = [Character("a", 13 / WIDTH, 1.0), Character("b", 25 / WIDTH, 1.0, 0.98)]
+    (found,) = split_runs(letters, [(10, 28)], WIDTH, HEIGHT)
+    assert found.text == "a b"
+
+
+def test_a_possible_space_needs_a_clear_gap() -> None:
+    near, far = [(10, 16), (19, 25)], [(10, 16), (21, 27)]
+    assert [next(split_runs(place_letters("ab", strokes, {1: 0.2}), strokes, WIDTH, HEIGHT)).text
+            for strokes in (near, far)] == ["ab", "a b"]  # fmt: skip
+
+
+def test_a_dot_between_words_stands_alone() -> None:
+    strokes = [(10, 16), (21, 23), (28, 34)]
+    assert [next(split_runs(place_letters(text, strokes, {}), strokes, WIDTH, HEIGHT)).text
+            for text in ("a·b", "a.b")] == ["a · b", "a.b"]  # fmt: skip
+
+
+def make_columns(text: str, pitch: int = 8) -> tuple[str, list[tuple[int, int]]]:
+    """Return the letters of a monospaced line, narrow and wide ones, each in the middle of its column."""
+    widths = {letter: 2 + 2 * (at % 3) for at, letter in enumerate(sorted(set(text)))}
+    middles = {at: 10 + pitch * at for at, letter in enumerate(text) if letter != " "}
+    strokes = [(middle - widths[text[at]] // 2, middle + widths[text[at]] // 2) for at, middle in middles.items()]
+    return text.replace(" ", ""), strokes
+
+
+def test_spaces_of_a_monospaced_line_are_its_empty_columns() -> None:
+    text = "if (a[i] == '.') b = a  .c;"
+    letters, strokes = make_columns(text)
+    characters = place_letters(letters, strokes, {})
+    pitch = measure_pitch(characters, strokes, WIDTH, HEIGHT)
+    assert pitch is not None
+    assert pitch[0] == pytest.approx(8, abs=0.2)
+    assert pitch[1] > REGULAR
+    (found,) = split_runs(characters, strokes, WIDTH, HEIGHT, pitch[0])
+    assert found.text == text
+
+
+def test_letters_of_different_widths_fit_no_columns() -> None:
+    edges, letters = 10, []
+    for width in (2, 10, 6, 3, 11, 7, 2, 9, 5, 12, 4, 8, 3, 10):
+        letters.append((edges, edges + width))
+        edges += width + 2
+    pitch = measure_pitch(place_letters("imaliwoneugrtm", letters, {}), letters, WIDTH, HEIGHT)
+    assert pitch is not None
+    assert pitch[1] < REGULAR

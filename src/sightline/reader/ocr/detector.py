@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from sightline.reader.ocr.line_image import TextArea
 from sightline.reader.ocr.weights import OnnxSession
 from sightline.reader.reading import Pixels
 
@@ -33,19 +34,7 @@ _LONG = 6.0  # a part must be this many times as long as high to have a directio
 _DRIFT = 0.6  # heights: a direction that moves the ends by less is ignored
 _LEVEL = math.radians(0.25)  # a page tilted by less is level
 _VOTES, _AGREED = 4, 0.8  # long parts, and share of them, that must agree on the tilt of a page
-
-
-@dataclass(frozen=True, slots=True)
-class TextArea:
-    """A rectangle that contains a line: its centre, sides and tilt."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    tilt: float  # radians, clockwise
-    growth: float  # how far each side is outside the core
-    chance: float
+_VOTER = 12.0  # how many times as long as high such a part is: a comma at its end tilts a shorter one
 
 
 def find_text_areas(
@@ -234,7 +223,8 @@ class _Runs:
 def _choose_tilts(tilt: Numbers, long: Numbers, short: Numbers) -> Numbers:
     """Return the tilt of each part; short parts and barely tilted ones take the page's."""
     clear = long > _LONG * short
-    page = _find_page_tilt(tilt[clear], long[clear])
+    voting = long > _VOTER * short
+    page = _find_page_tilt(tilt[voting], long[voting])
     own = clear & (np.abs(tilt - page) * long > _DRIFT * short)
     return np.where(own, tilt, page)
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sightline.model.geometry import Box
-from sightline.reader.ocr.detector import TextArea
 from sightline.reader.reading import Pixels
 
 UPRIGHT, UPWARD, UPSIDE_DOWN, DOWNWARD = range(4)
@@ -28,6 +27,19 @@ _REACH = 4.0  # heights of the line: how much of its beginning is searched for a
 _LEAST = 9  # pixels: the smallest side of a mark
 _SQUARE = 0.15  # how much its sides may differ
 _GAP = 0.2  # share of its side: the smallest blank after it
+
+
+@dataclass(frozen=True, slots=True)
+class TextArea:
+    """A rectangle that contains a line: its centre, sides and tilt."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    tilt: float  # radians, clockwise
+    growth: float  # how far each side is outside the core
+    chance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +104,14 @@ def _find_core(picture: Pixels, growth: float) -> tuple[int, int, int, int]:
     return left, top, max(left + 1, width - left), max(top + 1, height - top)
 
 
-def find_ink(picture: Pixels) -> Mask:
-    """Return the pixels that differ from the most common colour."""
+def find_ink(picture: Pixels, share: float = _SHARE) -> Mask:
+    """Return the pixels that differ from the most common colour, by a share of the strongest contrast at least."""
     ground = _find_background(picture)
     apart = np.maximum(picture, ground) - np.minimum(picture, ground)
     contrast = np.maximum(np.maximum(apart[:, :, 0], apart[:, :, 1]), apart[:, :, 2])
     counts = np.bincount(contrast.ravel(), minlength=256)[::-1].cumsum()
     strong = 255 - int(np.searchsorted(counts, max(1, contrast.size // 50)))
-    mask: Mask = contrast > max(_FAINT, _SHARE * strong)
+    mask: Mask = contrast > max(_FAINT, share * strong)
     return mask
 
 
@@ -157,12 +169,18 @@ def trim_rows(mask: Mask, within: tuple[int, int], columns: tuple[int, int]) -> 
 def remove_leading_mark(frame: LineImage) -> LineImage:
     """Remove the circle or square of a toggle from the beginning of a line."""
     start = _find_text_start(find_ink(frame.picture[:, : int(_REACH * len(frame.picture))]))
-    if not start:
-        return frame
+    return cut_columns(frame, start, frame.picture.shape[1]) if start else frame
+
+
+def cut_columns(frame: LineImage, start: int, end: int) -> LineImage:
+    """Return some columns of a line image."""
+    width = frame.picture.shape[1]
+    start, end = max(0, start), min(width, end)
     (x, y), (across, down) = frame.origin, frame.along
     left, top, right, bottom = frame.core
-    core = (max(0, left - start), top, max(1, right - start), bottom)
-    return replace(frame, picture=frame.picture[:, start:], origin=(x + start * across, y + start * down), core=core)
+    core = (min(max(0, left - start), end - start - 1), top, min(max(1, right - start), end - start), bottom)
+    origin = (x + start * across, y + start * down)
+    return replace(frame, picture=frame.picture[:, start:end], origin=origin, core=core)
 
 
 def _find_text_start(mask: Mask) -> int:

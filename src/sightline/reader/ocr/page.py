@@ -11,10 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, median
 
 from sightline.model.geometry import Box
-from sightline.reader.ocr.detector import TextArea, find_text_areas
+from sightline.reader.ocr.detector import find_text_areas
 from sightline.reader.ocr.line_image import (
     DOWNWARD,
     UPRIGHT,
@@ -22,6 +22,8 @@ from sightline.reader.ocr.line_image import (
     UPWARD,
     LineImage,
     Mask,
+    TextArea,
+    cut_columns,
     cut_line_image,
     find_ink,
     find_ink_columns,
@@ -29,14 +31,18 @@ from sightline.reader.ocr.line_image import (
     remove_leading_mark,
     trim_rows,
 )
+from sightline.reader.ocr.missed_ink import add_missed_ink
 from sightline.reader.ocr.recognizer import (
+    REGULAR,
     AdaptiveRecognizer,
     Character,
     choose_stretch,
     compute_scaled_width,
+    fits_pitch,
     has_cjk,
     is_doubtful_script,
     is_foreign_script,
+    measure_pitch,
     recognize_characters,
     split_runs,
 )
@@ -55,6 +61,10 @@ _SURE, _UNSURE = 0.995, 0.9  # below the first the exact model reads too, within
 _SHARE, _MOST = 0.25, 3_000  # that budget: a share of the columns read, and a number of columns
 _SMALL_PRINT = 16  # pixels: for lines of this height the number of columns is not limited
 _FLIPPED, _BETTER = 6, 0.1  # lines that are tried upside down first, and how much more certain they must become
+_CONCLUSIVE = 20  # characters that show alone that a line is monospaced
+_PIECES = 4  # pieces into which a line is divided to be read, at most
+_PIECE_GAP, _PIECE_EDGE = 0.3, 0.3  # heights of the ink: the blank between two pieces, and what is kept around each
+_NEIGHBOURS, _FAR = 5, 8  # lines whose columns a short line may share, and how many heights away they are
 _STROKES = {"一": "—", "二": "="}
 _FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 
@@ -96,16 +106,18 @@ def read_page(pixels: Pixels, engine: OcrEngine, has_time: HasTime = lambda: Tru
     if first is None:
         return OcrPage(())
     spots, searched = find_text_areas(pixels, first.detector, has_time)
+    spots = sorted(add_missed_ink(pixels, spots), key=lambda spot: spot.y)
     second = engine.get_model("small") or first
     tried = list(_read_areas(pixels, spots, AdaptiveRecognizer(first, second), has_time))
     tried = _retry_in_page_turn(pixels, tried, first, has_time)
     tried = _read_exactly(tried, second, has_time)
+    late = tuple(_find_area_box(pixels, spot) for spot in spots[len(tried) :])
+    tried = [piece for each in tried for piece in _read_pieces(each, second, has_time)]
     good = _keep_readable(tried)
     turned = 90 * _find_common_turn(good)
-    found = sorted((line for each in good for line in _split_lines(each)), key=lambda line: _sort_key(line, turned))
+    found = sorted(_split_lines(good), key=lambda line: _sort_key(line, turned))
     unread = [_find_ink_box(each) for each in tried if each not in good]
     unread += [line.box for line in found if line.confidence < _READ]  # an uncertain piece of a certain line
-    late = tuple(_find_area_box(pixels, spot) for spot in spots[len(tried) :])
     lines = tuple(replace_lone_strokes([line for line in found if line.confidence >= _READ]))
     return OcrPage(lines, turned, tuple(sorted(unread, key=lambda box: (box.y, box.x))), late, searched)
 
@@ -226,6 +238,37 @@ def _read_exactly(tried: Sequence[_Attempt], reader: OcrModel, has_time: HasTime
     return [again.get(id(each), each) for each in tried]
 
 
+def _read_pieces(each: _Attempt, reader: OcrModel, has_time: HasTime) -> list[_Attempt]:
+    """Return the pieces of a line that could not be read, each read alone: an icon or a mark spoils what is beside it.
+
+    What remains unread stays one piece if no other was read.
+    """
+    if each.confidence >= _READ or each.turn != UPRIGHT or not has_time():
+        return [each]
+    mask, top, bottom = _find_line_ink(each)
+    blank, reach = _PIECE_GAP * (bottom - top), round(_PIECE_EDGE * (bottom - top))
+    groups: list[tuple[int, int]] = []
+    for start, end in find_ink_columns(mask, top, bottom):
+        if groups and start - groups[-1][1] < blank:
+            groups[-1] = (groups[-1][0], end)
+        else:
+            groups.append((start, end))
+    if not 1 < len(groups) <= _PIECES:
+        return [each]
+    frames = [cut_columns(each.frame, start - reach, end + reach) for start, end in groups]
+    found = [
+        replace(each, frame=frame, letters=recognize_characters(frame.picture, reader), reader=reader)
+        for frame in frames
+    ]
+    certain = [piece if _is_certain_piece(piece) else replace(piece, letters=()) for piece in found]
+    return certain if any(piece.letters for piece in certain) else [each]
+
+
+def _is_certain_piece(piece: _Attempt) -> bool:
+    """Return whether a piece is text: a single character must be certain, since icons look like one."""
+    return piece.confidence >= (_READ if len(piece.letters) > 1 else _SURE)
+
+
 def _has_cjk_text(each: _Attempt) -> bool:
     return any(has_cjk(letter.text) for letter in each.letters)
 
@@ -271,15 +314,59 @@ def _find_line_ink(each: _Attempt) -> tuple[Mask, int, int]:
     return (mask, top, bottom) if top < bottom else (mask, 0, len(mask))
 
 
-def _split_lines(each: _Attempt) -> Iterator[TextLine]:
-    """Yield the lines of an attempt: usually one, more where a wide blank divides it."""
-    mask, top, bottom = _find_line_ink(each)
-    height, width = mask.shape
-    for piece in split_runs(each.letters, find_ink_columns(mask, top, bottom), width, height):
-        first, last = trim_rows(mask, (top, bottom), (piece.left, piece.right))
-        yield TextLine(
-            piece.text,
-            each.frame.map_box(piece.left, first, piece.right, last),
-            piece.confidence,
-            doubtful=piece.doubtful,
-        )
+@dataclass(frozen=True, slots=True)
+class _LineInk:
+    """An attempt and the ink of its letters."""
+
+    attempt: _Attempt
+    mask: Mask
+    rows: tuple[int, int]
+    strokes: list[tuple[int, int]]
+
+    @property
+    def pitch(self) -> tuple[float, float] | None:
+        """Return the width of a column, and how well the letters fit."""
+        height, width = self.mask.shape
+        return measure_pitch(self.attempt.letters, self.strokes, width, height)
+
+    def fits(self, pitch: float) -> bool:
+        return fits_pitch(self.attempt.letters, self.strokes, self.mask.shape[1], pitch)
+
+
+def _split_lines(good: Sequence[_Attempt]) -> Iterator[TextLine]:
+    """Yield the lines of attempts: usually one of each, more where a wide blank divides it."""
+    inks = []
+    for each in good:
+        mask, top, bottom = _find_line_ink(each)
+        inks.append(_LineInk(each, mask, (top, bottom), find_ink_columns(mask, top, bottom)))
+    for ink, pitch in zip(inks, _find_pitches(inks), strict=True):
+        height, width = ink.mask.shape
+        for piece in split_runs(ink.attempt.letters, ink.strokes, width, height, pitch):
+            first, last = trim_rows(ink.mask, ink.rows, (piece.left, piece.right))
+            box = ink.attempt.frame.map_box(piece.left, first, piece.right, last)
+            yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful)
+
+
+def _find_pitches(inks: Sequence[_LineInk]) -> list[float | None]:
+    """Return the width of a column of each monospaced line; the lines near a short one must be monospaced too."""
+    known = [ink.pitch for ink in inks]
+    long = [(ink.attempt.spot, *pitch) for ink, pitch in zip(inks, known, strict=True) if pitch]
+    pitches: list[float | None] = []
+    for ink, own in zip(inks, known, strict=True):
+        found = own[0] if own and own[1] >= REGULAR else None
+        if found is None or len(ink.attempt.letters) < _CONCLUSIVE:
+            shared = _find_shared_pitch(ink.attempt.spot, long)
+            found = shared and (found or shared)
+        pitches.append(found if found and ink.fits(found) else None)
+    return pitches
+
+
+def _find_shared_pitch(spot: TextArea, long: Sequence[tuple[TextArea, float, float]]) -> float | None:
+    """Return the width of a column of the nearest lines of this height if most are monospaced."""
+    near = sorted(
+        (abs(other.y - spot.y), pitch, fit)
+        for other, pitch, fit in long
+        if 0.75 < other.height / spot.height < 1.33 and other is not spot
+    )[:_NEIGHBOURS]
+    regular = [pitch for away, pitch, fit in near if fit >= REGULAR and away <= _FAR * spot.height]
+    return median(regular) if 2 * len(regular) > max(len(near), 3) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -47,13 +47,22 @@ _SURER = 0.97  # the certainty that is required where much else could not be rea
 Stroke = tuple[int, int]  # the first column with ink, and one past the last
 
 # All in shares of the height of the line's image.
-_GAP = 0.36  # a blank that is a space
 _WIDE_GAP = 0.7  # a blank that is a space between Chinese, Japanese or Korean characters
-_NO_GAP = 0.1  # a blank that is never a space
+_GAPS = ((0.7, 0.0), (0.5, 0.1), (0.1, 0.2), (0.0, 0.36))  # probability of a space, and the blank that it needs
+_DOT_GAP = 0.22  # the same beside a dot that separates words
+_DOTS = frozenset("·•")
 _UNINKED = 0.1  # a character this far from all ink does not exist
 _APART = 1.2  # a blank that separates two lines
 DOUBTFUL = 0.6  # a character that is less certain may be another one
 _ASTRAY = 0.6  # ink this far from the last character and from other ink is not text
+_PITCHES = np.arange(0.35, 0.8, 0.005)  # how far apart the characters of a monospaced line may be
+
+REGULAR = 0.7  # how well the characters of a monospaced line fit their columns, at least: 1 is exactly
+_SIMILAR = 0.05  # a wider column that fits worse by less than this is the right one: halves of it fit as well
+_SAMPLE = 8  # characters that a line must have to tell that it is monospaced
+_CERTAIN_SPACE = 0.9  # the network's probability of a space that is one, whatever the columns say
+_UNCLEAR = (1.25, 1.85)  # columns from one character to the next, where the network decides whether a space is between
+_LIKELY_SPACE = 0.3  # and the probability that it needs for that
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,7 @@ class Character:
     text: str
     place: float  # its middle, as a share of the image's width
     confidence: float
+    space: float = 0.0  # the probability that the network gave to a space before it
 
 
 def compute_scaled_width(picture: Pixels) -> int:
@@ -90,11 +100,16 @@ def _decode_strips(strips: Floats, alphabet: Sequence[str], step: float) -> list
     best = strips.argmax(1)
     starts = np.flatnonzero(np.diff(best, prepend=-1))
     ends = np.append(starts[1:], len(best))
-    return [
-        Character(alphabet[best[start]], (start + end) / 2 * step, float(strips[start:end, best[start]].max()))
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        if best[start]
-    ]
+    blank = len(alphabet) - 1  # the space
+    found: list[Character] = []
+    last = 0
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        if best[start]:
+            sure = float(strips[start:end, best[start]].max())
+            space = float(strips[last:start, blank].max(initial=0))
+            found.append(Character(alphabet[best[start]], (start + end) / 2 * step, sure, space))
+            last = last if best[start] == blank else end
+    return found
 
 
 def choose_stretch(width: int, found: Sequence[Character], reader: OcrModel) -> float:
@@ -168,17 +183,26 @@ class TextRun:
     doubtful: tuple[int, ...] = ()  # indexes of characters in `text` that may be wrong
 
 
-def split_runs(letters: Sequence[Character], strokes: Sequence[Stroke], width: int, height: int) -> Iterator[TextRun]:
-    """Yield the text of a line with its spaces, in several runs where wide blanks divide it."""
+def split_runs(
+    letters: Sequence[Character], strokes: Sequence[Stroke], width: int, height: int, pitch: float | None = None
+) -> Iterator[TextRun]:
+    """Yield the text of a line with its spaces, in several runs where wide blanks divide it.
+
+    `pitch` is the width of a column of a monospaced line, whose spaces are the columns without a character.
+    """
     run: list[Character] = []
     text, left = "", 0
-    for spaced, letter in _mark_spaces(letters, strokes, width, height):
+    marked = list(_mark_spaces(letters, strokes, width, height))
+    centres = _find_centres([letter for _, letter in marked], strokes, width)
+    for at, (spaced, letter) in enumerate(marked):
         if run:
             gap, middle = _find_widest_blank(strokes, run[-1].place * width, letter.place * width)
             if gap > _APART * height:
                 yield _make_run(text, run, _select_strokes(strokes, left, middle), width, height)
                 run, text, left = [], "", middle
-            elif gap >= height * _choose_space_width(run[-1].text, letter.text, spaced=spaced):
+            elif pitch:
+                text += " " * _count_columns((centres[at] - centres[at - 1]) / pitch, spaced)
+            elif gap >= height * _choose_space_width(run[-1].text, letter.text, spaced):
                 text += " "
         text += letter.text
         run.append(letter)
@@ -186,11 +210,65 @@ def split_runs(letters: Sequence[Character], strokes: Sequence[Stroke], width: i
         yield _make_run(text, run, _select_strokes(strokes, left, width), width, height)
 
 
-def _choose_space_width(before: str, after: str, *, spaced: bool) -> float:
-    """Return the blank that makes a space between two characters; less is enough where the network saw one."""
+def _choose_space_width(before: str, after: str, spaced: float) -> float:
+    """Return the blank that makes a space between two characters: the more certain the network is of one, the less.
+
+    Where it is very certain, no blank is needed: an underline may fill it.
+    """
     if has_cjk(before) and has_cjk(after):
         return _WIDE_GAP
-    return _NO_GAP if spaced else _GAP
+    needed = next(gap for least, gap in _GAPS if spaced >= least)
+    return min(needed, _DOT_GAP) if before in _DOTS or after in _DOTS else needed
+
+
+def measure_pitch(
+    letters: Sequence[Character], strokes: Sequence[Stroke], width: int, height: int
+) -> tuple[float, float] | None:
+    """Return the width of a column in pixels and how well the characters fit it; None for a short line.
+
+    The middles of monospaced characters are whole numbers of columns apart.
+    """
+    known = [letter for letter in letters if letter.text.strip()]
+    if len(known) < _SAMPLE:
+        return None
+    apart = np.diff(_find_centres(known, strokes, width)) / height
+    fits = np.cos(2 * np.pi * apart / _PITCHES[:, None]).mean(1)
+    last = int(np.flatnonzero(fits >= fits.max() - _SIMILAR)[-1])
+    first = max(0, last - 12)
+    best = first + int(fits[first : last + 1].argmax())
+    return float(_PITCHES[best] * height), float(fits[best])
+
+
+def fits_pitch(letters: Sequence[Character], strokes: Sequence[Stroke], width: int, pitch: float) -> bool:
+    """Return whether the characters of a line are in columns of this width."""
+    known = [letter for letter in letters if letter.text.strip()]
+    apart = np.diff(_find_centres(known, strokes, width)) / pitch
+    return not len(apart) or float(np.cos(2 * np.pi * apart).mean()) >= REGULAR
+
+
+def _find_centres(letters: Sequence[Character], strokes: Sequence[Stroke], width: int) -> list[float]:
+    """Return the middle of each character's ink, or where the network saw it if it touches another."""
+    homes = [_find_nearest_stroke(strokes, letter.place * width) for letter in letters]
+    alone = Counter(homes)
+    return [
+        letter.place * width if home is None or alone[home] > 1 else (home[0] + home[1]) / 2
+        for letter, home in zip(letters, homes, strict=True)
+    ]
+
+
+def _find_nearest_stroke(strokes: Sequence[Stroke], place: float) -> Stroke | None:
+    nearest = bisect_right(strokes, place, key=itemgetter(0))
+    near = strokes[max(0, nearest - 1) : nearest + 1]
+    return min(near, key=lambda stroke: max(stroke[0] - place, place - stroke[1], 0.0), default=None)
+
+
+def _count_columns(apart: float, spaced: float) -> int:
+    """Return how many empty columns are between two characters, which are this many columns apart."""
+    if spaced >= _CERTAIN_SPACE:
+        return max(1, round(apart) - 1)
+    if _UNCLEAR[0] <= apart <= _UNCLEAR[1]:
+        return int(spaced >= _LIKELY_SPACE)
+    return max(0, round(apart) - 1)
 
 
 def has_cjk(text: str) -> bool:
@@ -200,22 +278,22 @@ def has_cjk(text: str) -> bool:
 
 def _mark_spaces(
     letters: Sequence[Character], strokes: Sequence[Stroke], width: int, height: int
-) -> Iterator[tuple[bool, Character]]:
-    """Yield each character and whether the network put a space before it. An underscore without ink was a space."""
-    spaced = False
+) -> Iterator[tuple[float, Character]]:
+    """Yield each character and how probable a space before it is. An underscore without ink was a space."""
+    spaced = 0.0
     for letter in letters:
         lined = letter.text == "_" and _measure_distance_to_ink(strokes, letter.place * width) > _UNINKED * height
         if letter.text.strip() and not lined:
-            yield spaced, letter
-        spaced = lined or not letter.text.strip()
+            yield max(spaced, letter.space), letter
+            spaced = 0.0
+        else:
+            spaced = max(spaced, letter.confidence, letter.space)
 
 
 def _measure_distance_to_ink(strokes: Sequence[Stroke], place: float) -> float:
     """Return the distance to the nearest ink."""
-    nearest = bisect_right(strokes, place, key=itemgetter(0))
-    return min(
-        (max(start - place, place - end, 0.0) for start, end in strokes[max(0, nearest - 1) : nearest + 1]), default=0.0
-    )
+    nearest = _find_nearest_stroke(strokes, place)
+    return 0.0 if nearest is None else max(nearest[0] - place, place - nearest[1], 0.0)
 
 
 def _find_widest_blank(strokes: Sequence[Stroke], start: float, end: float) -> tuple[float, int]:

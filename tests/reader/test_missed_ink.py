@@ -1,0 +1,104 @@
+"""Ink that the detector missed: punctuation beside lines, rows without a line, numbers below each other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.reader.ocr.line_image import TextArea
+from sightline.reader.ocr.missed_ink import add_missed_ink
+
+Canvas = NDArray[np.uint8]
+PITCH, GROWTH = 20, 5
+
+
+def make_page(rows: int = 8) -> Canvas:
+    return np.full((rows * PITCH, 400, 3), 255, np.uint8)
+
+
+def draw(page: Canvas, row: int, left: int, right: int, height: int = 12) -> None:
+    """Draw the outline of a letter: ink that is not solid."""
+    top = row * PITCH + 4
+    page[top : top + height, left:right] = 0
+    page[top + 1 : top + height - 1, left + 1 : right - 1] = 255
+
+
+def write(page: Canvas, row: int, left: int, right: int) -> None:
+    for start in range(left, right, 8):
+        draw(page, row, start, min(start + 6, right))
+
+
+def area(row: int, left: int, right: int, rows: int = 1) -> TextArea:
+    """Return an area whose core is those columns."""
+    high = rows * PITCH - 8 + 2 * GROWTH
+    return TextArea(
+        (left + right) / 2, row * PITCH + rows * PITCH / 2, right - left + 2 * GROWTH, high, 0.0, GROWTH, 1.0
+    )
+
+
+def list_cores(areas: list[TextArea], row: int) -> list[tuple[int, int]]:
+    return sorted(
+        (round(each.x - each.width / 2 + each.growth), round(each.x + each.width / 2 - each.growth))
+        for each in areas
+        if row * PITCH <= each.y < (row + 1) * PITCH
+    )
+
+
+def test_marks_beside_a_line_belong_to_it() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 100, 250)
+    draw(page, 3, 90, 93, height=3)
+    draw(page, 3, 262, 266)
+    found = add_missed_ink(page, [area(row, 100, 250) for row in range(8)])
+    assert list_cores(found, 3) == [(90, 266)]
+    assert list_cores(found, 4) == [(100, 250)]
+
+
+def test_a_row_without_a_line_gets_one_where_ink_is() -> None:
+    page = make_page()
+    for row in (0, 1, 2, 4, 5, 6):
+        write(page, row, 100, 250)
+    draw(page, 3, 116, 124)
+    found = add_missed_ink(page, [area(row, 100, 250) for row in (0, 1, 2, 4, 5, 6)])
+    assert list_cores(found, 3) == [(116, 124)]
+
+
+def test_rules_and_patches_of_colour_are_not_letters() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 100, 250)
+    page[:, 92:93] = 0
+    page[2 * PITCH + 4 : 2 * PITCH + 16, 258:272] = 90
+    found = add_missed_ink(page, [area(row, 100, 250) for row in range(8)])
+    assert [list_cores(found, row) for row in range(8)] == [[(100, 250)]] * 8
+
+
+def test_line_numbers_stay_apart_from_their_lines() -> None:
+    page = make_page()
+    for row in range(8):
+        draw(page, row, 80, 87)
+        write(page, row, 100, 250)
+    joined = [area(3, 80, 250)]
+    found = add_missed_ink(page, [area(row, 100, 250) for row in range(8) if row != 3] + joined)
+    assert [list_cores(found, row) for row in (2, 3)] == [[(80, 87), (100, 250)]] * 2
+
+
+def test_an_area_of_several_numbers_below_each_other_is_divided() -> None:
+    page = make_page()
+    for row in range(8):
+        draw(page, row, 20, 27)
+        write(page, row, 100, 250)
+    stack = area(2, 20, 27, rows=3)
+    found = add_missed_ink(page, [stack, *(area(row, 100, 250) for row in range(8))])
+    assert all((20, 27) in list_cores(found, row) for row in (2, 3, 4))
+    assert all(each.height < 2 * PITCH for each in found)
+
+
+def test_texts_far_apart_are_left_as_they_are() -> None:
+    page = make_page(30)
+    for row in range(0, 30, 3):
+        write(page, row, 100, 250)
+        draw(page, row, 262, 266)
+    areas = [area(row, 100, 250) for row in range(0, 30, 3)]
+    assert add_missed_ink(page, areas) == areas

@@ -333,3 +333,35 @@ def test_a_name_far_from_a_chart_is_none_of_its_series() -> None:
     sketch.box((72, 900, 84, 912), ORANGE)
     sketch.write(92, 906, "Page 1 of 3", 12)
     assert only(sketch).marks == kept
+
+
+def draw_line(points: tuple[tuple[int, int], ...], wide: int = 640) -> Sketch:
+    """Draw a line on an axis from 0 to 80 over five names."""
+    sketch = Sketch((wide, 480))
+    for step in range(5):
+        sketch.box((72, 420 - 80 * step, 600, 421 - 80 * step), "#c0c0c0")
+        sketch.write(64, 420.5 - 80 * step, str(20 * step), 12, anchor="rm")
+    for place, name in enumerate(("Mon", "Tue", "Wed", "Thu", "Fri")):
+        sketch.write(110 + 110 * place, 440, name, 12, anchor="mm")
+    sketch.pen.line(points, BLUE, 3)
+    return sketch
+
+
+def test_a_line_in_steps_has_no_values() -> None:
+    heights = (300, 180, 260, 140, 220)
+    points = [(x, y) for place, y in enumerate(heights) for x in (110 + 110 * place - 55, 110 + 110 * place + 55)]
+    (chart,) = find_charts((sketch := draw_line(tuple(points))).pixels, sketch.lines)
+    assert (chart.kind, chart.marks) == ("line", ())
+    assert chart.doubts
+
+
+def test_a_line_that_leaves_the_picture_is_not_read() -> None:
+    points = ((110, 300), (220, 200), (300, -60), (420, -60), (440, 240), (550, 140))
+    sketch = draw_line(points)
+    assert find_charts(sketch.pixels, sketch.lines) == ()
+
+
+def test_a_line_up_to_the_edge_of_the_picture_is_read() -> None:
+    points = ((110, 300), (220, 180), (330, 260), (440, 140), (550, 220), (620, 220))
+    sketch = draw_line(points, 600)
+    assert [round(mark.value) for mark in only(sketch).marks] == [30, 60, 40, 70, 50]

@@ -120,8 +120,9 @@ def make_candidate(words: LineWords, block: RowBlock, em: float) -> TableCandida
 
 
 def _is_list_with_counts(table: TableCandidate, lines: Sequence[TextLine]) -> bool:
-    """Return whether there are two columns, and the second one has only whole numbers."""
-    return len(table.columns) == 2 and all(_guess_text(row[1], lines).isdigit() for row in table.cells if row[1])
+    """Return whether there are two columns, and the second one has only whole numbers, and perhaps signs."""
+    texts = [_guess_text(row[1], lines) for row in table.cells if len(row) == 2]
+    return bool(texts) and all(text.isdigit() or not any(map(str.isalnum, text)) for text in texts)
 
 
 def _is_calendar(table: TableCandidate, lines: Sequence[TextLine]) -> bool:

@@ -33,6 +33,7 @@ from sightline.reader.colours import crop_pixels, find_common_colour, measure_di
 from sightline.reader.reading import Chart, ChartMark, Colour, Pixels
 from sightline.reader.rectangles import enclose_boxes, transpose_box
 
+COLUMNS = 400  # of a line that are looked at, about
 CUT = 0.12  # share of the columns in a row in which a line may be covered
 FLAT, STEEP = 0.8, 8  # share of level columns of a line in steps, and pixels of its jumps
 
@@ -209,16 +210,19 @@ class _Curve:
 
 
 def _trace(pixels: Pixels, plot: Box, curve: _Curve, ends: tuple[float, float]) -> list[tuple[int, int] | None]:
-    """Return where a line begins and ends in each column from the first point to the last; None where it isn't."""
-    spans: list[tuple[int, int] | None] = []
-    for x in range(max(plot.x, int(ends[0])), min(plot.right, int(ends[1]) + 1)):
-        places = np.flatnonzero(curve.weigh_pixels(pixels[plot.y : plot.bottom, x]) > 0.5)
-        spans.append((int(places[0]), int(places[-1])) if len(places) else None)
-    return spans
+    """Return where a line begins and ends in columns from the first point to the last; None where it isn't."""
+    first, last = max(0, plot.x, int(ends[0])), min(pixels.shape[1], plot.right, int(ends[1]) + 1)
+    step = max(1, (last - first) // COLUMNS)
+    own = curve.weigh_pixels(pixels[plot.y : plot.bottom, first:last:step]) > 0.5
+    below = own[::-1].argmax(axis=0)
+    return [
+        (int(own[:, at].argmax()), len(own) - 1 - int(below[at])) if own[:, at].any() else None
+        for at in range(own.shape[1])
+    ]
 
 
 def _is_cut(pixels: Pixels, plot: Box, curve: _Curve, ends: tuple[float, float]) -> bool:
-    """Return whether a line leaves the plot: it is missing in many successive columns, after it reached the edge."""
+    """Return whether a line is missing in many successive columns: it leaves the plot, or something covers it."""
     spans = _trace(pixels, plot, curve, ends)
     longest = run = 0
     for span in spans:
@@ -230,10 +234,13 @@ def _is_cut(pixels: Pixels, plot: Box, curve: _Curve, ends: tuple[float, float])
 def _is_stepped(pixels: Pixels, plot: Box, curve: _Curve) -> bool:
     """Return whether a line is level, but for jumps: what it is at a label depends on which side is meant."""
     known = [span for span in _trace(pixels, plot, curve, (plot.x, plot.right)) if span]
-    thick = median(end - start for start, end in known) if known else 0
-    level = [abs(a[0] - b[0]) <= 0 and abs(a[1] - b[1]) <= 0 for a, b in pairwise(known)]
+    if len(known) < 2:
+        return False
+    thick = median(end - start for start, end in known)
+    level = sum(one == other for one, other in pairwise(known))
     jumps = sum(end - start > thick + STEEP for start, end in known)
-    return bool(level) and sum(level) >= FLAT * len(level) and jumps >= 2
+    jumps += sum(abs(one[0] - other[0]) > thick + STEEP for one, other in pairwise(known))
+    return level >= FLAT * (len(known) - 1) and jumps >= 2
 
 
 def _find_height(pixels: Pixels, plot: Box, x: float, curve: _Curve) -> float | None:

@@ -6,6 +6,7 @@ from sightline.model.geometry import Box
 from sightline.reader.examine import examine_image
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import enclose_boxes
+from sightline.reader.table_finder import find_columns
 from tests.reader.sketch import Sketch
 from tests.reader.test_ruled_tables import list_tables
 from tests.requirements import requirement
@@ -76,11 +77,10 @@ def test_columns_that_nearly_touch_are_told_by_where_their_cells_begin() -> None
 
 
 @requirement("reader.aligned")
-def test_words_of_dates_below_each_other_stay_in_one_cell() -> None:
-    sketch = Sketch((640, 320))
-    for at, name in enumerate(("Ada", "Grace", "Edsger", "Barbara", "Donald", "Tony")):
-        sketch.write(40, 60 + 26 * at, name)
-        sketch.write(160, 60 + 26 * at, f"{10 + at} May 2024" if at else "Since")
-        sketch.write(320, 60 + 26 * at, f"${at + 1}00" if at else "Price")
-    (table,) = list_tables(examine_image(sketch.pixels, sketch.lines))
-    assert [row[1] for row in table[1:]] == [f"{10 + at} May 2024" for at in range(1, 6)]
+def test_words_of_one_line_are_one_column_unless_the_blank_is_wide() -> None:
+    def place(blank: int, last: int) -> list[list[tuple[int, int, int]]]:
+        return [[(10, 30, at), (30 + blank, 60 + blank, at + last)] for at in range(8)]
+
+    assert len(find_columns(place(10, 0), 10.0)) == 1
+    assert len(find_columns(place(10, 9), 10.0)) == 2
+    assert len(find_columns(place(20, 0), 10.0)) == 2

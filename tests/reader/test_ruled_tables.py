@@ -128,7 +128,8 @@ def test_a_bar_below_another_bar_is_no_title_bar() -> None:
 @requirement("reader.rules")
 def test_a_table_whose_rows_are_numbered_is_no_program() -> None:
     sketch = Sketch((700, 320))
-    rows = (("#", "Name", "Salary"), ("1", "Ada", "$36,738"), ("2", "Grace", "$23,789"), ("3", "Edsger", "$56,142"))
+    names = ("Ada", "Grace", "Edsger", "Barbara", "Donald")
+    rows = (("#", "Name", "Salary"), *((str(at + 1), name, f"${at + 3}6,738") for at, name in enumerate(names)))
     for at, row in enumerate(rows):
         sketch.box((40, 83 + 44 * at, 660, 84 + 44 * at), "#dee2e6")
         for x, text in zip((56, 200, 420), row, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -29,7 +30,7 @@ from sightline.reader.regions import ColourRegion
 _OFF = 0.6  # pixels: half of one at the tip of a bar, and a little for the axis
 NEAR = 4.0  # pixels between edges that meet, for a border or an axis; more where letters are large
 
-_FEW = 2  # bars without names, which are no chart
+_FEW = 2  # bars, which are no chart
 NAMED = 0.4  # share of the labels that have bars, at least
 _ROUND_END = 6  # how much a pixel of a round end may differ from its bar
 THIN = 3  # pixels: the smallest width of a bar
@@ -47,7 +48,9 @@ def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Ch
         return None
     names, legend = _find_bar_legend(picture, bars)
     labels = find_category_labels(picture, axis, boxes, legend)
-    if len(find_group_centres(boxes)) < max(2, NAMED * len(labels)):  # pieces of an area, or of something else
+    if len(bars) <= _FEW or len(find_group_centres(boxes)) < max(
+        2, NAMED * len(labels)
+    ):  # pieces of an area, or of something else
         return None
     marks, soft = [], any(_measure_tip(picture.pixels, bar) != bar.tip for bar in bars)
     for bar in bars:
@@ -56,12 +59,10 @@ def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Ch
         value, printed = _read_value(picture, axis, bar, bars, labels)
         slack = 0.0 if soft or printed else _OFF * abs(axis.value_at(bar.tip + 0.5) - axis.value_at(bar.tip - 0.5))
         marks.append(ChartMark(category, series, value, bar.box, bar.colour, slack))
-    if len(marks) <= _FEW and not any(mark.category for mark in marks):  # shapes beside a column of numbers
-        return None
     marks, doubts = _name_series(marks, bool(names))
-    if _contradict(marks):  # not bars at all
+    if _contradict(marks) and _are_tiles(boxes):  # a heat map
         return None
-    if not any(mark.category for mark in marks) and len({mark.value for mark in marks}) == 1:  # tops of something
+    if _contradict(marks) or _are_nameless_and_equal(marks):
         marks, doubts = [], ["its bars could not be told apart"]
     ink = enclose_boxes([*boxes, axis.box, *(label.box for label in labels)])
     title, box = find_title(picture, ink, axis, [*labels, *legend])
@@ -76,6 +77,18 @@ def _move_to_feet(axis: Axis, bars: Sequence[ChartBar]) -> Axis:
     if axis.marked or axis.log or zero is None or len(feet) < 2 or max(feet) - min(feet) > 1:
         return axis
     return replace(axis, start=axis.start - axis.value_at(median(feet)))
+
+
+def _are_tiles(boxes: Sequence[Box]) -> bool:
+    """Return whether boxes have no blank between them."""
+    spans = sorted({(box.x, box.right) for box in boxes})
+    return all(right[0] - left[1] <= NEAR for left, right in pairwise(spans))
+
+
+def _are_nameless_and_equal(marks: Sequence[ChartMark]) -> bool:
+    """Return whether no bar has a name and most have one value: they are highlights of something else."""
+    counts = Counter(mark.value for mark in marks)
+    return not any(mark.category for mark in marks) and max(counts.values()) > len(marks) / 2
 
 
 def _contradict(marks: Sequence[ChartMark]) -> bool:

@@ -42,7 +42,7 @@ PARTS = ("replicas", "load and upstream", "PostgreSQL and S3")
 # On paper: of each developer and day; the bytes of an image; days; worker processes; and dollars a month.
 DEVELOPERS, REQUESTS, IMAGES, IMAGE_BYTES, DAYS, PROCESSES = 10_000, 300, 20, 300_000, 30, 40
 ROW_DOLLARS, OBJECT_DOLLARS, PUT_DOLLARS, LOOK_DOLLARS = 0.12, 0.023, 0.005 / 1000, 0.0005
-MAX_BYTES, MAX_RECEIPTS, POOLED = 1 << 40, 100_000, 50
+MAX_BYTES, MAX_RECEIPTS, OWN_RECEIPTS, POOLED = 1 << 40, 100_000, 1_000, 50
 TEMPLATE = """# Scale
 
 How a shared record grows, and what it costs. [The record](record.md#sharing-it-postgresql-and-object-storage) says how to
@@ -56,7 +56,7 @@ set one up, and [reliability](reliability.md) has what was tried to make it lose
 | rows of `images`, `tellings` | different images per credential, and their descriptions | {image_bytes} bytes for both, with their indexes, for 30 days after the last use |
 | rows of `moments` | requests with images for models that see | {moments} bytes each; a conversation of 50 requests has about 50 |
 | rows of `entries` | questions to vision models | {entries} bytes each |
-| rows of `receipts` | requests with images | {receipts} bytes each, more with the edited places of new messages; only the newest 100,000 are kept |
+| rows of `receipts` | requests with images | {receipts} bytes each, more with the edited places of new messages; the newest 100,000 are kept, and at least 1,000 of each credential |
 | objects in S3 | different images | the images' own bytes, once for all credentials |
 | connections to PostgreSQL | worker processes | at most 9 each; behind pgbouncer in transaction mode, as many as its pool |
 | memory of a replica | images in use | at most 128 MiB of bytes, and 20,000 rows |
@@ -68,6 +68,23 @@ are told of its first such call while that runs, and have heard of it after two 
 end is held back until then. A new image is one object and two transactions more.
 Once a second, each worker asks PostgreSQL for one row, to learn of changes; `NOTIFY` makes that sooner where no pooler is
 in between.
+
+## What replicas share, and what is each one's own
+
+| shared, in the record | reaches the other replicas |
+|---|---|
+| images, descriptions, answers with calls of our own tools, visits | with the next request that needs them |
+| consents, withdrawals, lessons about models, saved descriptions, what was forgotten | within about a second: each worker asks for one row, `NOTIFY` is only a hint |
+
+Everything else is a setting of the machine: each replica reads its own settings file and environment. A change of the file
+takes effect in a running replica within a second, without a restart, and is the business of whatever deploys the file;
+variables are read at the start, and so are port, workers, `store` and `blobs`. So policy that must hold for all at once,
+whether an image may leave for a provider, is shared; and what may differ between machines, such as upstreams, keys, limits
+and the mode, is not. A replica with other settings than the rest serves its requests by its own, and describes images anew
+where another model or prompt would.
+
+Replicas can be updated one by one. A newer version adds to the schema when it starts; older replicas go on and say once
+that they are outdated, and an older one that is started after that is refused.
 
 ## Measured
 
@@ -372,12 +389,15 @@ def _render_paper(sizes: Mapping[str, int]) -> dict[str, str | float]:
     kept_visits, kept = visits * DAYS, new * DAYS
     of_images = sum(sizes[name] for name in (*TABLES[:2], "entries")) * kept / 1e9
     of_visits = sizes["moments"] * kept_visits / 1e9
-    gigabytes = of_images + of_visits + sizes["receipts"] * MAX_RECEIPTS / 1e9
+    receipts = MAX_RECEIPTS + DEVELOPERS * OWN_RECEIPTS
+    of_receipts = sizes["receipts"] * receipts / 1e9
+    gigabytes = of_images + of_visits + of_receipts
     objects, stored = IMAGE_BYTES * kept / 1e9, min(IMAGE_BYTES * kept, MAX_BYTES) / 1e9
     peak = f"{visits // 86_400} a second on average, {visits // 8_640} at a peak of ten times that"
     rows = {
         "visits": (f"{visits:,} ({peak}), many in one transaction", f"{kept_visits:,} rows, {of_visits:.0f} GB", ""),
         "images, descriptions, questions": (f"{3 * new:,} rows", f"{3 * kept:,} rows, {of_images:.0f} GB", ""),
+        "receipts": (f"{visits:,} rows", f"{receipts:,} rows, {of_receipts:.0f} GB", ""),
         "all rows": ("", f"{gigabytes:.0f} GB", _price(gigabytes * ROW_DOLLARS)),
         "objects": (
             f"{new:,}, {IMAGE_BYTES * new / 1e9:.0f} GB",

@@ -20,7 +20,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.cli.command import ALONE
+from tests.cli.command import ALONE, sightline
 from tests.cli.forked import Forked
 from tests.cli.test_serve import get, serving
 from tests.e2e.shared_servers import Servers, wait_for
@@ -179,6 +179,26 @@ def test_several_workers_share_a_record_on_servers(servers: Servers, provider: P
         for _ in range(4):
             assert describe_quadrants(some_colours(1)) in ask(url, 1)
         assert count_looks(provider) == 1
+    servers.recycle_databases()
+
+
+@requirement("record.shared.settings")
+def test_a_setting_is_a_replicas_own_and_takes_effect_without_a_restart(
+    servers: Servers, provider: Provider, tmp_path: Path
+) -> None:
+    address = servers.address(tmp_path)
+    shared = {"SIGHTLINE_STORE": address.store, "SIGHTLINE_BLOBS": address.blobs, **servers.s3.environment()}
+    homes = [{**shared, "SIGHTLINE_HOME": str(tmp_path / name)} for name in ("one", "other")]
+    words = describe_quadrants(some_colours(1))
+    with ExitStack() as stack:
+        flags = ("--upstream", f"deepseek={provider.url}")
+        one, other = (stack.enter_context(serving(*flags, **home))[1] for home in homes)
+        assert words in ask(one, 1)
+        assert sightline("config", "set", "mode", "off", env=homes[0]).code == 0
+        wait_for(lambda: words not in ask(one, 1))
+        assert words in ask(other, 1)
+        assert sightline("config", "unset", "mode", env=homes[0]).code == 0
+        wait_for(lambda: words in ask(one, 1))
     servers.recycle_databases()
 
 

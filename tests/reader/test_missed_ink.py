@@ -102,3 +102,12 @@ def test_texts_far_apart_are_left_as_they_are() -> None:
         draw(page, row, 262, 266)
     areas = [area(row, 100, 250) for row in range(0, 30, 3)]
     assert add_missed_ink(page, areas) == areas
+
+
+def test_a_program_of_mostly_short_lines_is_a_text() -> None:
+    page = make_page(12)
+    for row in range(12):
+        write(page, row, 100, 250 if row % 3 == 0 else 124)
+    draw(page, 5, 90, 93, height=3)
+    found = add_missed_ink(page, [area(row, 100, 250 if row % 3 == 0 else 124) for row in range(12)])
+    assert list_cores(found, 5)[0][0] == 90

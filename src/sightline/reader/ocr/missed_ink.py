@@ -25,7 +25,7 @@ _NEAR = 0.9  # the same: the blank within a line, at most
 _WIDE = 1.5  # the same: the width of what may be a letter
 _CHANNEL = 0.4  # the same: the blank between line numbers and a program, at least
 _NUMBERS = 4.0  # the same: how wide line numbers are, at most
-_LINE = 4.0  # the same: the length of usual lines, at least
+_LINE = 4.0  # the same: the length of a long line
 _SOLID = 0.85  # share of a mark that is ink, above which it is a patch of colour
 _DIM = 0.15  # share of the strongest contrast in a row: line numbers and comments are dim
 _STACKED = 1.6  # an area this many times as high as wide may be several numbers below each other
@@ -131,8 +131,8 @@ def _split_evenly_spaced(rows: Sequence[list[TextArea]]) -> Iterator[_Block]:
 
 
 def _are_text(rows: Sequence[list[TextArea]], pitch: float) -> bool:
-    """Return whether most rows are long: labels of a chart are not."""
-    return median(max(area.width for area in row) for row in rows) >= _LINE * pitch
+    """Return whether several rows are long: labels of a chart are not."""
+    return sum(max(area.width for area in row) >= _LINE * pitch for row in rows) >= _ROWS
 
 
 def _count_steps(apart: float, pitch: float) -> int:

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 _DIGITS = 64
 _MIN_DIGITS = 12
 _MAX_LENGTH = 8192
-_STORED = re.compile(r"sha256:([0-9a-f]*)(?:#crop:(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
-_CROP = re.compile(r"([0-9]{1,7}),([0-9]{1,7}),([0-9]{1,7}),([0-9]{1,7})", re.ASCII)
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE | re.ASCII)
+# Patterns as text: most processes import this module and read no reference.
+_STORED = r"(?ias)sha256:([0-9a-f]*)(?:#crop:(.*))?"
+_CROP = r"([0-9]{1,7}),([0-9]{1,7}),([0-9]{1,7}),([0-9]{1,7})"
+_ADDRESS = r"(?ia)[a-z][a-z0-9+.-]*://"
 _REMEDY = "write sha256: and at least 12 hex digits"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RecordReference:
     """An image in the record, by the first digits of its hash, and optionally a crop of it."""
 
@@ -34,14 +35,14 @@ class RecordReference:
         return len(self.sha256) == _DIGITS
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PathReference:
     """A path that has not been checked."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UrlReference:
     """A web address that has not been checked."""
 
@@ -65,7 +66,7 @@ def parse_reference(text: str) -> Reference | Refusal:
         )
     if bare[:7].lower() == "sha256:":
         return _parse_record_reference(bare)
-    if _ADDRESS.match(bare):
+    if re.match(_ADDRESS, bare):
         return UrlReference(bare)
     return PathReference(text)
 
@@ -97,7 +98,7 @@ def choose_image(reference: RecordReference, candidates: Sequence[str]) -> str |
 
 
 def _parse_record_reference(text: str) -> RecordReference | Refusal:
-    match = _STORED.fullmatch(text)
+    match = re.fullmatch(_STORED, text)
     if match is None:
         return Refusal("invalid_input", "sha256: must be followed by hex digits, and optionally #crop:x,y,w,h", _REMEDY)
     digits, crop = match[1].lower(), match[2]
@@ -105,7 +106,7 @@ def _parse_record_reference(text: str) -> RecordReference | Refusal:
         return Refusal("invalid_input", f"sha256: must be followed by 12 to 64 hex digits, not {len(digits)}", _REMEDY)
     if crop is None:
         return RecordReference(digits)
-    sides_match = _CROP.fullmatch(crop)
+    sides_match = re.fullmatch(_CROP, crop)
     if sides_match is None or not int(sides_match[3]) or not int(sides_match[4]):
         return Refusal(
             "invalid_input", "the crop of the reference is invalid", "write #crop:X,Y,WIDTH,HEIGHT in pixels"

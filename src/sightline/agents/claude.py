@@ -10,7 +10,6 @@ are made with Bun, which loads the `.env` files of the folder. Its record of tru
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,10 +55,9 @@ _STEERING_SETTINGS = (
     ),
     *("hooks", "statusLine", "subagentStatusLine", "fileSuggestion", "enabledPlugins", "extraKnownMarketplaces"),
 )
-_STEERING_VARIABLES = re.compile(
-    rf"{NETWORK}|ANTHROPIC_(?!(?:\w+_)?MODEL(?:_NAME|_DESCRIPTION)?\Z)\w+|_?CLAUDE_\w*(?:URL|AUTH|TOKEN|KEY|USE|SKIP|HOST|SOCKET|CREDS|CERT)\w*"
-    r"|CLAUDE_CONFIG_DIR|BETA_TRACING_\w+|(?:AWS|GOOGLE|GCLOUD|CLOUD_ML|VERTEX|AZURE|OTEL)_\w+",
-    re.IGNORECASE,
+_STEERING_VARIABLES = (
+    rf"(?i){NETWORK}|ANTHROPIC_(?!(?:\w+_)?MODEL(?:_NAME|_DESCRIPTION)?\Z)\w+|_?CLAUDE_\w*(?:URL|AUTH|TOKEN|KEY|USE|SKIP|HOST|SOCKET|CREDS|CERT)\w*"
+    r"|CLAUDE_CONFIG_DIR|BETA_TRACING_\w+|(?:AWS|GOOGLE|GCLOUD|CLOUD_ML|VERTEX|AZURE|OTEL)_\w+"
 )
 _CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": "Bedrock",

@@ -9,7 +9,6 @@ runs the hooks of the folder where it works (`--cwd`), and keeps no record of tr
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +39,7 @@ from sightline.model.refusal import Refusal
 
 _COMPATIBLE = "openai-compatible"
 _COPY = "Cline works on a copy of its data folder; its history of this run is not kept"
-_STEERING_VARIABLES = re.compile(rf"{NETWORK}|CLINE_\w+", re.IGNORECASE)
+_STEERING_VARIABLES = rf"(?i){NETWORK}|CLINE_\w+"
 # Folders of code that it runs, in the folder where it works and in the root of its repository.
 _CODE = (".cline/hooks", ".clinerules/hooks", ".cline/plugins")
 

@@ -205,7 +205,7 @@ _GOOSE_PATH = "OPENAI_BASE_PATH"
 _CHAT_PATH = "v1/chat/completions"
 # Programs that keep an address in files of their own, which one of these variables overrides.
 _HAVE_SETTINGS = re.compile(r"(?:aider|goose|kimi(?:-cli)?)(?:\.exe)?\Z", re.IGNORECASE)
-_NAMES = re.compile("|".join(name for group in _GROUPS for name in group.variables))
+_NAMES = "|".join(name for group in _GROUPS for name in group.variables)
 
 
 def point_by_variables(argv: Sequence[str], context: LaunchContext) -> Launch | Refusal:

@@ -10,7 +10,6 @@ variable or a user setting makes it trust every project. It records trusted fold
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,8 +42,8 @@ _NO_LOGIN_NOTE = "no login of Gemini CLI is saved, so it uses GEMINI_API_KEY, an
 _PROJECT_SETTINGS = Path(".gemini/settings.json")
 _DOTENVS = (".gemini/.env", ".env")
 _STEERING_SETTINGS = (*CODE_SETTINGS, "security.auth", "selectedAuthType", "telemetry", "proxy")
-_STEERING_VARIABLES = re.compile(rf"{NETWORK}|(?:GEMINI|GOOGLE|CODE_ASSIST)_(?!MODEL\Z)\w+", re.IGNORECASE)
-_ALWAYS_READ = re.compile("GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_CLOUD_PROJECT|GOOGLE_CLOUD_LOCATION")
+_STEERING_VARIABLES = rf"(?i){NETWORK}|(?:GEMINI|GOOGLE|CODE_ASSIST)_(?!MODEL\Z)\w+"
+_ALWAYS_READ = "GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_CLOUD_PROJECT|GOOGLE_CLOUD_LOCATION"
 
 
 @value_class

@@ -284,9 +284,7 @@ def build_warning(title: str, found: Iterable[Steering]) -> str:
     return f"if it starts {title}, this project decides where your key and images go: {names}"
 
 
-def find_steering_settings(
-    file: Path, text: str, keys: Iterable[str], env: re.Pattern[str] | None = None
-) -> Iterator[Steering]:
+def find_steering_settings(file: Path, text: str, keys: Iterable[str], env: str = "") -> Iterator[Steering]:
     """Yield the settings in a JSON file of a project that decide where keys and images go.
 
     `keys` are names with dots for objects in objects; `env` matches variables that the file sets under `env`. What
@@ -302,11 +300,11 @@ def find_steering_settings(
         if get_object(tree, *above).get(last):
             yield Steering(file, key)
     for name in get_object(tree, "env") if env else ():
-        if env and env.fullmatch(name):
+        if env and re.fullmatch(env, name):
             yield Steering(file, name)
 
 
-def _may_steer(text: str, keys: Iterable[str], env: re.Pattern[str] | None) -> bool:
+def _may_steer(text: str, keys: Iterable[str], env: str) -> bool:
     """Tell whether a text that is no JSON names one of the settings, or could hide one.
 
     An escape hides letters, and so does another encoding: UTF-16 read as UTF-8 has NULs or replacement characters.
@@ -314,19 +312,19 @@ def _may_steer(text: str, keys: Iterable[str], env: re.Pattern[str] | None) -> b
     words = {word for key in keys for word in key.split(".")}
     if any(sign in text for sign in ("\\u", "\0", "\ufffd")):
         return True
-    return any(word in words or (env and env.fullmatch(word)) for word in re.findall(r"\w+", text))
+    return any(word in words or (env and re.fullmatch(env, word)) for word in re.findall(r"\w+", text))
 
 
-def find_steering_variables(context: LaunchContext, file: Path, names: re.Pattern[str]) -> Iterator[Steering]:
+def find_steering_variables(context: LaunchContext, file: Path, names: str) -> Iterator[Steering]:
     """Yield the variables of a `.env` file that decide where keys and images go; the environment wins over them."""
     lines = (context.read(context.folder / file) or "").splitlines()
     text = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
     for name in dict.fromkeys(_ASSIGNED.findall(text)):
-        if names.fullmatch(name) and not context.env.get(name):
+        if re.fullmatch(names, name) and not context.env.get(name):
             yield Steering(file, name)
 
 
-def find_bun_steering(context: LaunchContext, title: str, names: re.Pattern[str]) -> list[Steering]:
+def find_bun_steering(context: LaunchContext, title: str, names: str) -> list[Steering]:
     """Return what a program made with Bun loads from the folder where it starts that decides where keys and images go.
 
     Bun does so before the program's own code runs: no setting of the program switches it off.

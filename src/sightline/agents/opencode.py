@@ -62,7 +62,7 @@ _STEERING_SETTINGS = (
     *("plugin", "mcp", "lsp", "formatter"),  # programs that it runs
     *("provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise"),
 )
-_STEERING_VARIABLES = re.compile(rf"{NETWORK}|{PROVIDERS}|OPENCODE_\w+", re.IGNORECASE)
+_STEERING_VARIABLES = rf"(?i){NETWORK}|{PROVIDERS}|OPENCODE_\w+"
 _ROLES = ("agent", "mode", "command")  # each of which may name a model, and with it a provider
 _REFERENCE = re.compile(r"\{(env|file):([^}]+)\}")
 # Its own providers, by our names for them.

@@ -9,7 +9,6 @@ trusts every folder. Its native builds are made with Bun, which loads the `.env`
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,7 @@ _PROJECT_SETTINGS = Path(".pi/settings.json")
 _TRUST_REMEDY = "save that you trust it with /trust in pi, then run this again"
 _CODE = ".pi/extensions"
 _STEERING_SETTINGS = ("defaultProvider", "enabledModels", "packages", "extensions")
-_STEERING_VARIABLES = re.compile(rf"{NETWORK}|{PROVIDERS}|PI_\w+", re.IGNORECASE)
+_STEERING_VARIABLES = rf"(?i){NETWORK}|{PROVIDERS}|PI_\w+"
 _EXTENSION = """export default function (pi) {
   const bases = JSON.parse(process.env.SIGHTLINE_PI_PROVIDERS || "{}");
   for (const [name, baseUrl] of Object.entries(bases)) pi.registerProvider(name, { baseUrl });

@@ -54,7 +54,7 @@ _STEERING_SETTINGS = (
     "telemetry",
 )
 _CHOOSES = ("model.name", "model.generationConfig")  # of the models that the user has listed, each with its address
-_STEERING_VARIABLES = rf"{NETWORK}|(?:OPENAI|ANTHROPIC|GEMINI|GOOGLE|DASHSCOPE|BAILIAN|QWEN)_(?!MODEL\Z)\w+"
+_STEERING_VARIABLES = rf"(?i){NETWORK}|(?:OPENAI|ANTHROPIC|GEMINI|GOOGLE|DASHSCOPE|BAILIAN|QWEN)_(?!MODEL\Z)\w+"
 _VISION_SETTINGS = {"generationConfig": {"modalities": {"image": True}}}
 # How each kind of provider gets its address, whether a version is part of it, and which API it uses.
 _KINDS: Mapping[str, tuple[str, str, WireName]] = {
@@ -124,7 +124,7 @@ def _list_steering(context: LaunchContext, *settings: Mapping[str, Any]) -> Iter
         one for each in settings for found in get_object(each, "modelProviders").values() for one in _as_list(found)
     ]
     keys = {re.escape(str(one["envKey"])) for one in entries if isinstance(one, dict) and one.get("envKey")}
-    names = re.compile("|".join((_STEERING_VARIABLES, *sorted(keys))), re.IGNORECASE)
+    names = "|".join((_STEERING_VARIABLES, *sorted(keys)))
     if not context.at_home:
         text = context.read(context.folder / _PROJECT_SETTINGS) or ""
         yield from find_steering_settings(

@@ -302,7 +302,7 @@ _MAX_PIXELS = 4_000_000
 _COLOURS = 128  # terminals have at least 256
 _BAND = 6  # rows
 _LOWEST = 0x3F  # the character that has no bit set
-_RUN = re.compile(rb"(.)\1{3,}", re.DOTALL)
+_RUN = rb"(?s)(.)\1{3,}"
 
 
 def terminal_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
@@ -350,4 +350,4 @@ def _encode_colour(rows: list[bytes], colour: int) -> bytes:
     )
     columns = reduce(or_, masks).to_bytes(len(rows[0]))
     characters = columns.rstrip(b"\0").translate(bytes((_LOWEST + value) & 0xFF for value in range(256)))
-    return _RUN.sub(lambda run: b"!%d%b" % (len(run[0]), run[1]), characters)
+    return re.sub(_RUN, lambda run: b"!%d%b" % (len(run[0]), run[1]), characters)

@@ -28,10 +28,9 @@ _FRAME_LENGTHS = struct.Struct(">IQ")
 _THREAD_STACK = 2 << 20  # bytes; the default of 8 MiB counts towards the memory limit, and libvips starts threads
 # How libraries say that they got no memory: libvips, GLib (for the stack of a thread), libjpeg, libheif, libtiff, the
 # dynamic linker, and Pillow, whose quantizers fail for no other reason.
-_MEMORY_ERROR = re.compile(
-    r"out of memory|(?:insufficient|not enough) memory|memory allocation|cannot allocate|creat\w+ thread"
-    r"|tile size out of range|failed to map segment|quantization error",
-    re.IGNORECASE,
+_MEMORY_ERROR = (
+    r"(?i)out of memory|(?:insufficient|not enough) memory|memory allocation|cannot allocate|creat\w+ thread"
+    r"|tile size out of range|failed to map segment|quantization error"
 )
 
 
@@ -100,7 +99,7 @@ def _run_task(functions: Mapping[str, str], request: JsonObject, data: bytes) ->
 
 def is_memory_error(error: BaseException) -> bool:
     """Return whether an error means that this process met its memory limit, so that the file may be fine."""
-    return isinstance(error, MemoryError) or _MEMORY_ERROR.search(str(error)) is not None
+    return isinstance(error, MemoryError) or re.search(_MEMORY_ERROR, str(error)) is not None
 
 
 def _preload_vips() -> None:

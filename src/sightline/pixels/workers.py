@@ -47,7 +47,7 @@ _WORKER_VARIABLES = {
 }
 
 # What GLib or the runtime of C++ or Rust prints before it aborts a process that is out of memory.
-_MEMORY_ERROR = re.compile(rb"failed to allocate|bad_alloc|out of memory|memory allocation of", re.IGNORECASE)
+_MEMORY_ERROR = rb"(?i)failed to allocate|bad_alloc|out of memory|memory allocation of"
 _STDERR_BYTES = 64 * 1024
 _TIME_SIGNAL = getattr(signal, "SIGPROF", None)  # ends a worker that has used up its CPU time; not on Windows
 
@@ -172,7 +172,7 @@ class WorkerHandle:
             return _refuse_as_too_large(
                 f"the {self._subject} took more than {self._cpu_seconds:.3g} seconds of CPU time"
             )
-        if _MEMORY_ERROR.search(self._read_stderr()):
+        if re.search(_MEMORY_ERROR, self._read_stderr()):
             return self._name_subject(OUT_OF_MEMORY)
         if not self._expired:
             return self._refuse_crash()

@@ -35,14 +35,13 @@ _HEADERS = {"content-type": "application/json"}
 _SHOW_SECONDS = 5.0  # more than for a search: the user named this server
 
 # Families of open-weight vision models, by the names under which they are published.
-_sees = re.compile(
-    r"(?:^|[-_./])vlm?\d?(?:[-_.]|$)|vision|multimodal|internvl|llava|pixtral|molmo|minicpm-[vo]|smolvlm|idefics"
+_SEES = (
+    r"(?i)(?:^|[-_./])vlm?\d?(?:[-_.]|$)|vision|multimodal|internvl|llava|pixtral|molmo|minicpm-[vo]|smolvlm|idefics"
     r"|paligemma|moondream|kimi-k2[.][56]|kimi-k3|ovis\d|ui-?tars|deepseek-ocr|cogvlm"
     r"|gemma-?3(?!-(?:1b|270m))|gemma-?4|llama-?4|mistral-small-(?:3[.][12]|4)|mistral-large-3|ministral-3"
-    r"|qwen-?3[.][5-9]|glm-?4[.](?:1|5|6)v|glm-5[.]3-flash|minimax-m3|-omni",
-    re.IGNORECASE,
-).search
-_writes_no_text = re.compile(r"embed|rerank|reward|guard", re.IGNORECASE).search
+    r"|qwen-?3[.][5-9]|glm-?4[.](?:1|5|6)v|glm-5[.]3-flash|minimax-m3|-omni"
+)
+_WRITES_NO_TEXT = "(?i)embed|rerank|reward|guard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,9 @@ def _get_vision_name(model: Json) -> str:
     match model:
         case {"id": str(name), "owned_by": "vllm", **rest}:
             names = (name, str(rest.get("root") or ""))
-            return name if any(_sees(each) and not _writes_no_text(each) for each in names) else ""
+            return (
+                name if any(re.search(_SEES, each) and not re.search(_WRITES_NO_TEXT, each) for each in names) else ""
+            )
         case _:
             return ""
 

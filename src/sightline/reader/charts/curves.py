@@ -33,7 +33,7 @@ from sightline.reader.colours import crop_pixels, find_common_colour, measure_di
 from sightline.reader.reading import Chart, ChartMark, Colour, Pixels
 from sightline.reader.rectangles import enclose_boxes, transpose_box
 
-COLUMNS = 400  # of a line that are looked at, about
+COLUMNS = 160  # of a line that are looked at, about
 CUT = 0.12  # share of the columns in a row in which a line may be covered
 FLAT, STEEP = 0.8, 8  # share of level columns of a line in steps, and pixels of its jumps
 
@@ -60,7 +60,8 @@ def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> C
     marks: list[ChartMark] = []
     curves = [_Curve(colour, tuple(other for other in colours if other != colour), ground) for colour in colours]
     ends = (min(places), max(places))
-    if any(_is_cut(picture.pixels, plot, curve, ends) for curve in curves):
+    traces = [_trace(picture.pixels, plot, curve) for curve in curves]
+    if any(_is_cut(trace, ends) for trace in traces):
         return None
     for colour, curve in zip(colours, curves, strict=True):
         series = titles.get(colour, name_colour(colour) if len(colours) > 1 else "")
@@ -68,7 +69,7 @@ def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> C
         marks += _read_marks(axis, curve, series, zip(labels, places, heights, strict=True))
     if len(marks) < TICKS:
         return None
-    if any(_is_stepped(picture.pixels, plot, curve) for curve in curves):
+    if any(map(_is_stepped, traces)):
         marks = []
     hidden = len(colours) * len(labels) - len(marks) if marks else 0
     doubts = [f"{hidden} points are covered or not there"] if hidden else []
@@ -209,21 +210,21 @@ class _Curve:
         return np.where(own, np.minimum(share, 1.0), 0.0)
 
 
-def _trace(pixels: Pixels, plot: Box, curve: _Curve, ends: tuple[float, float]) -> list[tuple[int, int] | None]:
-    """Return where a line begins and ends in columns from the first point to the last; None where it isn't."""
-    first, last = max(0, plot.x, int(ends[0])), min(pixels.shape[1], plot.right, int(ends[1]) + 1)
-    step = max(1, (last - first) // COLUMNS)
-    own = curve.weigh_pixels(pixels[plot.y : plot.bottom, first:last:step]) > 0.5
-    below = own[::-1].argmax(axis=0)
-    return [
-        (int(own[:, at].argmax()), len(own) - 1 - int(below[at])) if own[:, at].any() else None
-        for at in range(own.shape[1])
-    ]
+def _trace(pixels: Pixels, plot: Box, curve: _Curve) -> dict[int, tuple[int, int] | None]:
+    """Return where a line begins and ends in some columns of the plot; None where it isn't."""
+    first, last = max(0, plot.x), min(pixels.shape[1], plot.right)
+    columns = range(first, last, max(1, (last - first) // COLUMNS))
+    own = curve.weigh_pixels(pixels[plot.y : plot.bottom, columns.start : columns.stop : columns.step]) > 0.5
+    tops, feet = own.argmax(axis=0), len(own) - 1 - own[::-1].argmax(axis=0)
+    return {
+        x: (int(top), int(foot)) if found else None
+        for x, top, foot, found in zip(columns, tops, feet, own.sum(axis=0), strict=True)
+    }
 
 
-def _is_cut(pixels: Pixels, plot: Box, curve: _Curve, ends: tuple[float, float]) -> bool:
+def _is_cut(trace: dict[int, tuple[int, int] | None], ends: tuple[float, float]) -> bool:
     """Return whether a line is missing in many successive columns: it leaves the plot, or something covers it."""
-    spans = _trace(pixels, plot, curve, ends)
+    spans = [span for x, span in trace.items() if ends[0] <= x <= ends[1]]
     longest = run = 0
     for span in spans:
         run = run + 1 if span is None else 0
@@ -231,9 +232,9 @@ def _is_cut(pixels: Pixels, plot: Box, curve: _Curve, ends: tuple[float, float])
     return longest > CUT * len(spans)
 
 
-def _is_stepped(pixels: Pixels, plot: Box, curve: _Curve) -> bool:
+def _is_stepped(trace: dict[int, tuple[int, int] | None]) -> bool:
     """Return whether a line is level, but for jumps: what it is at a label depends on which side is meant."""
-    known = [span for span in _trace(pixels, plot, curve, (plot.x, plot.right)) if span]
+    known = [span for span in trace.values() if span]
     if len(known) < 2:
         return False
     thick = median(end - start for start, end in known)

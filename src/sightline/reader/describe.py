@@ -84,12 +84,16 @@ def transcribe(reading: ImageReading) -> str:
 
 
 def mark_toggles(reading: ImageReading) -> list[TextLine]:
-    """Return the lines, those that label a toggle with a mark for its state before them."""
+    """Return the lines, those that label a toggle with a mark for its state before them, and as much wider."""
     lines = list(reading.lines)
     for part, at in _find_marked_toggles(reading).items():
         mark, pale = TOGGLE_MARKS[part.kind, part.checked is True][0], PALE_MARK[0] if _is_pale(part, reading) else ""
-        shifted = tuple(place + len(mark) for place in lines[at].doubtful)
-        lines[at] = replace(lines[at], text=f"{mark}{lines[at].text}{pale}", doubtful=shifted)
+        line = lines[at]
+        shifted = tuple(place + len(mark) for place in line.doubtful)
+        letter = round(line.box.width / max(1, len(line.text)))
+        left, more = min(line.box.x, letter), letter * (len(mark) + len(pale))
+        box = Box(line.box.x - left, line.box.y, line.box.width + more, line.box.height)
+        lines[at] = replace(line, text=f"{mark}{line.text}{pale}", doubtful=shifted, box=box)
     return lines
 
 

@@ -19,6 +19,7 @@ from sightline.reader.reading import Barcode, ImageReading, InterfacePart, ItemS
 from sightline.reader.rectangles import format_box
 from sightline.reader.report import ReadImage, report_images
 from sightline.reader.sections import NOTE
+from sightline.reader.text_layout import lay_out_text
 from tests.reader import screens
 from tests.reader.screens import GREY, ORANGE, WHITE, line
 from tests.reader.sketch import Sketch
@@ -107,6 +108,15 @@ def test_the_text_has_the_state_of_each_toggle_before_its_label() -> None:
     said = list_findings(reading)
     assert find_statement(said, "[10, 250, 24, 264]", "checked")
     assert not any(name in said for name in ("Daily", "Weekly", "Silent"))
+
+
+@requirement("reader.description")
+def test_labels_of_toggles_are_no_program() -> None:
+    names = ("Read only", "Beta features", "Show hidden files", "Strict mode", "Silent updates now")
+    marked = [replace(line(f"\ue0f0{name}", 40, 30 + 20 * at), box=Box(40, 30 + 20 * at, 8 * len(name) + 8, 12))
+              for at, name in enumerate(names)]  # fmt: skip
+    assert "```" not in lay_out_text(marked)
+    assert "```" in lay_out_text([replace(each, text=each.text.replace("\ue0f0", ">")) for each in marked])
 
 
 @requirement("reader.description")

@@ -25,6 +25,7 @@ TOGGLE_MARKS = {
     ("switch", True): ("\ue0f4", "[on] "),
     ("switch", False): ("\ue0f5", "[off] "),
 }
+TOGGLE_LETTERS = frozenset(mark for mark, _ in TOGGLE_MARKS.values())
 PALE_MARK = ("\ue0f6", " (pale, perhaps disabled)")
 
 

@@ -19,7 +19,7 @@ from sightline.reader.page_text import (
     measure_line_height,
 )
 from sightline.reader.reading import Table, TextLine
-from sightline.reader.sections import escape_line, fence_code
+from sightline.reader.sections import TOGGLE_LETTERS, escape_line, fence_code
 
 APART = 1.3  # heights of a line: the blank above a new paragraph
 RULE = "\n\n---"  # between columns and around cards
@@ -194,7 +194,7 @@ def _measure_monospace_width(lines: Sequence[TextLine], block: Sequence[list[int
 def _measure_character_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
     """Return the width of a character that fits the most of the longer lines; None where there are too few of them."""
     long = [lines[place] for row in block for place in row if len(lines[place].text) >= LONG]
-    if len(long) < 3:
+    if len(long) < 3 or any(line.text[0] in TOGGLE_LETTERS for line in long):
         return None
     usual = median(map(divide_width, long))
     return max(map(divide_width, long), key=lambda width: (len(_select_fitting(long, width)), -abs(width - usual)))

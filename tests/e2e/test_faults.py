@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,10 +34,12 @@ from tests.faults.altered_s3 import (
     refuse_bulk_deletes,
     refuse_for_a_while,
 )
-from tests.faults.kills import KillReport, kill_writers
-from tests.faults.traffic import Holdings, find_growth, run_soak
+from tests.faults.kills import KillReport
+from tests.faults.traffic import find_growth
+from tests.faults.trials import Trials
 from tests.faults.writer import is_whole, write_all
 from tests.proxy.clients import ask_chat, pasted_chat
+from tests.real_servers import ROOT
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Hang
@@ -66,60 +68,24 @@ def store(servers: Servers, environment: Mapping[str, str], tmp_path: Path) -> I
     opened.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Trials:
-    on_disk: KillReport
-    on_servers: KillReport
-    held: list[Holdings]  # by the proxy, after each round of traffic
+@pytest.fixture(scope="module", autouse=True)
+def running_trials(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str] | None]:
+    """The process of the trials, which take more than a minute: it starts first, and its tests are the last ones."""
+    if not any("trials" in item.fixturenames for item in request.session.items if isinstance(item, pytest.Function)):
+        yield None
+        return
+    words = [sys.executable, "-m", "tests.faults.trials", str(KILLS), str(SOAK_SECONDS)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)  # it ends its servers
 
 
 @pytest.fixture(scope="module")
-def trials(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Trials:
-    """Kill writers on both engines, and send mixed traffic through a proxy for a minute meanwhile."""
-    folder = tmp_path_factory.mktemp("trials")
-
-    def name_on_disk(number: int) -> list[str]:
-        return [str(folder / f"disk-{number}")]
-
-    def name_on_servers(number: int) -> list[str]:
-        address = servers.address(folder / str(number))
-        return [address.store, address.blobs]
-
-    def soak() -> list[Holdings]:
-        store, blobs = name_on_servers(-1)
-        with run_soak(3, "--store", store, "--blobs", blobs, SIGHTLINE_HOME=str(folder / "home")) as running:
-            return running.run_rounds(SOAK_SECONDS)
-
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as threads:
-        for name, value in servers.s3.environment().items():
-            patch.setenv(name, value)
-        on_disk = threads.submit(kill_writers, name_on_disk, KILLS, 1, os.environ)
-        on_servers = threads.submit(kill_writers, name_on_servers, KILLS, 2, os.environ)
-        held = threads.submit(soak)
-        found = Trials(on_disk.result(), on_servers.result(), held.result())
-    servers.databases.clear()  # a few new ones are quicker than to empty all of these
-    return found
-
-
-@requirement("record.acknowledged", "record.faults.kills")
-@pytest.mark.parametrize("engine", ["on_disk", "on_servers"])
-def test_twenty_killed_writers_lose_nothing(trials: Trials, engine: str) -> None:
-    report: KillReport = getattr(trials, engine)
-    assert report.kills == KILLS
-    assert report.opening == KILLS // 4, "a record that was being created could be opened and used after that"
-    assert report.migrating == KILLS // 4, "one of an earlier version had all its rows, and could be used"
-    assert report.acknowledged > KILLS, "the others were killed while they wrote"
-    assert (report.lost, report.half_written, report.without_bytes) == (0, 0, 0)
-
-
-@requirement("record.faults.soak")
-def test_a_minute_of_mixed_traffic_leaves_memory_descriptors_threads_and_tasks_flat(trials: Trials) -> None:
-    growth = find_growth(trials.held)
-    assert growth.megabytes < 8, trials.held
-    assert growth.descriptors < 8, trials.held  # a pool keeps a few connections more or fewer
-    assert growth.threads < 4, trials.held
-    assert growth.tasks < 2, trials.held
-    assert min(each.tasks for each in trials.held) > 0
+def trials(running_trials: subprocess.Popen[str]) -> Trials:
+    """Writers killed on both engines, and a minute of mixed traffic through a proxy meanwhile."""
+    return Trials.parse(running_trials.communicate()[0])
 
 
 FROZEN = """
@@ -482,3 +448,24 @@ def count_descriptions(record: Path) -> int:
     with closing(sqlite3.connect(record / "record.sqlite")) as connection:
         (count,) = connection.execute("SELECT COUNT(*) FROM tellings").fetchone()
         return int(count)
+
+
+@requirement("record.acknowledged", "record.faults.kills")
+@pytest.mark.parametrize("engine", ["on_disk", "on_servers"])
+def test_twenty_killed_writers_lose_nothing(trials: Trials, engine: str) -> None:
+    report: KillReport = getattr(trials, engine)
+    assert report.kills == KILLS
+    assert report.opening == KILLS // 4, "a record that was being created could be opened and used after that"
+    assert report.migrating == KILLS // 4, "one of an earlier version had all its rows, and could be used"
+    assert report.acknowledged > KILLS, "the others were killed while they wrote"
+    assert (report.lost, report.half_written, report.without_bytes) == (0, 0, 0)
+
+
+@requirement("record.faults.soak")
+def test_a_minute_of_mixed_traffic_leaves_memory_descriptors_threads_and_tasks_flat(trials: Trials) -> None:
+    growth = find_growth(trials.held)
+    assert growth.megabytes < 8, trials.held
+    assert growth.descriptors < 8, trials.held  # a pool keeps a few connections more or fewer
+    assert growth.threads < 4, trials.held
+    assert growth.tasks < 2, trials.held
+    assert min(each.tasks for each in trials.held) > 0

@@ -19,10 +19,9 @@ from sightline.model.ports import Lease, Store
 from sightline.model.profile import Lesson
 from sightline.model.records import LoopAnswer, PinnedDescription
 from sightline.model.refusal import Refusal
-from sightline.store import open_server_record, shared_storage
+from sightline.store import open_server_record, shared_storage, sql_conversations
 from sightline.store.maintenance import GarbageCount, collect_garbage, read_stats
 from sightline.store.retention import RecordBounds
-from sightline.store.sql_conversations import ABSENT_SECONDS
 from sightline.store.sql_store import SqlStore
 from tests.e2e.shared_servers import Servers, wait_for
 from tests.real_servers import PASSWORD, USER, free_ports
@@ -152,6 +151,7 @@ def test_every_replica_finds_the_first_answer_of_a_scope_when_its_client_has_it(
     if servers.bouncer is None:
         pytest.fail("pgbouncer is not installed; run scripts/stores-env as root")
     monkeypatch.setattr(shared_storage, "_POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(sql_conversations, "ABSENT_SECONDS", 0.5)
     one = open_replica()
     other = open_replica(store=servers.bouncer.address(servers.databases[tmp_path]))
     for number, (writer, reader) in enumerate([(one, other), (other, one)]):
@@ -160,7 +160,7 @@ def test_every_replica_finds_the_first_answer_of_a_scope_when_its_client_has_it(
         if number:
             writer.conversations.expect_answer(scope)
         seconds = writer.conversations.keep_answer(scope, LoopAnswer("key", "v", "", [], ()))
-        assert 0 < seconds <= ABSENT_SECONDS
+        assert 0 < seconds <= 0.5
         assert writer.conversations.has_answers(scope), "it knows at once what it has written itself"
         time.sleep(seconds)
         assert reader.conversations.has_answers(scope)

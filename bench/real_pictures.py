@@ -10,11 +10,12 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
 import peer_environments
-from PIL import Image
+from PIL import Image, ImageChops, ImageStat
 from real_browser import Browser, serve_folder
 
 HERE = Path(__file__).resolve().parent
@@ -22,6 +23,7 @@ SCRIPTS = ("real_truth.js", "real_charts.js")
 SIZES = ((1280, 800), (1440, 900), (1024, 768))
 FEW_WORDS = 12
 SAME_WORDS = 0.98  # of a page that is drawn again
+SAME_PIXELS = 8  # mean difference of a word in two pictures, of 255
 DARKEN = "document.documentElement.dataset.bsTheme = 'dark'; document.documentElement.dataset.theme = 'dark'"
 DRAWN = """new Promise((done, failed) => {
     const end = Date.now() + 20000, look = () => (window.isDrawn ? isDrawn() : document.body.innerText.length > 80)
@@ -80,7 +82,7 @@ class PictureFolder:
             browser.capture(file)
         elif said.exists():
             old = json.loads(said.read_text())
-            if not _has_same_words(old, truth):
+            if not _has_same_words(browser, truth, file):
                 peer_environments.print_status(f"{name} is drawn in another way now; its JSON stays as it is")
                 return
             truth = {**truth, "charts": old["charts"]}
@@ -93,9 +95,16 @@ class PictureFolder:
         file.with_suffix(".json").write_text(json.dumps({"kind": "photograph", "name": name}))
 
 
-def _has_same_words(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    words = [Counter((word["text"], *word["box"]) for word in each["words"]) for each in (one, other)]
-    return (words[0] & words[1]).total() >= SAME_WORDS * max(words[0].total(), words[1].total())
+def _has_same_words(browser: Browser, truth: dict[str, Any], file: Path) -> bool:
+    """Return whether a page draws its words as they are in its picture, whatever the rules say are its words."""
+    with TemporaryDirectory() as folder:
+        browser.capture(now := Path(folder) / "now.png")
+        pictures = [Image.open(each).convert("L") for each in (file, now)]
+    if pictures[0].size != pictures[1].size:
+        return False
+    difference = ImageChops.difference(*pictures)
+    same = [ImageStat.Stat(difference.crop(word["box"])).mean[0] <= SAME_PIXELS for word in truth["words"]]
+    return sum(same) >= SAME_WORDS * len(same)
 
 
 def hash_files(*files: Path) -> str:

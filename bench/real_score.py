@@ -53,12 +53,13 @@ def score_picture(truth: Truth, reading: ImageReading) -> Counter[str]:
 
 
 def join_pieces(words: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join pieces of words: an editor colours them one by one."""
+    """Join pieces of words, which nothing separates: an editor colours them one by one, and prose has code in it."""
     joined: list[dict[str, Any]] = []
     for word in words:
         last = joined[-1] if joined else None
         left, top, right, bottom = word["box"]
-        near = last is not None and last["block"] == word["block"] and abs(last["box"][1] - top) <= 2
+        shared = min(last["box"][3], bottom) - max(last["box"][1], top) if last else 0
+        near = last is not None and last["block"] == word["block"] and shared >= 0.5 * (bottom - top)
         if near and last is not None and -1 <= left - last["box"][2] <= 0.08 * (bottom - top):
             box = [last["box"][0], min(last["box"][1], top), right, max(last["box"][3], bottom)]
             joined[-1] = {**last, "text": last["text"] + word["text"], "box": box}
@@ -130,7 +131,7 @@ def _score_text(truth: Truth, reading: ImageReading) -> Counter[str]:
     letters = _list_letters(reading.lines)
     used = {at for at, each in enumerate(letters) if any(_is_near(each, box) for _, box in rows)}
     unknown = [to_box(each["box"]) for each in truth["controls"] if each["kind"] in ("field", "input")]
-    unknown += [to_box(box) for box in truth["pictures"]]
+    unknown += [to_box(box) for box in (*truth["pictures"], *truth.get("unknown", ()))]
     counts["characters said"] = len(letters)
     counts["characters invented"] = sum(
         at not in used and not any(contains_centre(box, Box(int(each.x), int(each.y), 1, 1)) for box in unknown)

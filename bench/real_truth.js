@@ -5,51 +5,175 @@
     const inWindow = r => r.width > 0 && r.height > 0 && r.left >= 0 && r.top >= 0 && r.right <= wide && r.bottom <= high;
     const toBox = r => [r.left, r.top, r.right, r.bottom].map(v => Math.round(v * scale));
     const isShown = e => e.checkVisibility({ opacityProperty: true, visibilityProperty: true });
-    // Whether no element around it hides a rectangle by its own size.
-    const isUnclipped = (e, r) => {
+    // What points pass through counts too in elementsFromPoint, since it is drawn.
+    const solid = document.createElement('style');
+    solid.textContent = '* { pointer-events: auto !important }';
+    document.head.append(solid);
+    // The part of a rectangle that the elements around it leave, or null; without the end of the line where
+    // an ellipsis is, if that does not count.
+    const clip = (e, r, isDotted = false) => {
+        let [left, top, right, bottom] = [r.left, r.top, r.right, r.bottom], position = 'static';
         for (let p = e; p && p !== document.body; p = p.parentElement) {
-            if (getComputedStyle(p).overflow === 'visible') continue;
+            const s = getComputedStyle(p), isOrigin = s.transform !== 'none' || (position === 'absolute' && s.position !== 'static');
+            if (/absolute|fixed/.test(position) && !isOrigin) continue;  // what is positioned is clipped by its origin only
+            position = s.position;
+            if (s.overflow === 'visible') continue;
             const c = p.getBoundingClientRect();
-            if (r.left < c.left - 1 || r.top < c.top - 1 || r.right > c.right + 1 || r.bottom > c.bottom + 1) return false;
+            const dots = !isDotted && s.textOverflow === 'ellipsis' && p.scrollWidth > p.clientWidth + 1 ? parseFloat(s.fontSize) : 0;
+            [left, top, right, bottom] = [Math.max(left, c.left - 1), Math.max(top, c.top - 1), Math.min(right, c.right + 1 - dots), Math.min(bottom, c.bottom + 1)];
         }
-        return true;
+        return right > left && bottom > top ? new DOMRect(left, top, right - left, bottom - top) : null;
     };
-    // Whether an element, or something in it or around it, is on top at the middle of a rectangle.
-    const isOnTop = (e, r) => {
-        const top = document.elementsFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2);
-        return top.length > 0 && isUnclipped(e, r) && (e.contains(top[0]) || top[0].contains(e) || top.slice(0, 3).includes(e));
+    const isUnclipped = (e, r) => { const c = clip(e, r); return c && c.width >= r.width - 0.1 && c.height >= r.height - 0.1; };
+    const getAlpha = c => c.startsWith('rgba(') ? parseFloat(c.split(',')[3]) : c.startsWith('rgb(') ? 1 : 0;
+    // Whether nothing can be seen through an element.
+    const isOpaque = e => {
+        const s = getComputedStyle(e);
+        let alpha = e.matches('img, video, iframe') ? 1 : e instanceof SVGGeometryElement ? getAlpha(s.fill) * s.fillOpacity : getAlpha(s.backgroundColor);
+        for (let p = e; p && alpha > 0.5; p = p.parentElement) alpha *= getComputedStyle(p).opacity;
+        return alpha > 0.5 && s.visibility === 'visible';
     };
+    // Whether an element, or something in it or around it, can be seen at a point; its own text may be covered by what is in it.
+    const isSeenAt = (e, x, y, isText = false) => {
+        for (const top of document.elementsFromPoint(x, y)) {
+            if (top.contains(e) || (!isText && e.contains(top))) return true;
+            if (isOpaque(top)) return false;
+        }
+        return false;
+    };
+    const isOnTop = (e, r) => isUnclipped(e, r) && isSeenAt(e, (r.left + r.right) / 2, (r.top + r.bottom) / 2);
     const isSeen = e => { const r = e.getBoundingClientRect(); return inWindow(r) && isShown(e) && isOnTop(e, r); };
     const clean = t => t.replace(/\s+/g, ' ').trim();
     const isPrivate = c => c >= '\ue000' && c <= '\uf8ff';
 
     const unread = /[\u0370-\u1fff\uac00-\ud7af]/;  // scripts that the reader does not know
     const words = [];
-    const addWords = (node, element, line) => {
-        const text = node.data, range = document.createRange(), transform = getComputedStyle(element).textTransform;
-        const write = t => transform === 'uppercase' ? t.toUpperCase() : transform === 'lowercase' ? t.toLowerCase()
-            : transform === 'capitalize' ? t.replace(/(^|[^\p{L}\d'])(\p{L})/gu, (all, a, b) => a + b.toUpperCase()) : t;
-        for (const match of text.matchAll(/[^\s\u00a0]+/g)) {
-            if ([...match[0]].some(c => isPrivate(c)) || unread.test(match[0])) continue;
-            range.setStart(node, match.index);
-            range.setEnd(node, match.index + match[0].length);
-            const rects = [...range.getClientRects()].filter(r => r.width > 0.5);
-            if (rects.length !== 1 || !inWindow(rects[0]) || !isOnTop(element, rects[0])) continue;
-            words.push({ text: write(match[0]), box: toBox(rects[0]), block: line });
+    const unknown = [];  // where something is drawn that cannot be told from the DOM, or not by anyone
+    const addUnknown = (e, r) => {
+        const c = r.width > 0 && r.height > 0 && clip(e, r, true);
+        if (c && isSeenAt(e, (c.left + c.right) / 2, (c.top + c.bottom) / 2)) unknown.push(toBox(c));
+    };
+    // Adds a word that can be seen whole; one that is cut or partly covered is unknown.
+    const addWord = (text, element, r, block) => {
+        if (!inWindow(r)) return;
+        const points = [0.03, 0.5, 0.97].flatMap(x => [0.3, 0.7].map(y => isSeenAt(element, r.left + x * r.width, r.top + y * r.height, true)));
+        if (isUnclipped(element, r) && points.every(Boolean)) words.push({ text, box: toBox(r), block });
+        else if (points.some(Boolean)) addUnknown(element, r);
+    };
+    const transformText = (t, transform) => transform === 'uppercase' ? t.toUpperCase() : transform === 'lowercase' ? t.toLowerCase()
+        : transform === 'capitalize' ? t.replace(/(^|[^\p{L}\d'])(\p{L})/gu, (all, a, b) => a + b.toUpperCase()) : t;
+    const enclose = (a, b) => {
+        const left = Math.min(a.left, b.left), top = Math.min(a.top, b.top);
+        return new DOMRect(left, top, Math.max(a.right, b.right) - left, Math.max(a.bottom, b.bottom) - top);
+    };
+    // The parts of a word, one for each line that it is on, with their rectangles. Of a part that goes back to the left,
+    // with numbers in a script that is written to the left, there is no text.
+    const splitWord = (node, start, text) => {
+        const range = document.createRange(), pieces = [];
+        const measure = (from, to) => { range.setStart(node, from); range.setEnd(node, to); return [...range.getClientRects()].filter(r => r.width > 0.5); };
+        const whole = measure(start, start + text.length);
+        if (whole.length < 2) return whole.map(r => [text, r]);
+        let at = start;
+        for (const letter of text) {
+            const r = measure(at, at += letter.length)[0], last = pieces.at(-1);
+            if (!r && last) last[0] &&= last[0] + letter;
+            else if (last && r.top < last[1].bottom - 2) pieces[pieces.length - 1] = [r.left < last[1].right - 2 ? null : last[0] && last[0] + letter, enclose(last[1], r)];
+            else if (r) pieces.push([letter, r]);
         }
+        return pieces;
+    };
+    const addWords = (node, element, block) => {
+        const transform = getComputedStyle(element).textTransform;
+        for (const match of node.data.matchAll(/[^\s\u00a0]+/g)) {
+            if ([...match[0]].some(c => isPrivate(c)) || unread.test(match[0])) continue;
+            for (const [text, r] of splitWord(node, match.index, match[0])) {
+                if (text) addWord(transformText(text, transform), element, r, block);
+                else addUnknown(element, r);
+            }
+        }
+    };
+    // What measures text in a style.
+    const openPen = s => {
+        const pen = document.createElement('canvas').getContext('2d');
+        pen.font = s.font;
+        pen.letterSpacing = s.letterSpacing === 'normal' ? '0px' : s.letterSpacing;
+        return pen;
+    };
+    // Words of an input that is a button: its value is in the middle of one line.
+    const addValue = (e, block) => {
+        const s = getComputedStyle(e), r = e.getBoundingClientRect(), pen = openPen(s);
+        const value = e.getAttribute('value') ?? { submit: 'Submit', reset: 'Reset' }[e.type] ?? '';
+        const text = transformText(clean(value), s.textTransform), all = pen.measureText(text);
+        const edge = side => parseFloat(s[`padding${side}`]) + parseFloat(s[`border${side}Width`]);
+        const high = all.fontBoundingBoxAscent + all.fontBoundingBoxDescent;
+        const left = r.left + (edge('Left') + r.width - edge('Right') - all.width) / 2, top = r.top + (edge('Top') + r.height - edge('Bottom') - high) / 2;
+        if (s.textAlign !== 'center' || left < r.left) return addUnknown(e, r);
+        for (const match of text.matchAll(/\S+/g)) addWord(match[0], e, new DOMRect(left + pen.measureText(text.slice(0, match.index)).width, top, pen.measureText(match[0]).width, high), block);
+    };
+    // The marker of a list's item: a number left of it is a word.
+    const addMarker = (e, s, own, first) => {
+        const size = parseFloat(s.fontSize), left = own.left - 2.5 * size, pen = openPen(s), list = e.parentElement;
+        if (s.listStyleType === 'decimal' && s.listStylePosition === 'outside' && list.matches('ol:not([reversed])') && s.direction === 'ltr') {
+            let number = list.start - 1;
+            for (let item = list.firstElementChild; item; item = item === e ? null : item.nextElementSibling) number = item.hasAttribute('value') ? item.value : number + 1;
+            const right = own.left - pen.measureText(' ').width, wide = pen.measureText(`${number}.`).width;
+            addWord(`${number}.`, list, new DOMRect(right - wide, first.top, wide, first.height), numberBlock(e));
+        } else addUnknown(list, new DOMRect(left, first.top, (s.listStylePosition === 'inside' ? first.left : own.left) - left, Math.min(first.height, 2 * size)));
+    };
+    // Other markers and the texts of style sheets are drawn, but the DOM says nothing of where: about where they are.
+    const addGenerated = e => {
+        const own = e.getClientRects()[0], range = document.createRange();
+        if (!own) return;
+        range.selectNodeContents(e);
+        const inner = [...range.getClientRects()].filter(r => r.width > 0), s = getComputedStyle(e);
+        if (s.display === 'list-item' && s.listStyleType !== 'none' && s.listStyleImage === 'none' && e.parentElement) addMarker(e, s, own, inner[0] || own);
+        for (const pseudo of ['::before', '::after']) {
+            const p = getComputedStyle(e, pseudo), last = [...e.getClientRects()].at(-1), start = inner[0], end = inner.at(-1), most = p.content.length * parseFloat(p.fontSize);
+            if (!/^"|^counter|^attr/.test(p.content) || p.display === 'none' || ![...p.content.replace(/^"|"$/g, '')].some(c => c.trim() && !isPrivate(c))) continue;
+            if (p.position === 'absolute' || p.position === 'fixed') addUnknown(e, placePseudo(e, p));
+            else if (!inner.length) addUnknown(e, own);
+            else if (pseudo === '::before') addUnknown(e, new DOMRect(Math.max(own.left, start.left - most), start.top, Math.min(most, start.left - own.left), start.height));
+            else addUnknown(e, new DOMRect(end.right, end.top, Math.min(most, last.right - end.right), end.height));
+        }
+    };
+    // Where a positioned pseudo-element is counted from: its element, or what is around that, if that is positioned.
+    const findOrigin = n => {
+        let p = n;
+        while (p.parentElement && getComputedStyle(p).position === 'static' && getComputedStyle(p).transform === 'none') p = p.parentElement;
+        const r = p.getBoundingClientRect();
+        return [r.left + p.clientLeft, r.top + p.clientTop];
+    };
+    // The padding and border of a pseudo-element, which its width does not count.
+    const addEdges = (s, a, b) => s.boxSizing === 'border-box' ? 0 : [`border${a}Width`, `border${b}Width`, `padding${a}`, `padding${b}`].reduce((sum, k) => sum + (parseFloat(s[k]) || 0), 0);
+    // The rectangle of a pseudo-element that has a size, from its style.
+    const placePseudo = (n, s) => {
+        const at = n.getClientRects()[0] || n.getBoundingClientRect(), [x, y] = findOrigin(n), wide = parseFloat(s.width) + addEdges(s, 'Left', 'Right'), tall = parseFloat(s.height) + addEdges(s, 'Top', 'Bottom');
+        const moved = s.position === 'absolute' && s.transform !== 'none' ? new DOMMatrix(s.transform) : new DOMMatrix();
+        const left = s.position === 'absolute' && s.left !== 'auto' ? x + parseFloat(s.left) + (parseFloat(s.marginLeft) || 0) : at.left;
+        const top = s.position === 'absolute' && s.top !== 'auto' ? y + parseFloat(s.top) + (parseFloat(s.marginTop) || 0) : at.top + (at.height - tall) / 2;
+        return new DOMRect(left + moved.e, top + moved.f, wide, tall);
     };
     const blockOf = e => { while (e && getComputedStyle(e).display.startsWith('inline')) e = e.parentElement; return e; };
     const blocks = new Map();
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const numberBlock = e => { const block = blockOf(e); if (!blocks.has(block)) blocks.set(block, blocks.size); return blocks.get(block); };
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        const e = node.parentElement;
-        if (!e || /^(SCRIPT|STYLE|NOSCRIPT|OPTION|TEXTAREA|TITLE)$/.test(e.tagName) || !node.data.trim() || !isShown(e)) continue;
+        const isText = node.nodeType === Node.TEXT_NODE, e = isText ? node.parentElement : node;
+        if (!e || /^(SCRIPT|STYLE|NOSCRIPT|OPTION|TEXTAREA|TITLE)$/.test(e.tagName) || (isText && !node.data.trim()) || !isShown(e)) continue;
         const style = getComputedStyle(e);
         if (style.color === 'rgba(0, 0, 0, 0)' || parseFloat(style.fontSize) < 6) continue;
-        const block = blockOf(e);
-        if (!blocks.has(block)) blocks.set(block, blocks.size);
-        addWords(node, e, blocks.get(block));
+        if (isText) addWords(node, e, numberBlock(e));
+        else if (e.matches('input[type=submit], input[type=button], input[type=reset]')) addValue(e, numberBlock(e));
+        else addGenerated(e);
     }
+    // Texts that are drawn across each other cannot be told: the middles of their boxes overlap.
+    const cross = (a, b) => {
+        const wide = Math.min(a[2], b[2]) - Math.max(a[0], b[0]), high = [a, b].map(r => (r[3] - r[1]) / 4);
+        return wide > 0.2 * Math.min(a[2] - a[0], b[2] - b[0]) && Math.min(a[3] - high[0], b[3] - high[1]) > Math.max(a[1] + high[0], b[1] + high[1]);
+    };
+    const crossed = words.filter(one => words.some(other => other.text !== one.text && cross(one.box, other.box)));
+    unknown.push(...crossed.map(word => word.box));
+    const told = words.filter(word => !crossed.includes(word));
 
     const all = selector => [...document.querySelectorAll(selector)];
     const transparent = c => /^rgba\(.*, 0\)$/.test(c) || c === 'transparent';
@@ -86,15 +210,6 @@
         const asked = frame && hasFrame(frame) && inWindow(box) && box.height <= 80 && !e.matches('[multiple], [size]');
         controls.push({ kind: asked ? 'field' : 'input', box: toBox(box), inner: toBox(e.getBoundingClientRect()), disabled: isOff(e), text: clean(e.type === 'password' ? '' : value || '') });
     }
-    // Where a positioned pseudo-element is counted from: its element, or what is around that, if that is positioned.
-    const findOrigin = n => {
-        let p = n;
-        while (p.parentElement && getComputedStyle(p).position === 'static' && getComputedStyle(p).transform === 'none') p = p.parentElement;
-        const r = p.getBoundingClientRect();
-        return [r.left + p.clientLeft, r.top + p.clientTop];
-    };
-    // The padding and border of a pseudo-element, which its width does not count.
-    const addEdges = (s, a, b) => s.boxSizing === 'border-box' ? 0 : [`border${a}Width`, `border${b}Width`, `padding${a}`, `padding${b}`].reduce((sum, k) => sum + (parseFloat(s[k]) || 0), 0);
     const isSmallShape = (e, b) => b && b.width >= 10 && b.width <= 80 && b.height >= 10 && b.height <= 48 && !clean(e.innerText || '');
     const isSwitch = e => [e, e.parentElement, e.parentElement?.parentElement].some(n => n && /switch|toggles|toggle-?(slider|wrapper)|custom-toggle/i.test(n.className + (n.getAttribute('role') === 'switch' ? ' switch' : '')));
     // Where a pseudo-element of the size of a toggle is drawn, if there is one; of a switch, its track rather than its thumb.
@@ -107,11 +222,7 @@
         for (const pseudo of ['::before', '::after']) {
             const s = getComputedStyle(n, pseudo), w = parseFloat(s.width), h = parseFloat(s.height);
             if (s.content === 'none' || !(w >= 10 && h >= 10 && w <= 70 && h <= 40)) continue;
-            const at = n.getClientRects()[0] || n.getBoundingClientRect(), [x, y] = findOrigin(n), wide = w + addEdges(s, 'Left', 'Right'), tall = h + addEdges(s, 'Top', 'Bottom');
-            const moved = s.position === 'absolute' && s.transform !== 'none' ? new DOMMatrix(s.transform) : new DOMMatrix();
-            const left = s.position === 'absolute' && s.left !== 'auto' ? x + parseFloat(s.left) + (parseFloat(s.marginLeft) || 0) : at.left;
-            const top = s.position === 'absolute' && s.top !== 'auto' ? y + parseFloat(s.top) + (parseFloat(s.marginTop) || 0) : at.top + (at.height - tall) / 2;
-            found.push(new DOMRect(left + moved.e, top + moved.f, wide, tall));
+            found.push(placePseudo(n, s));
         }
         return found;
     };
@@ -204,12 +315,13 @@
     const icons = [];
     for (const e of all('svg, i, img, [class*=icon], [class*=fa-], .caret, .material-icons, span.material-symbols-rounded')) {
         const r = e.getBoundingClientRect();
-        if (r.width > 48 || r.height > 48 || r.width < 5 || r.height < 5 || !isSeen(e)) continue;
+        if (r.width > 48 || r.height > 48 || r.width < 5 || r.height < 5 || !inWindow(r) || !isShown(e) || !isUnclipped(e, r)) continue;
+        if (![0.2, 0.5, 0.8].some(part => isSeenAt(e, r.left + part * r.width, r.top + part * r.height))) continue;  // a badge may cover a part
         const text = clean(e.innerText || '');
         if (e.tagName !== 'svg' && e.tagName !== 'IMG' && [...text].some(c => !isPrivate(c)) && !/material/.test(e.className)) continue;
         icons.push(toBox(r));
     }
-    const pictures = all('img, canvas, video, svg, picture').filter(e => { const r = e.getBoundingClientRect(); return isShown(e) && r.width > 48 && r.height > 48 && r.bottom > 0 && r.top < high; }).map(e => toBox(e.getBoundingClientRect()));
+    const pictures = all('img, canvas, video, svg, picture').filter(e => { const r = e.getBoundingClientRect(); return isShown(e) && (r.width > 48 || r.height > 48) && r.bottom > 0 && r.top < high; }).map(e => toBox(e.getBoundingClientRect()));
 
     // Code: lines as they stand, with the number that an editor writes beside each.
     const code = [];
@@ -231,5 +343,6 @@
             .map(l => ({ text: l.innerText.replace(/\u00a0/g, ' ').replace(/[\u200b\n]/g, ''), number: (numbers.find(n => Math.abs(n[0] - l.getBoundingClientRect().top) < 6) || [0, ''])[1] }));
         addCode(lines, numbers.length > 0);
     }
-    return { words, controls, tables, headings, states, icons, pictures, code };
+    solid.remove();
+    return { words: told, unknown, controls, tables, headings, states, icons, pictures, code };
 })()

@@ -308,27 +308,27 @@ def _find_split(text: str, share: float) -> int:
 
 # What the model weighs; bench/train_tables.py prints these figures.
 WEIGHTS = {
-    "ruled": 1.379,
-    "rows": 1.290,
-    "filled": 3.529,
-    "aligned": 5.221,
-    "valued": 2.878,
-    "gap": -0.205,
-    "least gap": -0.623,
-    "header": 1.272,
-    "monospaced": 0.500,
-    "wide": 1.602,
-    "lines": -5.030,
-    "first filled": 1.026,
-    "bold header": 0.899,
-    "toggled": -3.495,
-    "numbers": -1.394,
-    "open length": -0.462,
-    "open rows": -0.793,
-    "open two columns": 0.268,
+    "ruled": 0.704,
+    "rows": 1.108,
+    "filled": 4.641,
+    "aligned": 4.078,
+    "valued": 2.891,
+    "gap": -0.371,
+    "least gap": -0.556,
+    "header": 1.320,
+    "monospaced": 0.348,
+    "wide": 1.637,
+    "lines": -3.649,
+    "first filled": -3.944,
+    "bold header": 1.060,
+    "toggled": -3.547,
+    "numbers": -4.829,
+    "open length": -0.658,
+    "open rows": -0.477,
+    "open two columns": 0.275,
 }
-FEATURES, BIAS = tuple(WEIGHTS), -9.703
-SURE = 0.5  # what a table scores, at least
+FEATURES, BIAS = tuple(WEIGHTS), -6.051
+SURE = 0.25  # what a table scores, at least
 
 
 def score_candidate(features: Sequence[float]) -> float:

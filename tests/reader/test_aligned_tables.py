@@ -84,3 +84,10 @@ def test_words_of_one_line_are_one_column_unless_the_blank_is_wide() -> None:
     assert len(find_columns(place(10, 0), 10.0)) == 1
     assert len(find_columns(place(10, 9), 10.0)) == 2
     assert len(find_columns(place(20, 0), 10.0)) == 2
+
+
+@requirement("reader.aligned")
+def test_a_head_tells_a_narrow_blank_between_columns_from_one_between_words() -> None:
+    body = [[(10, 50, at), (55, 80, at)] for at in range(1, 9)]
+    assert len(find_columns([[(10, 50, 0), (55, 70, 0)], *body], 10.0)) == 1
+    assert len(find_columns([[(10, 20, 0), (26, 51, 0), (54, 90, 0)], *body], 10.0)) == 2

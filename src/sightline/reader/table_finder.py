@@ -202,7 +202,16 @@ def _is_corridor(blank: Span, rows: Sequence[Sequence[Word]], em: float, *, narr
     if len(pairs) < max(ROWS, 0.8 * len(rows)) or after[0] is None or before[0] is None:
         return False
     left, right = [one[0] for one, _ in pairs], [other[0] for _, other in pairs]
-    return (_share_edge(right) and _differ(left)) or (_share_edge(left) and _differ(right))
+    if _share_edge(left) and _differ(right):
+        return True
+    return _share_edge(right) and (_differ(left) or _has_other_word_first(rows, middle))
+
+
+def _has_other_word_first(rows: Sequence[Sequence[Word]], middle: float) -> bool:
+    """Return whether the word before a place begins elsewhere in the first row, which names the columns."""
+    starts = [max((word[0] for word in row if word[1] <= middle), default=None) for row in rows]
+    first, rest = starts[0], [start for start in starts[1:] if start is not None]
+    return first is not None and all(abs(first - start) > 2 * SHIFT for start in rest)
 
 
 def _share_edge(edges: Sequence[int]) -> bool:

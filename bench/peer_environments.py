@@ -15,6 +15,7 @@ TENSORZERO_LOCK = ROOT / "requirements" / "bench-tensorzero.txt"
 PROFILER_LOCK = ROOT / "requirements" / "bench-profile.txt"
 READER_LOCK = ROOT / "requirements" / "bench-legibility.txt"
 OCR_LOCK = ROOT / "requirements" / "bench-ocr.txt"
+TRAINING_LOCK = ROOT / "requirements" / "bench-training.txt"
 PIXELS_LOCK = ROOT / "requirements" / "bench-pixels.txt"
 SHARP = ROOT / "bench" / "sharp"
 PORTKEY = ROOT / "bench" / "portkey"
@@ -87,6 +88,11 @@ def install_legibility_reader() -> Path:
 def install_ocr() -> Path:
     """Return the folder of the environment with rapidocr, the fonts of the screens, and matplotlib."""
     return _install(OCR_LOCK, "rapidocr and fonts")
+
+
+def install_training() -> Path:
+    """Return the folder of the environment with scikit-learn, in which models are fitted."""
+    return _install(TRAINING_LOCK, "scikit-learn")
 
 
 def _install(lock: Path, what: str) -> Path:

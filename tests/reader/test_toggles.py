@@ -17,7 +17,7 @@ FINE = 8  # shapes are drawn this many times as large, then made smaller, as a b
 
 
 def look_for_toggles(sketch: Sketch, lines: list[TextLine]) -> list[InterfacePart]:
-    return find_toggles(sketch.pixels, lines, segment_image(sketch.pixels).shapes)
+    return find_toggles(sketch.pixels, lines, segment_image(sketch.pixels))
 
 
 def paste_shape(sketch: Sketch, place: tuple[int, int], size: tuple[int, int], look: str) -> None:

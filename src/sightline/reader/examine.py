@@ -67,7 +67,7 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
     segments = Segments() if photograph else segment_image(pixels)
-    toggles = find_toggles(pixels, lines, segments.shapes)
+    toggles = find_toggles(pixels, lines, segments)
     texts, icons = separate_icons(remove_toggle_glyphs(lines, toggles))
     coloured = restore_line_numbers(list(add_colours(pixels, texts)))
     coloured, ruled = find_ruled_tables(pixels, segments.regions, coloured, toggles)
@@ -84,7 +84,7 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
     drawn = [table.box for table in ruled]
     if not photograph:
         coloured, ruled = _add_aligned_tables(pixels, segments, coloured, ruled, [*chart_boxes, *code], toggles)
-    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, segments), chart_boxes)
+    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, segments, toggles), chart_boxes)
     parts = select_parts_outside(parts, code)
     ruled = [table for table in ruled if table.box in drawn or not _has_boxes(table, parts)]
     grids = find_cell_grids(parts)
@@ -124,7 +124,7 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
         icons=icons,
         headings=tuple(headings),
         code=tuple(code),
-        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots, segments.regions)),
+        states=tuple(find_states(pixels, ordered, numbered, [*chart_boxes, *code], segments.regions)),
         marked=tuple(
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),

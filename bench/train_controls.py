@@ -1,0 +1,44 @@
+"""Train the recogniser of controls, and write its weights: src/sightline/reader/controls.npz.
+
+    .venv/bin/python bench/train_controls.py
+
+It makes pictures of pages around the packages in training_packages.json (training_pages.py), draws sketches
+(training_sketches.py), measures them and the corpus of real pictures (training_rows.py), and fits small models to the
+rows in an environment with scikit-learn (fit_controls.py). All that is random comes from fixed seeds. It takes about
+half an hour of CPU time; what is done is kept in the cache, below training-controls, and not done again: remove the
+rows there after a change of the measures.
+"""
+
+import subprocess
+from pathlib import Path
+
+import peer_environments
+import real_corpus
+import training_pictures
+import training_rows
+
+from sightline.model.refusal import Refusal
+from sightline.reader.ocr.weights import open_engine
+
+PAGES = 7  # of each package
+SKETCHES = 1800
+HERE = Path(__file__).resolve().parent
+WEIGHTS = HERE.parent / "src" / "sightline" / "reader" / "controls.npz"
+
+
+def train() -> None:
+    engine = open_engine(None)
+    if isinstance(engine, Refusal):
+        raise SystemExit(f"bench: {engine.what}")
+    folder = peer_environments.find_cache() / "training-controls"
+    training_pictures.make_pictures(folder / "pictures", PAGES)
+    corpus = real_corpus.find_corpus() / real_corpus.HALVES[0]
+    pictures = [*sorted(corpus.glob("*.png")), *sorted((folder / "pictures").glob("*.png"))]
+    training_rows.write_rows(pictures, folder / "rows", engine)
+    training_rows.write_sketch_rows(SKETCHES, folder / "rows")
+    python = peer_environments.install_training() / "bin" / "python"
+    subprocess.run([python, HERE / "fit_controls.py", folder / "rows", WEIGHTS], check=True)
+
+
+if __name__ == "__main__":
+    train()

@@ -26,10 +26,9 @@ FOLDS = 4
 REAL = 3.0  # weight of a row of the corpus, compared with one of a page that was written for training
 CROP = 0.6  # weight of a row of a crop
 FEW, FEW_REAL = 12_000, 25_000  # rows without a control, at most: of such pages, and of the corpus
-TREES, STATE_TREES, NETWORKS, EPOCHS = 110, 90, 1, 14
-TARGETS = {  # shares of right answers at which a limit is chosen, a little above what is asked for
-    "button": 0.9, "field": 0.9, "check": 0.97, "radio": 0.97, "switch": 0.97, "selected": 0.96, "disabled": 0.97,
-}  # fmt: skip
+TREES, NETWORKS, EPOCHS = 110, 1, 20
+SKETCHED = 3  # times that a row of a sketch counts
+TARGETS = {"button": 0.9, "field": 0.9, "check": 0.97, "radio": 0.97, "switch": 0.97}  # a little above what is asked
 ALIASES = {"@tabler/preview": "tabler", "@tabler/core": "tabler", "fomantic-ui": "semantic-ui"}
 TOGGLES = {"check": (1, 4), "radio": (4, 6), "switch": (6, 8)}  # the classes of each kind
 
@@ -60,7 +59,8 @@ def load_rows(folder: Path) -> list[Row]:
     found = []
     for file in sorted(folder.glob("*.pickle")):
         name, picture, rows = pickle.loads(file.read_bytes())
-        found += [{**row, "name": name, "picture": picture} for row in rows]
+        times = SKETCHED if name == "training sketch" else 1
+        found += [{**row, "name": name, "picture": picture} for row in rows] * times
     return found
 
 
@@ -85,10 +85,10 @@ def make_table(rows: Sequence[Row], values: str, answers: str) -> Table:
     )  # fmt: skip
 
 
-def fit_trees(table: Table, answers: NDArray[np.int64], count: int, left_out: int | None) -> Any:
+def fit_trees(table: Table, answers: NDArray[np.int64], left_out: int | None) -> Any:
     rows = table.choose_rows(answers, left_out)
     model = HistGradientBoostingClassifier(
-        max_iter=count, learning_rate=0.13, max_leaf_nodes=20, max_depth=7, min_samples_leaf=20, l2_regularization=3.0,
+        max_iter=TREES, learning_rate=0.13, max_leaf_nodes=20, max_depth=7, min_samples_leaf=20, l2_regularization=3.0,
         max_features=0.3, max_bins=64, random_state=1,
     )  # fmt: skip
     return model.fit(table.values[rows], answers[rows], sample_weight=table.weights[rows])
@@ -105,13 +105,13 @@ def fit_networks(table: Table, left_out: int | None) -> tuple[Any, Any, list[Any
     return middle, scale, [each.fit((values - middle) / scale, table.answers[rows]) for each in networks]
 
 
-def score_left_out(table: Table, answers: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def score_left_out(table: Table, answers: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the score of each row of the corpus by trees that saw nothing of its package."""
     scores = np.zeros(len(table.values))
     for fold in range(FOLDS):
         rows = table.folds == fold
         if rows.any():
-            scores[rows] = fit_trees(table, answers, count, fold).predict_proba(table.values[rows])[:, 1]
+            scores[rows] = fit_trees(table, answers, fold).predict_proba(table.values[rows])[:, 1]
     return scores
 
 
@@ -192,13 +192,6 @@ def choose_limit(name: str, count: Callable[[float], Counter[str]]) -> float:
     return limit
 
 
-def count_rows(table: Table, scores: NDArray[np.float64], limit: float) -> Counter[str]:
-    asked = (table.folds >= 0) & (table.answers >= 0)
-    said, there = asked & (scores >= limit), asked & (table.answers == 1)
-    hit = int((said & there).sum())
-    return Counter({"of": int(there.sum()), "found": hit, "said": int(said.sum()), "right": hit})
-
-
 def export_trees(model: Any, limit: float) -> dict[str, NDArray[Any]]:
     """Return trees as arrays: a leaf leads to itself."""
     pieces: dict[str, list[Any]] = {name: [] for name in ("feature", "threshold", "left", "right", "value")}
@@ -223,19 +216,13 @@ def fit_all(rows: Sequence[Row]) -> Iterator[tuple[str, NDArray[Any]]]:
     controls = make_table(rows, "controls", "control_answers")
     for column, (kind, also) in enumerate((("button", "pressable"), ("field", "input"))):
         answers = controls.answers[:, column]
-        scores = score_left_out(controls, answers, TREES)
+        scores = score_left_out(controls, answers)
         limit = choose_limit(
             kind,
             lambda limit: count_found(controls, scores, "control_boxes", kind, also, limit, is_same_box),  # noqa: B023
         )
-        trees = export_trees(fit_trees(controls, answers, TREES, None), limit)
+        trees = export_trees(fit_trees(controls, answers, None), limit)
         yield from ((f"{kind} {name}", each) for name, each in trees.items())
-    for question, values in (("selected", "item"), ("disabled", "part")):
-        table = make_table(rows, f"{values}s", f"{values}_answers")
-        scores = score_left_out(table, table.answers, STATE_TREES)
-        limit = choose_limit(question, lambda limit: count_rows(table, scores, limit))  # noqa: B023
-        trees = export_trees(fit_trees(table, table.answers, STATE_TREES, None), limit)
-        yield from ((f"{question} {name}", each) for name, each in trees.items())
     yield from fit_toggles(make_table(rows, "toggles", "toggle_answers"))
 
 

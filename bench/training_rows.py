@@ -22,13 +22,12 @@ from training_sketches import make_sketch
 from sightline.model.geometry import Box
 from sightline.reader import control_features as features
 from sightline.reader.colours import add_colours, find_common_colour, measure_distances
+from sightline.reader.controls import ANSWERS
 from sightline.reader.ocr.page import read_page
 from sightline.reader.ocr.weights import OcrEngine, release_memory
-from sightline.reader.reading import TOGGLES, InterfacePart, PartKind, Pixels, TextLine
-from sightline.reader.rectangles import contains_centre, find_indexes_inside, is_inside
+from sightline.reader.reading import TOGGLES, Pixels, TextLine
+from sightline.reader.rectangles import contains_centre, is_inside
 from sightline.reader.regions import segment_image
-from sightline.reader.states import LONGEST, measure_items, measure_paleness
-from sightline.reader.toggles import ANSWERS, label_toggles
 
 Truth = dict[str, Any]
 Labels = NDArray[np.int64]
@@ -49,10 +48,6 @@ class Rows:
     toggles: NDArray[np.float32]
     toggle_answers: Labels
     toggle_boxes: NDArray[np.int64]
-    items: NDArray[np.float32] | None = None
-    item_answers: Labels | None = None
-    parts: NDArray[np.float32] | None = None
-    part_answers: Labels | None = None
     crop: bool = False
 
 
@@ -70,10 +65,10 @@ def write_rows(pictures: Sequence[Path], folder: Path, engine: OcrEngine) -> Non
         else:
             lines = list(read_page(pixels, engine).lines)
             release_memory()
-        rows = [measure_picture(pixels, lines, truth, states=True)]
+        rows = [measure_picture(pixels, lines, truth)]
         chance = random.Random(f"{picture.stem}crop")
         crops = [crop_picture(pixels, lines, truth, chance) for _ in range(CROPS)]
-        rows += [replace(measure_picture(*crop, states=False), crop=True) for crop in crops]
+        rows += [replace(measure_picture(*crop), crop=True) for crop in crops]
         file.write_bytes(pickle.dumps((truth["name"], str(picture), [vars(each) for each in rows])))
 
 
@@ -81,7 +76,7 @@ def write_sketch_rows(count: int, folder: Path) -> None:
     """Write the rows of sketches, all into one file."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = [make_sketch(number) for number in range(count)]
-    rows = [vars(measure_picture(each.pixels, each.lines, each.truth, states=True)) for each in drawn]
+    rows = [vars(measure_picture(each.pixels, each.lines, each.truth)) for each in drawn]
     (folder / "sketches.pickle").write_bytes(pickle.dumps(("training sketch", "", rows)))
 
 
@@ -154,73 +149,23 @@ def crop_picture(
     seen = {
         "controls": [{**each, **{key: move(each[key]) for key in ("box", "inner") if key in each}} for each in kept],
         "pictures": [move(edges) for edges in truth["pictures"]],
-        "states": [],
     }
     return np.ascontiguousarray(pixels[y0 : y0 + high, x0 : x0 + wide]), moved, seen
 
 
-def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth, *, states: bool) -> Rows:
-    """Measure every place of a picture that may be a control, and with `states` its items and its true controls."""
+def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth) -> Rows:
+    """Measure every place of a picture that may be a control."""
     toggles = [to_box(each["box"]) for each in truth["controls"] if each["kind"] in TOGGLES]
     texts = [line for line in lines if len(line.text) > 2 or not any(is_inside(line.box, box) for box in toggles)]
     coloured = add_colours(pixels, texts)
     segments, page = segment_image(pixels), features.list_lines(coloured)
     boxes, shapes = features.propose_controls(segments, page, (pixels.shape[1], pixels.shape[0]))
     small = features.propose_toggles(segments)
-    found = Rows(
+    return Rows(
         features.measure_controls(pixels, boxes, shapes, page) if len(boxes) else NONE, answer_controls(boxes, truth),
         boxes, features.measure_toggles(pixels, small, features.list_lines(lines)) if len(small) else NONE,
         answer_toggles(small, truth), small,
     )  # fmt: skip
-    if not (states and texts):
-        return found
-    parts = list_true_parts(found, coloured)
-    regions = features.list_boxes([region.box for region in segments.regions])
-    items = measure_items(pixels, page, regions, parts)
-    own = {at for part in parts if part.kind != "button" for at in part.lines}
-    drawn = [to_box(edges) for edges in truth["pictures"]]
-    selected = [to_box(each["box"]) for each in truth["states"] if each["kind"] == "selected"]
-    answers = [
-        UNKNOWN
-        if at in own or len(line.text) > LONGEST or any(contains_centre(box, line.box) for box in drawn)
-        else int(any(_share_centre(box, line.box) for box in selected))
-        for at, line in enumerate(coloured)
-    ]
-    found = replace(found, items=items, item_answers=np.array(answers))
-    if not parts:
-        return found
-    pale = [each["box"] for each in truth["states"] if each["kind"] == "disabled" and each["tag"] != "INPUT"]
-    pale += [each["box"] for each in truth["controls"] if each["disabled"] and each["kind"] != "pressable"]
-    off = [int(any(_share_centre(to_box(box), part.box) for box in pale)) for part in parts]
-    return replace(found, parts=measure_paleness(pixels, parts, page), part_answers=np.array(off))
-
-
-def _share_centre(one: Box, other: Box) -> bool:
-    return contains_centre(one, other) or contains_centre(other, one)
-
-
-def list_true_parts(rows: Rows, lines: Sequence[TextLine]) -> list[InterfacePart]:
-    """Return the controls that are there, each once, by the largest box around it."""
-    kinds: tuple[PartKind, ...] = ("button", "field")
-    parts = []
-    for column, kind in enumerate(kinds):
-        for box, _ in _choose_largest(rows.control_boxes, rows.control_answers[:, column]):
-            parts.append(InterfacePart(kind, box, (0, 0, 0), find_indexes_inside(box, [line.box for line in lines])))
-    toggles = [
-        InterfacePart(ANSWERS[answer - 1][0], box, (0, 0, 0), (), ANSWERS[answer - 1][1])
-        for box, answer in _choose_largest(rows.toggle_boxes, rows.toggle_answers)
-    ]
-    return [*parts, *label_toggles(toggles, lines)]
-
-
-def _choose_largest(boxes: NDArray[np.int64], answers: Labels) -> Iterator[tuple[Box, int]]:
-    used: list[Box] = []
-    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    for at in np.argsort(-areas, kind="stable"):
-        box = to_box(boxes[at].tolist())
-        if answers[at] > 0 and not any(contains_centre(other, box) for other in used):
-            used.append(box)
-            yield box, int(answers[at])
 
 
 def _measure_best(boxes: NDArray[np.int64], controls: Sequence[dict[str, Any]]) -> tuple[NDArray[np.float64], Labels]:

@@ -15,15 +15,14 @@ from sightline.model.geometry import Box
 from sightline.reader.colours import add_colours
 from sightline.reader.control_features import list_boxes, list_lines, measure_controls, measure_toggles
 from sightline.reader.control_model import WEIGHTS, Question, load_toggle_network, load_trees
+from sightline.reader.controls import ANSWERS
 from sightline.reader.examine import examine_image
 from sightline.reader.reading import TOGGLES, ImageReading, InterfacePart, Pixels, TextLine
 from sightline.reader.rectangles import contains_centre
-from sightline.reader.states import measure_items, measure_paleness
-from sightline.reader.toggles import ANSWERS
 from tests.requirements import requirement
 
 KEPT = Path(__file__).parent / "kept"
-QUESTIONS: tuple[Question, ...] = ("button", "field", "selected", "disabled")
+QUESTIONS: tuple[Question, ...] = ("button", "field")
 
 
 def open_kept(name: str) -> tuple[Pixels, list[TextLine], list[Any]]:
@@ -42,17 +41,10 @@ def list_controls(reading: ImageReading) -> list[InterfacePart]:
     return [part for part in reading.parts if part.kind in ("button", "field", *TOGGLES)]
 
 
-def count_measures(question: Question) -> int:
+def count_measures() -> int:
     pixels, lines, _ = open_kept("form")
     page, boxes = list_lines(add_colours(pixels, lines)), list_boxes([Box(20, 20, 60, 20)])
-    part = InterfacePart("button", Box(20, 20, 60, 20), (0, 0, 0))
-    rows = {
-        "button": lambda: measure_controls(pixels, boxes, np.zeros((1, 3), np.float32), page),
-        "field": lambda: measure_controls(pixels, boxes, np.zeros((1, 3), np.float32), page),
-        "selected": lambda: measure_items(pixels, page, boxes, []),
-        "disabled": lambda: measure_paleness(pixels, [part], page),
-    }
-    return rows[question]().shape[1]
+    return len(measure_controls(pixels, boxes, np.zeros((1, 3), np.float32), page)[0])
 
 
 def test_the_weights_are_small() -> None:
@@ -62,7 +54,7 @@ def test_the_weights_are_small() -> None:
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_trees_ask_for_measures_that_there_are(question: Question) -> None:
     model = load_trees(question)
-    assert model.feature.max() < count_measures(question)
+    assert model.feature.max() < count_measures()
     assert max(model.left.max(), model.right.max(), model.roots.max()) < len(model.value)
     assert 0 < model.limit < 1
 
@@ -77,7 +69,7 @@ def test_the_network_fits_the_pictures_and_kinds_of_toggles() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_score_does_not_depend_on_the_other_rows(question: Question) -> None:
-    rows = np.random.default_rng(1).normal(size=(700, count_measures(question))).astype(np.float32)
+    rows = np.random.default_rng(1).normal(size=(700, count_measures())).astype(np.float32)
     scores = load_trees(question).score(rows)
     assert np.array_equal(scores[600:603], load_trees(question).score(rows[600:603]))
     assert len(load_trees(question).score(rows[:0])) == 0
@@ -99,10 +91,3 @@ def test_the_controls_of_a_form_are_found_with_their_states(name: str) -> None:
     for kind, (left, top, right, bottom), checked, _ in controls:
         (part,) = [part for part in found if contains_centre(part.box, Box(left, top, right - left, bottom - top))]
         assert (part.kind, part.checked) == (kind, checked)
-
-
-def test_only_the_pale_button_is_disabled() -> None:
-    reading, controls = read_kept("form")
-    (off,) = [Box(left, top, right - left, bottom - top) for _, (left, top, right, bottom), _, pale in controls if pale]
-    assert [state.kind for state in reading.states] == ["disabled"]
-    assert contains_centre(off, reading.states[0].box)

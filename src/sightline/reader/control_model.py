@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float32]
-Question = Literal["button", "field", "disabled", "selected"]
+Question = Literal["button", "field"]
 
 WEIGHTS = "controls.npz"
 MOST_ROWS = 512  # that are scored at once, which bounds the memory

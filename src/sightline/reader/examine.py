@@ -124,7 +124,7 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
         icons=icons,
         headings=tuple(headings),
         code=tuple(code),
-        states=tuple(find_states(pixels, ordered, numbered, [*chart_boxes, *code], segments.regions)),
+        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots, segments.regions)),
         marked=tuple(
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),

@@ -1,227 +1,178 @@
-"""Find what is selected or disabled by its contrast with its siblings: a menu item, a tab, a row, a control.
-
-Which contrasts mean a state is learnt (control_model.py); here they are measured. What is not sure is not reported.
-"""
+"""Find what is selected or disabled by its contrast with its siblings: a menu item, a tab, a toggle's label."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from sightline.model.geometry import Box
-from sightline.reader.control_features import (
-    Floats,
-    Ints,
-    PageLines,
-    compare_all,
-    differ,
-    gather,
-    list_boxes,
-    list_lines,
-)
-from sightline.reader.control_model import load_trees
-from sightline.reader.reading import TOGGLES, InterfacePart, ItemState, Pixels, TextLine
-from sightline.reader.rectangles import contains_centre
+from sightline.reader.colours import compare_colours
+from sightline.reader.reading import TOGGLES, Colour, InterfacePart, ItemState, TextLine
+from sightline.reader.rectangles import is_inside
 from sightline.reader.regions import ColourRegion
 
-LONGEST = 40  # characters of an item
-NEAR, FAR = 9.0, 30.0  # letter sizes: between items of a row or column, and across a whole one
-ONE_SIZE = 1.35  # ratio of the letter sizes of siblings
-MOST_MATES = 8
-SAME = 0.05  # difference of two colours that are the same, 0 to 1
-STEPS = 24  # places below or beside a text where a line is looked for
-_CONTROLS = ("button", "field", *TOGGLES)
+SIBLINGS = 3  # items of a menu or a row of tabs, at least
+SHORT = 28  # characters of an item, at most
+NEAR = 8.0  # heights of a line between two items
+SAME, OTHER = 12, 28  # differences of backgrounds: of siblings, and of the one that is selected
+ALIKE = 30  # the same of the colours of siblings' texts
+MOST = 2  # items of one menu that are selected, at most: an item and the one that it is in
+LOW = 7.0  # heights of a line: the background of a selected item is no higher
+CLEAR = 0.6  # of the contrast of siblings: a selected item has no less
+PALE, FADED = 0.7, 0.55  # of the contrast of others: a disabled toggle or its text, and a text beside other kinds
+LINE, DRAWN = (2, 8), 60  # pixels: the thickness of a line below a selected tab; how much it differs in colour
+BELOW = (0.35, 2.6)  # heights of a line: how far it is below the text
 
 
 def find_states(
-    pixels: Pixels,
     lines: Sequence[TextLine],
     parts: Sequence[InterfacePart],
     taken: Iterable[Box],
     regions: Iterable[ColourRegion] = (),
 ) -> Iterator[ItemState]:
-    """Yield the items and controls that differ from their siblings; lines in `taken` (charts, programs) are none."""
-    areas = list(taken)
-    own = {at for part in parts if part.kind in (*TOGGLES, "field") for at in part.lines}
-    page = list_lines(lines)
-    if len(lines):
-        model = load_trees("selected")
-        scores = model.score(measure_items(pixels, page, list_boxes([region.box for region in regions]), parts))
-        for at, line in enumerate(lines):
-            free = at not in own and not any(contains_centre(area, line.box) for area in areas)
-            if free and scores[at] >= model.limit and len(line.text) <= LONGEST:
-                yield ItemState("selected", line.box)
-    controls = [part for part in parts if part.kind in _CONTROLS]
-    if controls:
-        trees = load_trees("disabled")
-        pale = trees.score(measure_paleness(pixels, controls, page))
-        yield from (
-            ItemState("disabled", part.box) for part, score in zip(controls, pale, strict=True) if score >= trees.limit
-        )
-
-
-def measure_items(pixels: Pixels, page: PageLines, holders: Ints, parts: Sequence[InterfacePart]) -> Floats:
-    """Return a row for each line: how it differs from the lines in its column and in its row."""
-    looks = _measure_looks(pixels, page)
-    held = _measure_holders(page, holders)
-    column, row = _find_siblings(page)
-    size = page.usual_size
-    height, width = pixels.shape[:2]
-    pressed = list_boxes([part.box for part in parts if part.kind == "button"])
-    inside = compare_all(page.boxes, pressed, slack=2)[0].any(axis=1) if len(pressed) else np.zeros(len(page.boxes))
-    middle = (page.boxes[:, :2] + page.boxes[:, 2:]) / 2
-    own = np.stack([
-        page.sizes / size, np.minimum(page.lengths, 40), page.contrasts,
-        page.contrasts / max(0.05, page.usual_contrast), page.tints, page.letters,
-        inside, middle[:, 0] / width, middle[:, 1] / height,
-    ], axis=1)  # fmt: skip
-    traits = np.concatenate([looks, held, own[:, 2:3], own[:, 6:7]], axis=1)
-    compared = [_compare_siblings(page, mates, traits) for mates in (column, row)]
-    return np.concatenate([own, looks, held, *compared], axis=1).astype(np.float32)
-
-
-def _measure_looks(pixels: Pixels, page: PageLines) -> Floats:
-    """Measure how bold each line is, and whether a line is drawn below, above or before it."""
-    left, top, right, bottom = (page.boxes[:, at, None, None].astype(np.float64) for at in range(4))
-    x = left + (right - 1 - left) * np.linspace(0, 1, 40)[None, None]
-    y = top + (bottom - 1 - top) * np.linspace(0, 1, 9)[None, :, None]
-    off = differ(gather(pixels, x + 0 * y, y + 0 * x), page.grounds[:, None, None])
-    weight = off.mean(axis=(1, 2)) / np.maximum(0.05, page.contrasts)
-    unit = page.sizes[:, None, None].astype(np.float64)
-    away = np.linspace(0.15, 2.0, STEPS)[None, :, None]
-    places = np.linspace(0.1, 0.9, 5)[None, None]
-    below = gather(pixels, left + (right - left) * places + 0 * away, bottom + unit * away + 0 * places)
-    above = gather(pixels, left + (right - left) * places + 0 * away, top - unit * away + 0 * places)
-    before = gather(pixels, left - 1.6 * unit * away + 0 * places, top + (bottom - top) * places + 0 * away)
-    lines = [_measure_rule(strip, page.grounds) for strip in (below, above, before)]
-    return np.concatenate([weight[:, None], *lines], axis=1)
-
-
-def _measure_rule(strip: Floats, grounds: Floats) -> Floats:
-    """Measure the strongest place of a strip where all of it differs from the background, and how much is like that."""
-    off = differ(strip, grounds[:, None, None]).min(axis=2)
-    first = np.where((off > 0.08).any(axis=1), (off > 0.08).argmax(axis=1), STEPS) / STEPS
-    return np.stack([off.max(axis=1), first, (off > 0.08).mean(axis=1)], axis=1)
-
-
-def _measure_holders(page: PageLines, holders: Ints) -> Floats:
-    """Measure the smallest region around each line: its height and width in letter sizes, and its margins."""
-    if not len(holders):
-        return np.full((len(page.boxes), 4), 20, np.float32)
-    inside = compare_all(page.boxes, holders, slack=1)[0]
-    wide, high = holders[:, 2] - holders[:, 0], holders[:, 3] - holders[:, 1]
-    area = np.where(inside, (wide * high)[None], 10**9)
-    best = area.argmin(axis=1)
-    some: NDArray[np.bool_] = inside.max(axis=1)
-    margin = page.boxes[:, 0] - holders[best, 0]
-    values = np.stack([high[best], wide[best], margin], axis=1) / page.sizes[:, None]
-    count = compare_all(holders, page.boxes, slack=1)[1].sum(axis=1)[best]
-    found = np.concatenate([np.clip(values, -1, 40), np.minimum(count, 12)[:, None]], axis=1)
-    return np.where(some[:, None], found, 40).astype(np.float32)
-
-
-def _find_siblings(page: PageLines) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which lines are below each other and begin alike, and which are beside each other."""
-    boxes, unit = page.boxes.astype(np.float64), page.sizes.astype(np.float64)
-    ratio = unit[:, None] / unit[None]
-    alike = (ratio < ONE_SIZE) & (ratio > 1 / ONE_SIZE) & ~np.eye(len(boxes), dtype=bool)
-    middle = (boxes[:, 1] + boxes[:, 3]) / 2
-    step = np.maximum(unit[:, None], unit[None])
-    down = np.abs(middle[:, None] - middle[None])
-    left = np.abs(boxes[:, None, 0] - boxes[None, :, 0])
-    column = alike & (left <= 0.3 * step + 2) & (down > 0.9 * step) & (down <= FAR * step)
-    gap = np.maximum(boxes[:, None, 0] - boxes[None, :, 2], boxes[None, :, 0] - boxes[:, None, 2])
-    row = alike & (down <= 0.35 * step) & (gap > 0.3 * step) & (gap <= FAR * step)
-    return _keep_near(column, down / step), _keep_near(row, gap / step)
-
-
-def _keep_near(mates: NDArray[np.bool_], away: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Keep the nearest siblings of each line, if one of them is near."""
-    distance = np.where(mates, away, np.inf)
-    order = np.sort(distance, axis=1)[:, : MOST_MATES + 1]
-    limit = order[:, min(MOST_MATES, order.shape[1]) - 1][:, None]
-    near = order[:, :1] <= NEAR
-    return mates & (distance <= limit) & near
-
-
-def _compare_siblings(page: PageLines, mates: NDArray[np.bool_], looks: Floats) -> Floats:
-    """Measure how each line differs from its siblings, and how alike those are."""
-    count = mates.sum(axis=1)
-    ground, ink = differ(page.grounds[:, None], page.grounds[None]), differ(page.inks[:, None], page.inks[None])
-    pieces = [np.minimum(count, 8)]
-    for distance in (ground, ink):
-        chosen = np.where(mates, distance, np.nan)
-        pieces += [_reduce(np.nanmin, chosen), _reduce(np.nanmedian, chosen), (mates & (distance <= SAME)).sum(axis=1)]
-        spread = np.array([np.median(distance[np.ix_(own, own)]) if own.any() else 0 for own in mates])
-        pieces.append(spread)
-    medians = np.array([np.median(looks[own], axis=0) if own.any() else looks[at] for at, own in enumerate(mates)])
-    return np.concatenate([np.stack(pieces, axis=1), looks - medians], axis=1).astype(np.float32)
-
-
-def _reduce(function: object, chosen: NDArray[np.float64]) -> NDArray[np.float64]:
-    empty: NDArray[np.bool_] = np.isnan(chosen).min(axis=1)
-    safe = np.where(empty[:, None], 0, chosen)
-    result: NDArray[np.float64] = function(safe, axis=1)  # type: ignore[operator]
-    return np.where(empty, -1, result)
-
-
-def measure_paleness(pixels: Pixels, parts: Sequence[InterfacePart], page: PageLines) -> Floats:
-    """Return a row for each control: how clearly it and its text are drawn, compared with others of its kind."""
-    boxes = list_boxes([part.box for part in parts])
-    inner = _sample_part(pixels, boxes, 0.0)
-    around = _sample_ground(pixels, boxes)
-    off = differ(inner, around[:, None, None]).reshape(len(parts), -1)
-    fill = np.median(inner.reshape(len(parts), -1, 3), axis=1)
-    from_fill = differ(inner, fill[:, None, None]).reshape(len(parts), -1)
-    label = np.array([max((page.contrasts[at] for at in part.lines), default=-1.0) for part in parts])
-    tint = np.array([max((page.tints[at] for at in part.lines), default=-1.0) for part in parts])
-    kinds = np.array([_CONTROLS.index(part.kind) for part in parts])
-    states = np.array([-1 if part.checked is None else int(part.checked) for part in parts])
-    measures = np.stack([
-        np.percentile(off, 95, axis=1), np.percentile(from_fill, 95, axis=1), label, differ(fill, around), tint,
-        (inner.max(axis=-1) - inner.min(axis=-1)).reshape(len(parts), -1).max(axis=1) / 255,
-    ], axis=1)  # fmt: skip
-    same = kinds[:, None] == kinds[None]
-    state = same & (states[:, None] == states[None])
-    toggles = kinds >= 2
-    every = toggles[:, None] == toggles[None]
-    compared = [_compare_strongest(measures, group) for group in (same, state, every)]
-    usual = max(0.05, page.usual_contrast)
-    rows = [
-        np.stack([
-            kinds, states, same.sum(axis=1), state.sum(axis=1), around.mean(axis=1) / 255, fill.mean(axis=1) / 255,
-            label / usual, measures[:, 0] / usual, measures[:, 1] / usual,
-        ], axis=1),
-        measures, *compared,
+    """Yield the items that differ from their siblings; lines in `taken` (tables, charts, programs) are none."""
+    own = (*TOGGLES, "field")
+    areas = [*taken, *(lines[at].box for part in parts if part.kind in own for at in part.lines)]
+    pressed = {lines[at].box for part in parts if part.kind == "button" for at in part.lines}
+    items = [
+        line for line in lines
+        if line.ground and line.ink and 1 < len(line.text) <= SHORT
+        and not any(_has_centre(area, line.box) for area in areas)
     ]  # fmt: skip
-    return np.concatenate(rows, axis=1).astype(np.float32)
+    seen: set[Box] = set()
+    known = list(regions)
+    drawn = [each for each in known if LINE[0] <= each.box.height <= LINE[1] and each.box.width >= 3 * LINE[1]]
+    rows = list(_find_rows(items))
+    for group in (*_find_columns(items), *rows):
+        odd = _find_odd(group, pressed, known)
+        if not odd and group in rows and not any(line.box in pressed for line in group):
+            odd = _find_underlined(group, drawn)
+        for line in odd:
+            if line.box not in seen:
+                seen.add(line.box)
+                yield ItemState("selected", line.box)
+    yield from _find_disabled(lines, parts)
 
 
-def _compare_strongest(measures: Floats, group: NDArray[np.bool_]) -> Floats:
-    """Return each measure as a share of the strongest and of the middle one in its group."""
-    shares = []
-    for value in measures.T:
-        chosen = np.where(group & (value >= 0)[None], value[None], np.nan)
-        most, usual = _reduce(np.nanmax, chosen), _reduce(np.nanmedian, chosen)
-        shares += [value / np.maximum(0.02, most), value / np.maximum(0.02, usual)]
-    return np.stack(shares, axis=1).astype(np.float32)
+def _has_centre(area: Box, box: Box) -> bool:
+    return area.x <= box.x + box.width / 2 <= area.right and area.y <= box.y + box.height / 2 <= area.bottom
 
 
-def _sample_part(pixels: Pixels, boxes: Ints, edge: float) -> Floats:
-    left, top, right, bottom = (boxes[:, at, None, None].astype(np.float64) for at in range(4))
-    x = left + (right - 1 - left) * np.linspace(edge, 1 - edge, 48)[None, None]
-    y = top + (bottom - 1 - top) * np.linspace(edge, 1 - edge, 16)[None, :, None]
-    return gather(pixels, x + 0 * y, y + 0 * x)
+def _find_columns(items: Sequence[TextLine]) -> Iterator[list[TextLine]]:
+    """Yield items below each other that begin in one column."""
+    groups: list[list[TextLine]] = []
+    for line in sorted(items, key=lambda each: each.box.y):
+        home = next((group for group in groups if _follows_below(group[-1], line)), None)
+        if home is None:
+            groups.append([line])
+        else:
+            home.append(line)
+    yield from (group for group in groups if len(group) >= SIBLINGS)
 
 
-def _sample_ground(pixels: Pixels, boxes: Ints) -> Floats:
-    """Return the colour around each box."""
-    left, top, right, bottom = (boxes[:, at, None].astype(np.float64) for at in range(4))
-    along = np.linspace(0.1, 0.9, 9)[None]
-    across, down = left + (right - left) * along, top + (bottom - top) * along
-    x = np.concatenate([across, across, left - 4 + 0 * along, right + 3 + 0 * along], axis=1)
-    y = np.concatenate([top - 4 + 0 * along, bottom + 3 + 0 * along, down, down], axis=1)
-    colours: Floats = np.median(gather(pixels, x, y), axis=1).astype(np.float32)
-    return colours
+def _follows_below(above: TextLine, line: TextLine) -> bool:
+    high = above.box.height
+    gap = line.box.y - above.box.bottom
+    return abs(above.box.x - line.box.x) <= 3 and 0.5 * high <= gap <= NEAR * high and _have_one_size(above, line)
+
+
+def _find_rows(items: Sequence[TextLine]) -> Iterator[list[TextLine]]:
+    """Yield items beside each other, as tabs are."""
+    groups: list[list[TextLine]] = []
+    for line in sorted(items, key=lambda each: each.box.x):
+        home = next((group for group in groups if _follows_beside(group[-1], line)), None)
+        if home is None:
+            groups.append([line])
+        else:
+            home.append(line)
+    yield from (group for group in groups if len(group) >= SIBLINGS)
+
+
+def _follows_beside(left: TextLine, line: TextLine) -> bool:
+    gap = line.box.x - left.box.right
+    level = abs(left.box.y + left.box.height / 2 - line.box.y - line.box.height / 2) <= 0.3 * line.box.height
+    return level and 0.8 * line.box.height <= gap <= NEAR * line.box.height and _have_one_size(left, line)
+
+
+def _have_one_size(one: TextLine, other: TextLine) -> bool:
+    return abs(one.box.height - other.box.height) <= 0.4 * max(one.box.height, other.box.height)
+
+
+def _find_odd(group: Sequence[TextLine], pressed: Collection[Box], regions: Sequence[ColourRegion]) -> list[TextLine]:
+    """Return the items that are drawn on a background of their own: one, or one in a menu and one below it.
+
+    All others are alike and have none; an item with its own background looks like a button.
+    """
+    plain = [line for line in group if line.box not in pressed]
+    for home in plain:
+        odd = [line for line in group if _compare(line.ground, home.ground) >= OTHER]
+        others = [line for line in group if line not in odd]
+        enough = len(others) >= max(SIBLINGS - 1, 2 * len(odd) if len(odd) > 1 else 0)
+        if not odd or len(odd) > MOST or not enough or any(line.box in pressed for line in others):
+            continue
+        if _are_alike(others) and all(_is_backed(line, others, regions) for line in odd):
+            return odd
+    return []
+
+
+def _is_backed(line: TextLine, others: Sequence[TextLine], regions: Sequence[ColourRegion]) -> bool:
+    """Return whether an item is written as clearly as others, on a low region of its own."""
+    clear = _compare(line.ink, line.ground) >= CLEAR * min(_compare(other.ink, other.ground) for other in others)
+    return clear and any(
+        is_inside(line.box, region.box)
+        and region.box.height <= LOW * line.box.height
+        and line.ground is not None
+        and compare_colours(region.colour, line.ground) <= OTHER
+        and not any(is_inside(other.box, region.box) for other in others)
+        for region in regions
+    )
+
+
+def _find_underlined(group: Sequence[TextLine], drawn: Sequence[ColourRegion]) -> list[TextLine]:
+    """Return the one tab with a line of its own below it."""
+    marked = [line for line in group if any(_underlines(each, line) for each in drawn)]
+    return marked if len(marked) == 1 else []
+
+
+def _underlines(region: ColourRegion, line: TextLine) -> bool:
+    box, gap = region.box, region.box.y - line.box.bottom
+    over = box.x <= line.box.x + 2 and box.right >= line.box.right - 2
+    near = BELOW[0] * line.box.height <= gap <= BELOW[1] * line.box.height
+    apart = line.ground is not None and compare_colours(region.colour, line.ground) >= DRAWN
+    return over and near and apart and box.width <= line.box.width + 8 * line.box.height
+
+
+def _are_alike(lines: Sequence[TextLine]) -> bool:
+    """Return whether each has the colours of the next one, as on a gradient."""
+    return all(
+        _compare(one.ground, other.ground) <= SAME and _compare(one.ink, other.ink) <= ALIKE
+        for one, other in pairwise(lines)
+    )
+
+
+def _compare(one: Colour | None, other: Colour | None) -> int:
+    return compare_colours(one, other) if one and other else 0
+
+
+def _find_disabled(lines: Sequence[TextLine], parts: Sequence[InterfacePart]) -> Iterator[ItemState]:
+    """Yield the toggles that are paler than others of their kind, or whose texts are."""
+    toggles = [part for part in parts if part.kind in TOGGLES]
+    texts = [(part.kind, _measure_label(part, lines)) for part in toggles]
+    every = [label for _, label in texts]
+    for part, (kind, label) in zip(toggles, texts, strict=True):
+        mates = [other for own, other in texts if own == kind]
+        pale_text = _is_pale(label, mates, PALE) or _is_pale(label, every, FADED)
+        like = max(other.contrast for other in toggles if (other.kind, other.checked) == (kind, part.checked))
+        if pale_text or 0 < part.contrast <= PALE * like:
+            yield ItemState("disabled", part.box)
+
+
+def _measure_label(part: InterfacePart, lines: Sequence[TextLine]) -> int:
+    line = lines[part.lines[0]] if part.lines else None
+    return _compare(line.ink, line.ground) if line else 0
+
+
+def _is_pale(label: int, others: Sequence[int], share: float) -> bool:
+    """Return whether a text is paler than the strongest of others, if those are at least two."""
+    strongest = max(others)
+    return 0 < label <= share * strongest and sum(other >= 0.9 * strongest for other in others) >= 2

@@ -114,7 +114,8 @@ def hash_files(*files: Path) -> str:
 def show_page(browser: Browser, package: str, home: Path, page: Path, folder: PictureFolder, drawn: Drawn) -> None:
     """Keep pictures of a page, from its top down, as far as more of it is wanted."""
     name = f"{package} {page.relative_to(home)}"
-    if drawn.is_full and not folder.is_drawn:
+    there = any(folder.name(f"{name} {screen}").exists() for screen in range(drawn.screens))
+    if not there if folder.is_drawn else drawn.is_full:
         return
     chance = random.Random(name)
     size, scale, dark = chance.choice(SIZES), chance.choice((1, 1, 2)), chance.random() < 0.3

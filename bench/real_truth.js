@@ -26,10 +26,15 @@
     };
     const isUnclipped = (e, r) => { const c = clip(e, r); return c && c.width >= r.width - 0.1 && c.height >= r.height - 0.1; };
     const getAlpha = c => c.startsWith('rgba(') ? parseFloat(c.split(',')[3]) : c.startsWith('rgb(') ? 1 : 0;
+    // How opaque a background is: its colour, or a gradient over all of it, which is as opaque as its clearest colour.
+    const getCover = s => {
+        const stops = s.backgroundImage.includes('gradient(') ? s.backgroundImage.match(/rgba?\([^)]*\)/g) || [] : [];
+        return Math.max(getAlpha(s.backgroundColor), stops.length ? Math.min(...stops.map(getAlpha)) : 0);
+    };
     // Whether nothing can be seen through an element.
     const isOpaque = e => {
         const s = getComputedStyle(e);
-        let alpha = e.matches('img, video, iframe') ? 1 : e instanceof SVGGeometryElement ? getAlpha(s.fill) * s.fillOpacity : getAlpha(s.backgroundColor);
+        let alpha = e.matches('img, video, iframe') ? 1 : e instanceof SVGGeometryElement ? getAlpha(s.fill) * s.fillOpacity : getCover(s);
         for (let p = e; p && alpha > 0.5; p = p.parentElement) alpha *= getComputedStyle(p).opacity;
         return alpha > 0.5 && s.visibility === 'visible';
     };
@@ -56,7 +61,8 @@
     // Adds a word that can be seen whole; one that is cut or partly covered is unknown.
     const addWord = (text, element, r, block) => {
         if (!inWindow(r)) return;
-        const points = [0.03, 0.5, 0.97].flatMap(x => [0.3, 0.7].map(y => isSeenAt(element, r.left + x * r.width, r.top + y * r.height, true)));
+        const inset = Math.min(2, r.width / 4), columns = [r.left + inset, (r.left + r.right) / 2, r.right - inset];
+        const points = columns.flatMap(x => [0.3, 0.7].map(y => isSeenAt(element, x, r.top + y * r.height, true)));
         if (isUnclipped(element, r) && points.every(Boolean)) words.push({ text, box: toBox(r), block });
         else if (points.some(Boolean)) addUnknown(element, r);
     };

@@ -10,7 +10,7 @@
 - the same in the output of a shell, before the lines that Gemini CLI and Qwen Code add: `Output: iVBORw0…\\nError: …`
 - Markdown: `![a page](data:image/png;base64,iVBORw0…)` on a line of its own
 - XML: `<screenshot>iVBORw0…</screenshot>`
-- bytes, in the forms of `printed_bytes`
+- bytes, in the forms of `image_bytes`
 
 Other base64 counts only as the whole value of a field of an object that says that it is an image. A data URL in a page
 or a program that an agent reads stays: the agent may be about to edit that file. The search takes linear time: each

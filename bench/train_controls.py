@@ -32,7 +32,7 @@ def train() -> None:
         raise SystemExit(f"bench: {engine.what}")
     folder = peer_environments.find_cache() / "training-controls"
     training_pictures.make_pictures(folder / "pictures", PAGES)
-    corpus = real_corpus.find_corpus() / real_corpus.HALVES[0]
+    corpus = real_corpus.find_half(real_corpus.HALVES[0])
     pictures = [*sorted(corpus.glob("*.png")), *sorted((folder / "pictures").glob("*.png"))]
     training_rows.write_rows(pictures, folder / "rows", engine)
     training_rows.write_sketch_rows(SKETCHES, folder / "rows")

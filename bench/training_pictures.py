@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import peer_environments
-import real_corpus
 import training_pages
 from real_browser import open_browser, serve_folder
+from real_pictures import STILL
+from real_unpack import unpack_package
 
 HERE = Path(__file__).resolve().parent
 PINS = HERE / "training_packages.json"
@@ -22,7 +23,7 @@ def make_pictures(folder: Path, pages: int) -> None:
     """Write `pages` pictures around each package, and the truth of each, as far as they are not there."""
     known = json.loads(PINS.read_text())
     pins = {each["name"]: each for each in known["packages"]}
-    fonts = {each["name"]: real_corpus._unpack(each) for each in known["icons"]}  # noqa: SLF001
+    fonts = {each["name"]: unpack_package(each) for each in known["icons"]}
     icons = {name: training_pages.list_icons(name, home) for name, home in fonts.items()}
     with open_browser() as browser:
         for name, package in training_pages.PACKAGES.items():
@@ -30,7 +31,7 @@ def make_pictures(folder: Path, pages: int) -> None:
             host.mkdir(parents=True, exist_ok=True)
             source = name.split()[0] if name else ""
             if source and not (host / "package").is_symlink():
-                (host / "package").symlink_to(real_corpus._unpack(pins[source]))  # noqa: SLF001
+                (host / "package").symlink_to(unpack_package(pins[source]))
             for font, home in fonts.items():
                 link = host / "icons" / font
                 link.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,7 @@ def make_pictures(folder: Path, pages: int) -> None:
                         "Emulation.setDeviceMetricsOverride",
                         width=size[0], height=size[1], deviceScaleFactor=scale, mobile=False,
                     )  # fmt: skip
-                    browser.evaluate(real_corpus.STILL)
+                    browser.evaluate(STILL)
                     truth = browser.evaluate((HERE / "real_truth.js").read_text())
                     browser.capture(file.with_suffix(".png"))
                     named = {"kind": "page", "name": f"training {source or 'none'} {number}", "charts": []}

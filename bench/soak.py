@@ -56,7 +56,8 @@ Tests show that the proxy keeps serving, says once what is wrong, and recovers b
 
 | fault | test |
 |---|---|
-| one of three replicas is killed; one is frozen in a description beyond its lease | `tests/e2e/test_replicas.py` |
+| one of three replicas is killed amid its work; one is frozen beyond its lease | `tests/e2e/test_replicas.py` |
+| a newer version has migrated the shared record | `tests/e2e/test_faults.py` |
 | PostgreSQL or object storage is down while a proxy gets new images | `tests/e2e/test_replicas.py` |
 | PostgreSQL restarts or hangs; a pooler drops its connections | `tests/e2e/test_faults.py` |
 | object storage stops, is slow, or answers 503, a wrong ETag or wrong bytes | `tests/e2e/test_faults.py` |

@@ -112,11 +112,16 @@ def read_page(pixels: Pixels, engine: OcrEngine, has_time: HasTime = lambda: Tru
     tried = _retry_in_page_turn(pixels, tried, first, has_time)
     tried = _read_exactly(tried, second, has_time)
     late = tuple(_find_area_box(pixels, spot) for spot in spots[len(tried) :])
-    tried = [piece for each in tried for piece in _read_pieces(each, second, has_time)]
-    good = _keep_readable(tried)
+    lines_in_pieces = [_read_pieces(each, second, has_time) for each in tried]
+    good = _keep_readable([piece for pieces in lines_in_pieces for piece in pieces])
     turned = 90 * _find_common_turn(good)
     found = sorted(_split_lines(good), key=lambda line: _sort_key(line, turned))
-    unread = [_find_ink_box(each) for each in tried if each not in good]
+    unread = [
+        _find_ink_box(piece)
+        for each, pieces in zip(tried, lines_in_pieces, strict=True)
+        for piece in (pieces if any(piece in good for piece in pieces) else [each])  # what stays unread is one place
+        if piece not in good
+    ]
     unread += [line.box for line in found if line.confidence < _READ]  # an uncertain piece of a certain line
     lines = tuple(replace_lone_strokes([line for line in found if line.confidence >= _READ]))
     return OcrPage(lines, turned, tuple(sorted(unread, key=lambda box: (box.y, box.x))), late, searched)

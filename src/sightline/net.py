@@ -22,7 +22,7 @@ import re
 import ssl
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
@@ -32,6 +32,7 @@ from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from sightline.dial import BrokenResponse, EndlessResponse, Exchange
 from sightline.model.fence import to_one_line
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 HTTPS_PORT = 443
 MAX_FETCH_BYTES = 32 * 1024 * 1024
@@ -55,13 +56,13 @@ _BAD_HOST = Refusal(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FetchedFile:
     data: bytes = field(repr=False)
     url: str  # after redirects
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FetchPolicy:
     """What may be fetched. No setting, file or request creates one: only code does, as in tests."""
 
@@ -152,7 +153,7 @@ _METADATA_ADDRESSES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class WebAddress:
     """An https address that is allowed as far as it can be judged without resolving its name."""
 
@@ -328,7 +329,7 @@ def _refuse_size(max_bytes: int) -> Refusal:
     return Refusal("too_large", f"the file at that address is larger than {amount}", "give a smaller one")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class WebGrant:
     """The permission to fetch. Only code can set another resolver or policy; the settings cannot."""
 
@@ -336,7 +337,7 @@ class WebGrant:
     reach: FetchPolicy = PUBLIC_WEB
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class WebFile:
     data: bytes = field(repr=False)
     url: str  # after redirects

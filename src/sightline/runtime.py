@@ -21,6 +21,7 @@ from sightline.engine import Engine, EngineOptions, find_profile
 from sightline.model.ports import Store
 from sightline.model.profile import Profile, Upstream, UpstreamDirectory, WireName
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.pixels.renderers import start_renderers
 from sightline.pixels.workers import TASKS, WorkerPool
 from sightline.settings import Settings
@@ -44,7 +45,7 @@ _log = logging.getLogger(__name__)
 _MAX_SHARED = 8  # shared runtimes, and shared records on disk, that stay open
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RuntimeInputs:
     """What a runtime is built from besides the settings. It stays when they change."""
 

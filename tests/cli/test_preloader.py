@@ -21,12 +21,15 @@ PRELOADED = {
 }
 
 # `serve`, which stops itself when it has preloaded everything. What is loaded then goes to stderr, and whether an error
-# response can be read without compiling a pattern.
+# response, and a text with numbers that may be bytes, can be read without compiling a pattern.
 _PRELOADING = """
 import json, os, re, signal, sys
 from sightline.cli import compose
 from sightline.profiles.rejections import is_page_limit
 from sightline.profiles.rejections import is_about_shape, parse_rejection
+from sightline.wire.image_bytes import find_printed_images
+
+numbers = "7, " * 99 + "7"
 
 def refuse(*args):
     raise AssertionError("a pattern was compiled")
@@ -38,6 +41,7 @@ class Telling(compose.Preloader):
         re._compiler.compile = refuse
         try:
             found = [parse_rejection(400, "no idea"), is_about_shape("no idea"), is_page_limit(400, "no idea")]
+            found += find_printed_images(numbers, numbers.encode(), None)
             print(json.dumps([found, *sys.modules]), file=sys.stderr)
         finally:
             os.kill(os.getpid(), signal.SIGTERM)

@@ -46,6 +46,7 @@ from sightline.vision.background_loop import once
 from sightline.vision.capabilities import get_provider_name, may_take_pdf
 from sightline.vision.chooser import Caller
 from sightline.vision.concurrency import CallerQuotas, TurnQuota
+from sightline.wire.image_bytes import compile_image_patterns
 from sightline.wire.tool_loop import OwnResult, OwnTool
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def preload(proxy: Proxy) -> Iterator[None]:
     compile_pattern(PAGE_LIMIT)
     yield
     yield from compile_patterns()
+    yield from compile_image_patterns()
 
 
 @once
@@ -113,11 +115,12 @@ def _import_deferred() -> None:
     Whatever needs it calls this first: if one thread imports a package while another imports one of its modules, Python
     may raise a deadlock error.
     """
+    import_module("difflib")
+    import_module("importlib.resources")
     import_module("sightline.api.tool_registry")
     import_module("sightline.commands.execution")
     import_module("sightline.surfaces.inspector.changes")
     import_module("sightline.surfaces.inspector.inspector_app")
-    import_module("sightline.surfaces.inspector.queries")
     import_module("sightline.surfaces.inspector.queries")
     import_module("sightline.surfaces.proxy.prepare_endpoint")
 

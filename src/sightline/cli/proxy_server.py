@@ -20,7 +20,7 @@ import traceback
 from argparse import ArgumentParser, ArgumentTypeError
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from sightline.cli import set_serving_thresholds
 from sightline.cli.terminal import format_dollars, print_status
 from sightline.model.fence import to_printable
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 if TYPE_CHECKING:
     import asyncio
@@ -115,7 +116,7 @@ def find_url(listening: socket.socket) -> str:
     return format_url(host, port)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ServeOptions:
     """How a proxy serves and what it logs."""
 

@@ -13,12 +13,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sightline.model.fence import to_printable
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 if TYPE_CHECKING:  # `--help` needs none of it
     from argparse import ArgumentParser, Namespace
@@ -45,7 +46,7 @@ _PROGRESS_SECONDS = 0.1  # between two lines of progress
 _DIM_STYLE, _RESET_STYLE, _CLEAR_LINE = "\033[2m", "\033[0m", "\r\033[K"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class VerbResult:
     """The result of a verb: an object for programs, and lines for people."""
 
@@ -59,7 +60,7 @@ VerbOutcome = int | Refusal | VerbResult
 """What a verb returns: an exit code if it has printed everything itself, otherwise what to print."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CommandLine:
     """The command itself, for verbs that are about the others. They find it as `args.command_line`."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import shlex
@@ -117,6 +116,8 @@ def parse_words(words: Sequence[str]) -> Command | Refusal:
     if verb in _BARE_MODES:
         verb, rest = "mode", words
     if verb not in VERBS:
+        import difflib  # only for a misspelt verb
+
         close = difflib.get_close_matches(verb, VERBS, 1)
         remedy = f"did you mean {close[0]}?" if close else f"use one of {', '.join(VERBS)}"
         return Refusal("invalid_input", f"there is no command {_show(verb)}", remedy)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from sightline.model.facts import ProxyMode, Retention, Routing, Rules
@@ -54,7 +54,7 @@ _MAX_CONTEXT_MESSAGES = 8
 _MAX_ASSISTANT_CHARS = 500  # of each message of the assistant among them
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class EngineOptions:
     """What the user's settings say for every request."""
 
@@ -67,7 +67,7 @@ class EngineOptions:
     similarity_threshold: float = 0.8  # above which two of them are called similar
     joint_turns: bool = False  # a joint description is kept only during its turn
     show_boxes: bool = True  # an answer is followed by the boxes that it mentions, in pixels of the image
-    retention: Retention = Retention()  # noqa: RUF009
+    retention: Retention = Retention()
     overrides: Sequence[ProfileOverride] = ()  # what the user says about models
     hoist: bool = False  # move images out of tool results, unless an upstream says otherwise
     network_grant: WebGrant | None = None  # to fetch images by address for text-only models; None: not allowed
@@ -157,7 +157,7 @@ class Reading:
         return find_place
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ConversationPlace:
     """The place of an image in a conversation. Its texts are only read when they are needed."""
 
@@ -264,7 +264,7 @@ class PreparedRequest:
         return url if routing is None else rerouting.rewrite_url(self.reading.wire.name, url, routing)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RepairLesson:
     """What a rejection teaches, if the upstream accepts the repaired request."""
 

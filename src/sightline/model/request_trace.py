@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from blake3 import blake3
 
@@ -185,7 +185,7 @@ class AnswerSlot:
         self.row: int | None = None  # the receipt in the record, if it was written without the usage
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ConversationSummary:
     """The requests of one conversation, summed up."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from math import ceil, isqrt, sqrt
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, PixelMap, Size
 from sightline.model.image import LONG_RATIO
+from sightline.model.value import value_class
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
@@ -157,7 +157,7 @@ Span = tuple[int, int]
 """A range of rows or columns; the end is not included."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class InkProfile:
     """How many pixels of each row and column differ from their neighbours; 0: it is blank."""
 
@@ -194,7 +194,7 @@ def _choose_step(size: Size) -> int:
     return min(_SAME_COLOUR, max(1, isqrt(size.pixels // _ENOUGH_PIXELS)))
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Changes:
     """Which pixels of a page differ from their neighbours to the left and above."""
 
@@ -298,7 +298,7 @@ def _is_mostly_background(line: list[bytes], background: bytes | None) -> bool:
     return sum(_match_background(line, background)) >= _MOSTLY * len(line)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TrimmedArea:
     """The rows and columns of an image that are kept."""
 

@@ -13,13 +13,14 @@ import struct
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.model.geometry import Box, Size
 from sightline.model.image import MAX_BITMAP_BYTES, ImageInfo
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 from sightline.pixels.bitmaps import (
     clear_vips_error,
     copy_pixels,
@@ -82,7 +83,7 @@ _PILLOW_FORMATS = {"image/bmp": "BMP", "image/x-icon": "ICO", "image/vnd.adobe.p
 _STRIP_PIXELS = 1_000_000  # that are converted at once
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DecodedImage:
     """The pixels of an image or a part of it; fewer than in the file if those are too many to hold."""
 
@@ -148,7 +149,7 @@ def check_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
     return {"mime": info.mime, **size, "bytes": info.bytes, "turned": info.is_rotated}, b""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _VipsDecoder:
     """Decodes an image by libvips, which reads its rows once, from the top down."""
 
@@ -361,7 +362,7 @@ def _extract_largest_icon(data: bytes) -> tuple[bytes, bool]:
     return b"\0\0\1\0\1\0" + data[offset : offset + 12] + struct.pack("<I", 22) + body, False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _PillowPart:
     """A part of an image that Pillow has decoded; it becomes a bitmap strip by strip."""
 

@@ -10,8 +10,9 @@ import codecs
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from sightline.model.value import value_class
 
 _SAMPLE = 64 * 1024  # bytes that tell the encoding
 _MARKS = (
@@ -157,7 +158,7 @@ def _is_valid(opening: bytes, encoding: str) -> bool:
 FileFamily = Literal["bitmap", "vector", "document", "video", "text", "archive", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FileType:
     mime: str
     family: FileFamily

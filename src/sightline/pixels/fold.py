@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, MapPiece, PixelMap, Rect, Size
 from sightline.model.image import LEGIBLE_SCALE, LONG_RATIO, ImageTarget
+from sightline.model.value import value_class
 from sightline.pixels.bitmaps import InkProfile, resize_bitmap
 from sightline.pixels.encode import SHARP_PIXELS
 
@@ -34,7 +34,7 @@ _DOTS = {"0": 0o75557, "1": 0o26227, "2": 0o71747, "3": 0o71717, "4": 0o55711, "
          "7": 0o71122, "8": 0o75757, "9": 0o75717, "/": 0o11244}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Sheet:
     """One resulting image: pieces of a tall bitmap side by side, or of a wide one below each other."""
 
@@ -145,7 +145,7 @@ def lay_out_sheets(size: Size, ink: InkProfile, target: ImageTarget, *, drawing:
     return best_sheets
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FoldCut:
     at: int
     clean: bool  # cuts through nothing

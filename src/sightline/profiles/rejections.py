@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, Literal
 
 from sightline.model.profile import ImageLimits, Lesson
 from sightline.model.scene import JsonPath
+from sightline.model.value import value_class
 from sightline.profiles.preset import MIB
 
 _MAX_LENGTH = 16_384  # a longer error quotes the request
@@ -100,7 +101,7 @@ REJECTION_REASONS: dict[RejectionKind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RejectionWording:
     """A wording of a rejection. A group named after a field of `ImageLimits` matches its number; `size` and `unit`
     match a number with a unit; `listed` matches the accepted formats, `refused` the rejected one."""
@@ -267,7 +268,7 @@ WORDINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Rejection:
     kind: RejectionKind
     lesson: Lesson

@@ -21,6 +21,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import LOCAL_SEER
 from sightline.model.shared_address import SharedAddress
+from sightline.model.value import value_class
 from sightline.settings import settings_file as files
 from sightline.settings.setting_kinds import API_KEY_NAME
 from sightline.settings.settings_file import KEYS, Setting, find_key
@@ -285,7 +286,7 @@ def _resolve_key(
     return key.default, "default"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class NamedSeer:
     """The vision model that the settings name. The provider may be empty."""
 

@@ -5,7 +5,6 @@ The file is read and written as a whole, with access only for its owner if it co
 
 from __future__ import annotations
 
-import difflib
 import errno
 import json
 import os
@@ -194,6 +193,8 @@ def find_key(name: str) -> Setting | Refusal:
     allowed = {key.name: key for key in KEYS}
     if name in allowed:
         return allowed[name]
+    import difflib  # only for a misspelt name
+
     close = difflib.get_close_matches(name, allowed, 1)
     remedy = f"did you mean {close[0]}?" if close else "sightline config show lists all settings"
     return Refusal("not_found", f"there is no setting {name!r}", remedy)

@@ -38,7 +38,6 @@ import math
 import threading
 from collections.abc import Iterable
 from sqlite3 import Connection
-from statistics import median
 
 from sightline.model.value import value_class
 from sightline.store.sql import Row, SqlConnection, SqlDatabase, build_upsert
@@ -260,7 +259,7 @@ def _restore_clock(connection: Connection, wall: float) -> RecordTime:
     row = connection.execute(_CLOCK_QUERY).fetchone()
     all_used = " UNION ALL ".join(f"SELECT used FROM {table}" for table in BOUNDED_TABLES)  # noqa: S608, our own tables
     used = [at for (at,) in connection.execute(f"SELECT used FROM ({all_used})") if math.isfinite(at)]  # noqa: S608
-    middle = median(used) if used else None
+    middle = _find_median(used) if used else None
     if row and _is_plausible_clock(RecordTime(*row), middle):
         return RecordTime(*row).advance(wall)
     last = max((at for at in used if middle is not None and abs(at - middle) <= _OLDEST), default=wall)
@@ -271,6 +270,12 @@ def _restore_clock(connection: Connection, wall: float) -> RecordTime:
             "INSERT INTO clock (scope, one, wall, steady, added, owed, back) VALUES ('', 1, ?, ?, 0, 0, 0)", values
         )
     return RecordTime(wall, last)
+
+
+def _find_median(values: list[float]) -> float:
+    """Return the median. `statistics` has it too, but importing that takes 1 % of the proxy's start."""
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _is_plausible_clock(clock: RecordTime, middle: float | None) -> bool:

@@ -14,9 +14,7 @@ import asyncio
 import logging
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from time import monotonic
 
 import orjson
@@ -25,6 +23,7 @@ from sightline.model.ports import HttpSender, ModelListing, PolicyStore
 from sightline.model.profile import RequestOrigin, Upstream, WireName, join_url, strip_version
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.model.value import value_class
 from sightline.profiles.presets import PRESETS
 from sightline.profiles.profile_lookup import MEDIA_KINDS, MediaKind, MediaOverride, accepts_media, match_model
 from sightline.settings import Settings, load_settings
@@ -116,6 +115,8 @@ def read_capability_settings(settings: Settings) -> Sequence[MediaOverride]:
 @cache
 def load_capability_table() -> Mapping[str, str]:
     """Return the kinds that each known model takes. The table is large, and read on first use."""
+    from importlib.resources import files
+
     models: Mapping[str, str] = orjson.loads((files("sightline") / _FILE).read_bytes())["models"]
     return models
 
@@ -213,7 +214,7 @@ _CAPABILITIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ListingRequest:
     """A request for what is published. `model` is the only model that the answer is about; empty: it lists them."""
 

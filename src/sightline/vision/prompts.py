@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 
 from sightline.grounding.formats import FALLBACK_FORMAT, FORMATS, choose_format
@@ -11,6 +10,7 @@ from sightline.model.facts import NO_COORDINATES, DescribedImage
 from sightline.model.image import Image
 from sightline.model.scene import Json
 from sightline.model.seer import LOCAL_SEER, READER_VERSION, Attachment, Question
+from sightline.model.value import value_class
 from sightline.passes import wording
 from sightline.profiles.profile_lookup import match_model
 from sightline.settings import Settings
@@ -73,7 +73,7 @@ def key_answers(prompt: str, seer: str) -> str:
     return f"{prompt}:{READER_VERSION}" if seer == LOCAL_SEER else prompt
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Prompt:
     """The instructions and the question for a seer; `build_question` adds what depends on the seer."""
 

@@ -38,6 +38,7 @@ from sightline.model.records import ANSWER_DETAIL, MAX_ANSWER_DETAIL, EntryKind,
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import LOCAL_SEER, LabelledBox, Seer, SeerAnswer, Usage
+from sightline.model.value import value_class
 from sightline.passes.show import build_target
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
@@ -51,7 +52,7 @@ _UNLIMITED = 1 << 40
 _READER_PIXELS = MAX_BITMAP_BYTES // 4  # of an image for the local reader
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class VisionImage:
     """An image of a request, or a part of one."""
 
@@ -92,7 +93,7 @@ class CacheRule:
     refresh: bool = False  # ask even if an answer is known
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Quota:
     """How many questions a caller may ask; known answers are free."""
 
@@ -101,7 +102,7 @@ class Quota:
     entry_details: Mapping[str, Json] = field(default_factory=dict)  # for the ledger, if the question is refused
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class VisionResult:
     """A seer's answer to a request."""
 
@@ -134,7 +135,7 @@ class VisionResult:
         return spots or find_boxes_in_text(self.answer.text, self.form, self.images)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Attempt:
     """The outcome of asking one seer, for the ledger."""
 
@@ -142,7 +143,7 @@ class Attempt:
     form: str
     outcome: VisionResult | Refusal
     seconds: float
-    usage: Usage = Usage()  # noqa: RUF009, a frozen value
+    usage: Usage = Usage()
     cost_usd: float | None = None
     sent: bool = True  # False: nothing was sent to the seer
     fitted: bool = True  # False: an image could not be made to fit the seer
@@ -336,7 +337,7 @@ def _format_all_boxes(images: Sequence[DescribedImage], boxes: Sequence[Original
     )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SeerActivity:
     """The questions to seers that one request has caused. Several threads may append to the lists."""
 

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 
 import pybase64
 
@@ -41,14 +42,14 @@ FORMAT_NAMES = ("IHDR", "JFIF", "Exif", "GIF8", "WEBPVP8")
 # Between the name of the format and the first chunk of a PNG: line breaks and zero bytes, and numbers of lines.
 _GAP = r"[\s\d\0|:\u2192]"
 # How each format begins: whole, or with what is left of bytes that aren't ASCII.
-_find_start = re.compile(
+_START = (
     rf"(?P<png>[\x89\u2030\ufffd\udc89]PNG(?:{_GAP}|\x1a){{1,90}}IHDR|PNG{_GAP}{{1,60}}\x1a{_GAP}{{0,60}}IHDR)"
     r"|(?P<jpeg>\xff\xd8\xff[\xc0-\xfe]|\ufffd{2,4}[\0-\x1f ]{0,3}(?:JFIF|Exif)|\0?\x10JFIF[\0\1])"
     r"|(?P<gif>GIF8[79]a[\s\S]{2,4}[^\t\n\r -~])"
     r"|(?P<webp>RIFF[\s\S]{0,4}WEBPVP8[ LX])"
     r"|(?P<bmp>BM[\s\S]{1,4}\0{4}[\s\S]{1,2}\0{2,3}[\x0c(48@l|]\0{3})"
     r"|(?P<tiff>(?:\A|(?<=\n))(?:II\*\0|MM\0\*))"
-).search
+)
 _SIGNATURES: Mapping[str, bytes] = {
     "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
     "jpeg": b"\xff\xd8\xff",
@@ -60,9 +61,8 @@ _SIGNATURES: Mapping[str, bytes] = {
 _ENDS: Mapping[str, bytes] = {"png": b"IEND\xaeB`\x82", "jpeg": b"\xff\xd9", "gif": b"\0;"}
 # As in `cat -n`, and as agents number the lines of a file.
 _NUMBER = r"[ \t]*\d{1,7}(?:\t|\u2192|: ?| ?\| ?)"
-_match_line_number = re.compile(_NUMBER).fullmatch
-_drop_line_numbers = re.compile(rf"(?<=\n){_NUMBER}").sub
-_list_garbage = re.compile(r"[\ufffd\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]").findall
+_LINE_NUMBERS = rf"(?<=\n){_NUMBER}"
+_GARBAGE = r"[\ufffd\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 _GARBAGE_SAMPLE, _MIN_GARBAGE = 512, 8  # characters
 _FROM_WINDOWS_1252 = {
     ord(bytes([byte]).decode("cp1252")): byte
@@ -84,15 +84,15 @@ def find_image_bytes(leaf: str, path: str | None) -> tuple[int, int, InlineSourc
     has_zero_bytes = "\0" in leaf
     if not has_zero_bytes and not may_have_stripped_image(leaf):
         return None
-    if (found := _find_start(leaf, 0, _MAX_WORDS)) is None:
+    if (found := _compile(_START).search(leaf, 0, _MAX_WORDS)) is None:
         return None
     kind, start = str(found.lastgroup), found.start()
     text = leaf[start:]
-    if not has_zero_bytes and len(_list_garbage(text[:_GARBAGE_SAMPLE])) < _MIN_GARBAGE:
+    if not has_zero_bytes and len(_compile(_GARBAGE).findall(text[:_GARBAGE_SAMPLE])) < _MIN_GARBAGE:
         return None
     line = leaf.rfind("\n", 0, start) + 1
-    if _match_line_number(leaf, line, start):
-        start, text = line, _drop_line_numbers("", text)
+    if _compile(_NUMBER).fullmatch(leaf, line, start):
+        start, text = line, _compile(_LINE_NUMBERS).sub("", text)
     source: InlineSource | DamagedSource
     if (data := _restore_bytes(text, kind)) is not None:
         length, source = len(data), build_from_bytes(data)
@@ -160,27 +160,38 @@ ZERO_BYTE = b"\\x00"
 
 _AS_NUMBERS = bytes(0x41 if character in b'0123456789abcdefABCDEF, \n\r\t\\":' else 0x20 for character in range(256))
 _NUMBER_RUN = b"A" * 16  # in a text that was translated with it
-_find_object = re.compile(
+_OBJECT = (
     r"\{\s*+\"(?:type\"\s*+:\s*+\"Buffer\"\s*+,\s*+\"data\"\s*+:\s*+\[(?P<buffer>[\d,\s]*+)\]"
     r"|(?P<indexed>0\"\s*+:\s*+\d{1,3}\s*+(?:,\s*+\"\d+\"\s*+:\s*+\d{1,3}\s*+)*+))\s*+\}"
-).search
-_find_array = re.compile(
+)
+_ARRAY = (
     r"\b(?:Uint8(?:Clamped)?Array|Buffer)\(\d++\) (?:\[Uint8Array\] )?"
     r"\[(?P<array>[\d,\s]*+)(?P<more_items>\.{3} \d++ more items?\s*+)?\]"
-).search
-_find_hex = re.compile(
-    r"<(?:Buffer )?(?P<hex>[0-9a-f]{2}(?: [0-9a-f]{2})++)(?P<more_bytes> \.{3} \d++ more bytes?)?>"
-).search
+)
+_HEX = r"<(?:Buffer )?(?P<hex>[0-9a-f]{2}(?: [0-9a-f]{2})++)(?P<more_bytes> \.{3} \d++ more bytes?)?>"
 _SIGNATURE = r"\\x89PNG|\\xff\\xd8|GIF8|RIFF|BM|II\*|MM\\x00"
-_find_literal = re.compile(
-    rf"b(?P<literal>'(?={_SIGNATURE})(?:[^'\\]|\\.)*+'|\"(?={_SIGNATURE})(?:[^\"\\]|\\.)*+\")"
-).search
-_find_list = re.compile(r"(?:(?<=\":)|(?<=\": ))\[(?P<array>[\d,\s]++)\](?=\s*+[,}])").search
-_find_last_digits = re.compile(r"(?:\A|(?<=\s))(?:0x|\\x)?(?P<hex>[0-9a-fA-F]{2,}+)\r?\Z").search
-_match_last_line = re.compile(r"(?P<array>\d{1,3}(?:, ?\d{1,3})++)").fullmatch
-_list_numbers = re.compile(r"\d+").findall
-_list_indexed_numbers = re.compile(r":\s*(\d+)").findall
+_LITERAL = rf"b(?P<literal>'(?={_SIGNATURE})(?:[^'\\]|\\.)*+'|\"(?={_SIGNATURE})(?:[^\"\\]|\\.)*+\")"
+_LIST = r"(?:(?<=\":)|(?<=\": ))\[(?P<array>[\d,\s]++)\](?=\s*+[,}])"
+_LAST_DIGITS = r"(?:\A|(?<=\s))(?:0x|\\x)?(?P<hex>[0-9a-fA-F]{2,}+)\r?\Z"
+_LAST_LINE = r"(?P<array>\d{1,3}(?:, ?\d{1,3})++)"
+_DIGITS = r"\d+"
+_INDEXED_DIGITS = r":\s*(\d+)"
 _MIN_BYTES = 48
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when it is first needed: few texts have the bytes of an image."""
+    return re.compile(pattern)
+
+
+def compile_image_patterns() -> Iterator[None]:
+    """Compile one pattern after the other, so that the first text that needs them doesn't take the time."""
+    of_bytes = (_START, _NUMBER, _LINE_NUMBERS, _GARBAGE)
+    of_numbers = (_OBJECT, _ARRAY, _HEX, _LITERAL, _LIST, _LAST_DIGITS, _LAST_LINE, _DIGITS, _INDEXED_DIGITS)
+    for pattern in of_bytes + of_numbers:
+        _compile(pattern)
+        yield
 
 
 def find_printed_images(leaf: str, raw: bytes, path: str | None) -> Iterator[PrintedImage]:
@@ -188,18 +199,20 @@ def find_printed_images(leaf: str, raw: bytes, path: str | None) -> Iterator[Pri
     if has_number_run(raw):
         end = len(leaf.rstrip())
         start = leaf.rfind("\n", 0, end) + 1
-        if (line := _match_last_line(leaf, start, end)) and (source := _read_image(line.groupdict(), path)):
+        if (line := _compile(_LAST_LINE).fullmatch(leaf, start, end)) and (
+            source := _read_image(line.groupdict(), path)
+        ):
             yield start, end, source
         yield from _find_last_hex(leaf, start, end)
-        objects = [*_find_forms(leaf, _find_object, path)]
+        objects = [*_find_forms(leaf, _OBJECT, path)]
         yield from objects
-        lists = _find_forms(leaf, _find_list, path)
+        lists = _find_forms(leaf, _LIST, path)
         yield from (found for found in lists if not any(start < found[0] < end for start, end, _ in objects))
-        yield from _find_forms(leaf, _find_hex, path)
+        yield from _find_forms(leaf, _HEX, path)
         if "Array(" in leaf or "Buffer(" in leaf:  # the search for these has no fixed first letter, so it is slow
-            yield from _find_forms(leaf, _find_array, path)
+            yield from _find_forms(leaf, _ARRAY, path)
     if ZERO_BYTE in raw:
-        yield from _find_forms(leaf, _find_literal, path)
+        yield from _find_forms(leaf, _LITERAL, path)
 
 
 def _find_last_hex(leaf: str, line: int, end: int) -> Iterator[PrintedImage]:
@@ -209,7 +222,7 @@ def _find_last_hex(leaf: str, line: int, end: int) -> Iterator[PrintedImage]:
     """
     lines: list[str] = []
     start = line_end = end
-    while found := _find_last_digits(leaf, line, line_end):
+    while found := _compile(_LAST_DIGITS).search(leaf, line, line_end):
         lines.append(found["hex"])
         start = found.start()
         if start > line or not line:
@@ -227,10 +240,8 @@ def has_number_run(text: bytes) -> bool:
     return _NUMBER_RUN in text[::8].translate(_AS_NUMBERS)
 
 
-def _find_forms(
-    leaf: str, find_next: Callable[[str, int], re.Match[str] | None], path: str | None
-) -> Iterator[PrintedImage]:
-    at = 0
+def _find_forms(leaf: str, form: str, path: str | None) -> Iterator[PrintedImage]:
+    at, find_next = 0, _compile(form).search
     while found := find_next(leaf, at):
         at = found.end()
         if source := _read_image(found.groupdict(), path):
@@ -252,9 +263,9 @@ def _read_bytes(found: Mapping[str, str | None]) -> bytes | None:
             value = ast.literal_eval(f"b{literal}")
             return value if isinstance(value, bytes) else None
         if indexed := found.get("indexed"):
-            return bytes(map(int, _list_indexed_numbers(indexed)))
+            return bytes(map(int, _compile(_INDEXED_DIGITS).findall(indexed)))
         if digits := found.get("hex"):
             return bytes.fromhex(digits)
-        return bytes(map(int, _list_numbers(found.get("buffer") or found.get("array") or "")))
+        return bytes(map(int, _compile(_DIGITS).findall(found.get("buffer") or found.get("array") or "")))
     except (ValueError, SyntaxError, MemoryError, RecursionError):  # a number above 255, or no literal
         return None

@@ -17,7 +17,6 @@ from pathlib import Path
 from socket import socket
 from types import FrameType
 
-from sightline.agents import AGENTS
 from sightline.cli.proxy_server import (
     ServeOptions,
     add_address,
@@ -132,13 +131,20 @@ def run(args: Namespace) -> VerbOutcome:
         serve_until_stopped(runtime, listening, ready, options)
         return 0
 
-    def ready() -> None:
-        print("\n".join(_list_banner_lines(address, guarded=bool(token))), flush=True)
+    banner = threading.Thread(target=_print_banner, args=(address, bool(token)), name="banner", daemon=True)
 
-    with listening:
-        if args.workers == 1:
-            return serve(listening, ready)
-        return _serve_in_processes(args.workers, listening, serve, ready)
+    def ready() -> None:
+        print(f"Sightline listens on {address}", flush=True)
+        banner.start()
+
+    try:
+        with listening:
+            if args.workers == 1:
+                return serve(listening, ready)
+            return _serve_in_processes(args.workers, listening, serve, ready)
+    finally:
+        if banner.ident is not None:  # it was started; if it still printed when Python ends, Python would abort
+            banner.join()
 
 
 def _check_upstreams(settings: Settings, flags: Sequence[str]) -> Refusal | None:
@@ -185,8 +191,14 @@ def _find_record_refusal(address: SharedAddress) -> list[str] | None:
     return None
 
 
+def _print_banner(address: str, guarded: bool) -> None:
+    """Print how to use the proxy, in a thread: requests need no agents, and don't wait until they are imported."""
+    print("\n".join(_list_banner_lines(address, guarded=guarded)), flush=True)
+
+
 def _list_banner_lines(address: str, *, guarded: bool) -> Iterator[str]:
-    yield f"Sightline listens on {address}"
+    from sightline.agents import AGENTS
+
     yield "Point an agent here:"
     for agent in AGENTS.values():
         yield f"  {agent.title:<12} {agent.render(address).brief}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, cast
@@ -23,6 +23,7 @@ from sightline.model.ports import ImageStore
 from sightline.model.profile import RequestOrigin, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, Json, JsonPath, Rebuild
+from sightline.model.value import value_class
 from sightline.pixels.workers import WorkerPool
 from sightline.server.asgi import NO_MEMORY
 from sightline.vision.concurrency import LruCache
@@ -58,7 +59,7 @@ _CONTENT_KEYS = ("content", "parts", "output")  # of a message: its blocks
 _MAX_NAME = 100  # characters
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class NewBlocks:
     """What is put in the place of a PDF: texts, and images (each a media type and base64)."""
 
@@ -78,7 +79,7 @@ class NewBlocks:
 _UNCHANGED = NewBlocks("a sentence", ())
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ExpandedBody:
     """The body of a request without its PDFs."""
 
@@ -86,7 +87,7 @@ class ExpandedBody:
     note: str  # for the receipt: what was replaced by what
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Job:
     """What a thread needs to know to replace one PDF."""
 
@@ -97,7 +98,7 @@ class _Job:
     stop: Event  # set if the client disconnects
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DocumentExpander:
     """Replaces the PDFs of a request by what its model takes."""
 
@@ -240,7 +241,7 @@ def _describe(kinds: Sequence[NewKind]) -> str:
     return f"{subject} replaced by {' and '.join(dict.fromkeys(kinds))}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DocumentBlock:
     """A PDF in a request."""
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import Attachment, Question, SeerAnswer
+from sightline.model.value import value_class
 from sightline.vision.seers.wire_seer import EventList, WireSeer, find_last
 from sightline.wire.answer_usage import read_usage
 from sightline.wire.json_tree import enumerate_objects, get_at, get_list, get_text
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class GeminiSeer(WireSeer):
     def build_body(self, question: Question) -> Json | Refusal:
         parts: list[Json] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from sightline.model.image import MAX_BITMAP_BYTES
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.seer import LOCAL_SEER, LabelledBox, Question, SeerAnswer, Usage
+from sightline.model.value import value_class
 from sightline.pixels.workers import WorkerLimits, WorkerPool
 from sightline.vision.concurrency import LruCache
 from sightline.vision.seers.wire_seer import refuse_document
@@ -44,7 +45,7 @@ _NO_IMAGE = Refusal("invalid_input", "there is no image to read", "give one")
 _NO_READER = Refusal("unavailable", "local is not installed", "pip install 'sightline[local]'")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LocalSeer:
     """The local reader, with the interface of a seer."""
 

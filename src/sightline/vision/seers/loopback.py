@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 
@@ -17,6 +17,7 @@ from sightline.model.ports import HttpReply, HttpSender
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import Question, SeerAnswer, Usage
+from sightline.model.value import value_class
 from sightline.vision.capabilities import parse_listing
 from sightline.vision.seers.wire_seer import (
     RETRY_LATER,
@@ -44,7 +45,7 @@ _SEES = (
 _WRITES_NO_TEXT = "(?i)embed|rerank|reward|guard"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LoopbackModel:
     server: str
     model: str
@@ -157,7 +158,7 @@ LOOPBACK_SERVERS: Mapping[str, Callable[[HttpSender, str], Awaitable[list[str]]]
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class OllamaSeer(WireSeer):
     """A model of Ollama, asked through Ollama's own API."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import Attachment, Question, SeerAnswer
+from sightline.model.value import value_class
 from sightline.vision.seers.wire_seer import (
     EventList,
     WireSeer,
@@ -21,7 +21,7 @@ from sightline.wire.json_tree import get_at, get_text
 _MAX_TOKENS = 4096  # the API requires a number
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class MessagesSeer(WireSeer):
     @property
     def request_headers(self) -> Mapping[str, str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import Attachment, Question, SeerAnswer
+from sightline.model.value import value_class
 from sightline.vision.seers.wire_seer import (
     STREAM_END,
     EventList,
@@ -19,7 +18,7 @@ from sightline.wire.answer_usage import read_usage
 from sightline.wire.json_tree import enumerate_objects, get_at, get_list, get_text
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ChatSeer(WireSeer):
     takes_schema: bool = True  # False: the server rejects a schema in `response_format`; it gets one in words only
 
@@ -80,7 +79,7 @@ def _join_text(content: Json, separator: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ResponsesSeer(WireSeer):
     def build_body(self, question: Question) -> Json | Refusal:
         content: list[Json] = [{"type": "input_text", "text": question.text}]

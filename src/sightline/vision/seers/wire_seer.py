@@ -10,7 +10,7 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import orjson
 
@@ -19,6 +19,7 @@ from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import TRUNCATION_MARK, Attachment, Question, SeerAnswer
+from sightline.model.value import value_class
 from sightline.profiles.rejections import is_page_limit
 from sightline.wire.json_tree import get_at, parse_bounded_json
 from sightline.wire.sse import read_event, split_events
@@ -36,7 +37,7 @@ _STREAM_FIELDS = ("stream", "stream_options")
 _reasoning = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)|\A(?:(?!<think>).)*?</think>\s*\n\n", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class WireSeer(ABC):
     """A vision model behind an HTTP API; a subclass knows how that API takes questions and gives answers."""
 

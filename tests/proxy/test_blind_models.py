@@ -210,7 +210,7 @@ def test_a_cloud_model_of_ollama_is_not_local(tmp_path: Path) -> None:
             env={"SIGHTLINE_UPSTREAMS": json.dumps({"ollama": {"baseUrl": local.url}})},
         ) as proxy,
     ):
-        assert "only text and shapes" in ask_messages(proxy.url, "text-only", pasted_message(PICTURE))
+        assert NOTE in ask_messages(proxy.url, "text-only", pasted_message(PICTURE))
         assert not any(b"base64" in one.body for one in local.exchanges)
 
 

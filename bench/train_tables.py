@@ -135,7 +135,7 @@ def main() -> None:
     engine = open_engine(None)
     if isinstance(engine, Refusal):
         raise SystemExit(f"bench: {engine.what}")
-    folder = real_corpus.find_corpus() / real_corpus.HALVES[0]
+    folder = real_corpus.find_half(real_corpus.HALVES[0])
     report([sample for picture in sorted(folder.glob("*.png")) for sample in list_samples(picture, engine)])
 
 

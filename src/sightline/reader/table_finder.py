@@ -315,7 +315,7 @@ def _find_split(text: str, share: float) -> int:
     return min(spaces or turns, key=lambda at: abs(at - place), default=place)
 
 
-# What the model weighs; bench/train_tables.py prints these figures.
+# What the model weighs. Fitted as bench/train_tables.py does it, on its pictures and 115 more pages of their packages.
 WEIGHTS = {
     "ruled": 0.704,
     "rows": 1.108,

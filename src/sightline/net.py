@@ -22,7 +22,7 @@ import re
 import ssl
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
@@ -62,7 +62,7 @@ class FetchedFile:
     url: str  # after redirects
 
 
-@value_class
+@dataclass(frozen=True, slots=True)  # a permission stays what it is
 class FetchPolicy:
     """What may be fetched. No setting, file or request creates one: only code does, as in tests."""
 
@@ -329,7 +329,7 @@ def _refuse_size(max_bytes: int) -> Refusal:
     return Refusal("too_large", f"the file at that address is larger than {amount}", "give a smaller one")
 
 
-@value_class
+@dataclass(frozen=True, slots=True)
 class WebGrant:
     """The permission to fetch. Only code can set another resolver or policy; the settings cannot."""
 

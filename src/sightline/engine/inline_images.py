@@ -14,6 +14,7 @@ from sightline.memory_reads import NotInMemoryError, read_in_memory, read_record
 from sightline.model.facts import KeptImage, Refit
 from sightline.model.fence import to_one_line
 from sightline.model.image import (
+    BASE64_CHARACTERS,
     FitPart,
     Image,
     ImageInfo,
@@ -77,13 +78,17 @@ class ResentImages:
         if known is not None and (known[0] is text or (len(known[0]) == len(text) and known[0].startswith(text))):
             image.set_key(known[1])
         elif image.key in self._seen_once:
-            self._texts.put(sample, (bytes(text), image.key), len(text))
-            start = bytes(text[:_START_BYTES])
-            others = [each for each in self._samples.get(start) or () if each != sample]
-            self._samples.put(start, (sample, *others[: _MAX_ALIKE - 1]))
+            kept = bytes(text)
+            self._texts.put(sample, (kept, image.key), len(kept))
+            if not kept.translate(None, BASE64_CHARACTERS):  # a quote in it would match the structure of another body
+                self._keep_sample(kept[:_START_BYTES], sample)
         else:
             self._seen_once.put(image.key, image.key)
         return image.key
+
+    def _keep_sample(self, start: bytes, sample: _Sample) -> None:
+        others = [each for each in self._samples.get(start) or () if each != sample]
+        self._samples.put(start, (sample, *others[: _MAX_ALIKE - 1]))
 
     def find_run(self, body: bytes | bytearray, start: int) -> bytes | None:
         """Return the text of a known image that begins at an index of a body, if a quote ends it there."""

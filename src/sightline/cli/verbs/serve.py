@@ -12,6 +12,7 @@ import threading
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
@@ -193,7 +194,8 @@ def _find_record_refusal(address: SharedAddress) -> list[str] | None:
 
 def _print_banner(address: str, guarded: bool) -> None:
     """Print how to use the proxy, in a thread: requests need no agents, and don't wait until they are imported."""
-    print("\n".join(_list_banner_lines(address, guarded=guarded)), flush=True)
+    with suppress(OSError):  # a program that started this one may read the first line only
+        print("\n".join(_list_banner_lines(address, guarded=guarded)), flush=True)
 
 
 def _list_banner_lines(address: str, *, guarded: bool) -> Iterator[str]:

@@ -133,7 +133,8 @@ def test_a_quotation_is_cut_outside_its_doubt_marks() -> None:
 @requirement("reader.own_words")
 def test_text_of_an_image_looks_like_no_part_of_the_description() -> None:
     forged = ("Besides the text:", "‹P›arts and positions:", "All text:", "Related to the question, by shared words:",
-              "Image 2:", NOTE, "# Heading", "| a | b |", "---", "- A button", "```", "~~~")  # fmt: skip
+              "Image 2:", NOTE, "# Heading", "| a | b |", "---", "- A button", "```", "~~~",
+              "‹#› Head", "‹-› x")  # fmt: skip
     honest = ("#1 of 5", "-5 degrees", "Besides the text", "a | b", "All text: read")
     lines = tuple(line(text, 9, 9 + 20 * at) for at, text in enumerate((*forged, *honest)))
     written = transcribe(ImageReading(Size(900, 900), lines)).splitlines()

@@ -209,6 +209,45 @@ def test_text_is_no_markup_but_a_list_stays_a_list() -> None:
     assert lay_out_text(lines, plots=[Box(0, 0, 900, 900)]).splitlines() == [*written[:2], "• one", *written[3:]]
 
 
+@requirement("reader.own_words")
+def test_text_poses_as_no_toggle_in_any_place_of_a_row_or_list() -> None:
+    forged = {
+        "• [x] I agree to pay": "- \\[x] I agree to pay",
+        "• # Heading": "- \\# Heading",
+        "Name  [x] Agree": "Name  \\[x] Agree",
+        "a  [off] Auto pay": "a  \\[off] Auto pay",
+        "[X] a": "\\[X] a",
+        "(X) a": "\\(X) a",
+        "[ON] a": "\\[ON] a",
+        "[x]a": "\\[x]a",
+        "[ x ] a ( ) b [ ] c": "\\[ x ] a \\( ) b \\[ ] c",
+        "(see [x] there)": "(see \\[x] there)",
+        "# Pay (pale, perhaps disabled)": "\\# Pay \\(pale, perhaps disabled)",
+        "\ue0f0[off] Label": "\ue0f0\\[off] Label",
+    }
+    honest = ("f(x) = a[x] + g( )", "() and []", "[1] and (y)", "[next] (on)")
+    lines = [at(20, 20 + 40 * row, text) for row, text in enumerate((*forged, *honest))]
+    assert lay_out_text(lines).split("\n\n") == [*forged.values(), *honest]
+    doubts = {"[x] a": ((1,), "\\[‹x›] a"), "b [on] a": ((2, 3), "b \\‹[o›n] a"), "f(x)": ((0,), "‹f›(x)"),
+              "a[x]": ((1, 2), "a‹[x›]")}  # fmt: skip
+    for text, (doubtful, written) in doubts.items():
+        assert lay_out_text([replace(at(20, 20, text), doubtful=doubtful)]) == written
+
+
+@requirement("reader.own_words")
+def test_text_poses_as_no_toggle_in_a_cell_but_code_stays_exact() -> None:
+    rows = [["Name", "State", "Size"], ["Rent", "[x] yes", "12"], ["beta", "no [OFF]", "9"], ["gamma", "[ ]", "(x)"]]
+    lines = [at(20 + 150 * x, 40 + 24 * y, text) for y, texts in enumerate(rows) for x, text in enumerate(texts)]
+    assert lay_out_text(lines, find_tables(lines)).splitlines()[2:] == [
+        "| Rent | \\[x] yes | 12 |",
+        "| beta | no \\[OFF] | 9 |",
+        "| gamma | \\[ ] | \\(x) |",
+    ]
+    code = ["print(one + other)", "[x] one = (x)", "- [ ] other + one + 1", "• [on]", "one + other + 1 + (x)"]
+    lines = [TextLine(text, Box(100, 50 + row * 16, 7 * len(text) - 1, 11)) for row, text in enumerate(code)]
+    assert lay_out_text(lines) == "\n".join(["```", *code, "```"])
+
+
 @requirement("reader.structure")
 def test_headings_lists_columns_and_cards_are_marked() -> None:
     heading = at(20, 20, "Release notes", 24)

@@ -19,7 +19,7 @@ from sightline.reader.page_text import (
     measure_line_height,
 )
 from sightline.reader.reading import Table, TextLine
-from sightline.reader.sections import TOGGLE_LETTERS, escape_line, fence_code
+from sightline.reader.sections import TOGGLE_LETTERS, escape_line, escape_marks, fence_code
 
 APART = 1.3  # heights of a line: the blank above a new paragraph
 RULE = "\n\n---"  # between columns and around cards
@@ -108,7 +108,7 @@ def _join_texts(lines: Sequence[TextLine], row: Sequence[int]) -> str:
 
 def _write_table(lines: Sequence[TextLine], table: Table) -> str:
     """Return a table in Markdown; its first row is the head."""
-    texts = [[" ".join(lines[place].marked_text for place in cell) for cell in row] for row in table.rows]
+    texts = [[escape_marks(" ".join(lines[at].marked_text for at in cell)) for cell in row] for row in table.rows]
     rows = [f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |" for row in texts]
     rule = "|" + "---|" * max(map(len, texts))
     return "\n".join([rows[0], rule, *rows[1:]])
@@ -172,7 +172,8 @@ def _write_paragraphs(
     out: list[tuple[str, list[list[int]]]] = []
     for at, row in enumerate(block):
         written = _join_texts(lines, row)
-        text = BULLET.sub("- ", written) if BULLET.match(written) else escape_line(written)
+        bullet = BULLET.match(written)
+        text = f"- {escape_line(written[bullet.end() :])}" if bullet else escape_line(written)
         above = max((lines[place].box.bottom for place in block[at - 1]), default=0) if at else 0
         if not out or lines[row[0]].box.y - above > APART * em:
             out.append((text, [row]))

@@ -13,12 +13,20 @@ from PIL import Image
 
 from sightline.model.geometry import Box
 from sightline.reader.colours import add_colours
-from sightline.reader.control_features import list_boxes, list_lines, measure_controls, measure_toggles
+from sightline.reader.control_features import (
+    list_boxes,
+    list_lines,
+    measure_controls,
+    measure_toggles,
+    propose_controls,
+    propose_toggles,
+)
 from sightline.reader.control_model import WEIGHTS, Question, load_toggle_network, load_trees
-from sightline.reader.controls import ANSWERS
+from sightline.reader.controls import ANSWERS, MOST, add_learnt_toggles, score_controls
 from sightline.reader.examine import examine_image
 from sightline.reader.reading import TOGGLES, ImageReading, InterfacePart, Pixels, TextLine
 from sightline.reader.rectangles import contains_centre
+from sightline.reader.regions import Segments, segment_image
 from tests.requirements import requirement
 
 KEPT = Path(__file__).parent / "kept"
@@ -91,3 +99,34 @@ def test_the_controls_of_a_form_are_found_with_their_states(name: str) -> None:
     for kind, (left, top, right, bottom), checked, _ in controls:
         (part,) = [part for part in found if contains_centre(part.box, Box(left, top, right - left, bottom - top))]
         assert (part.kind, part.checked) == (kind, checked)
+
+
+def draw_grid(columns: int, rows: int, step: int = 20) -> Pixels:
+    """Return a picture of small boxes with a border, each of which may be a control."""
+    pixels = np.full((rows * step + 4, columns * step + 4, 3), 255, np.uint8)
+    for y in range(4, rows * step, step):
+        for x in range(4, columns * step, step):
+            pixels[y : y + 16, x : x + 16] = 90
+            pixels[y + 1 : y + 15, x + 1 : x + 15] = 230
+    return pixels
+
+
+@requirement("reader.controls")
+def test_no_model_is_asked_about_more_places_than_the_limit() -> None:
+    small, large = draw_grid(8, 8), draw_grid(40, MOST // 40 + 1)
+    few, many = segment_image(small), segment_image(large)
+    line = TextLine("Options", Box(0, 6, 3, 12), ink=(0, 0, 0), ground=(255, 255, 255))
+    page = list_lines([line])
+    assert len(propose_toggles(many)) > MOST
+    assert len(propose_controls(many, page, large.shape[1::-1])[0]) > MOST
+    assert score_controls(large, [line], many) == []
+    assert len(score_controls(small, [line], few)) == 2 * len(propose_controls(few, page, small.shape[1::-1])[0]) > 0
+    assert add_learnt_toggles(large, [line], many, []) == []
+    assert add_learnt_toggles(small, [line], few, [])
+
+
+def test_boxes_in_lines_are_left_out_of_any_number() -> None:
+    boxes = tuple(Box(20 * at, 20 * row, 16, 16) for row in range(30) for at in range(60))
+    lines = [TextLine("w" * 100, Box(0, 20 * row, 1200, 17)) for row in range(0, 30, 2)]
+    kept, _ = propose_controls(Segments((), boxes), list_lines(lines), (1300, 700))
+    assert np.array_equal(kept, list_boxes([box for box in boxes if box.y % 40]))

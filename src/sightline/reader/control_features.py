@@ -18,7 +18,7 @@ from sightline.reader.reading import Pixels, TextLine
 from sightline.reader.regions import Segments
 
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 SMALLEST = 9  # pixels: the smallest side of a control
@@ -29,6 +29,7 @@ ACROSS, DOWN = 48, 12  # places inside a box
 FAR = 12.0  # letter sizes: what is farther away is not near
 PATCH = 16  # pixels: the side of the picture of a toggle
 TOGGLE_SIDES = (9, 66)  # pixels: the height of a toggle
+SLICE = 500  # boxes that are compared with all lines at once
 TOGGLE_SHAPE = (0.72, 3.2)  # ratio of its width to its height
 
 
@@ -72,7 +73,7 @@ def list_lines(lines: Sequence[TextLine]) -> PageLines:
 
 
 def list_boxes(boxes: Sequence[Box]) -> Ints:
-    return np.array([(box.x, box.y, box.right, box.bottom) for box in boxes], dtype=np.int64).reshape(-1, 4)
+    return np.array([(box.x, box.y, box.right, box.bottom) for box in boxes], dtype=np.int32).reshape(-1, 4)
 
 
 def propose_controls(segments: Segments, page: PageLines, size: tuple[int, int]) -> tuple[Ints, Floats]:
@@ -89,7 +90,8 @@ def propose_controls(segments: Segments, page: PageLines, size: tuple[int, int])
     found, shapes = list_boxes([box for box, _ in kept]), np.array([shape for _, shape in kept], dtype=np.float32)
     if not kept:
         return found, shapes.reshape(0, 3)
-    inner = compare_all(found, page.boxes, slack=1)[0].any(axis=1)  # the inside of a letter
+    parts = np.array_split(found, len(found) // SLICE + 1)
+    inner = np.concatenate([compare_all(part, page.boxes, slack=1)[0].any(axis=1) for part in parts])  # of a letter
     return found[~inner], shapes[~inner]
 
 

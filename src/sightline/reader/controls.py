@@ -35,6 +35,7 @@ TOGGLE_KINDS: tuple[PartKind, ...] = ("check", "radio", "switch")
 CONTROLS: tuple[Literal["button", "field"], ...] = ("button", "field")
 SURE = 1  # a score, as a share of a model's limit, from which it decides alone
 UNLIKELY = 0.05  # a score below it rejects what a rule found
+MOST = 800  # places; about more than that, as in a large grid, no model is asked: each is compared with all others
 STRONGEST = 92  # percent: the pixels above are the strongest of a toggle, such as those of its border
 
 Scored = tuple[float, PartKind, Box]
@@ -45,7 +46,7 @@ def add_learnt_toggles(
 ) -> list[InterfacePart]:
     """Return the toggles that rules found without the unlikely ones, and those of which the network is sure."""
     boxes = propose_toggles(segments)
-    if not len(boxes):
+    if not 0 < len(boxes) <= MOST:
         return list(found)
     network = load_toggle_network()
     scores = network.score(measure_toggles(pixels, boxes, list_lines(lines)))
@@ -77,7 +78,7 @@ def score_controls(pixels: Pixels, lines: Sequence[TextLine], segments: Segments
     """Return how likely each place is a button and a field, the best first; at a score of 1 a model is sure."""
     page = list_lines(lines if all(line.ink for line in lines) else add_colours(pixels, lines))
     boxes, shapes = propose_controls(segments, page, (pixels.shape[1], pixels.shape[0]))
-    if not len(boxes):
+    if not 0 < len(boxes) <= MOST:
         return []
     rows = measure_controls(pixels, boxes, shapes, page)
     found: list[Scored] = []
@@ -120,8 +121,12 @@ def _score_place(box: Box, places: Sequence[Box], scores: Iterable[float]) -> fl
 
 
 def _is_nearly(one: Box, other: Box) -> bool:
-    edges = zip((one.x, one.y, one.right, one.bottom), (other.x, other.y, other.right, other.bottom), strict=True)
-    return all(abs(a - b) <= 4 for a, b in edges)
+    return (
+        abs(one.x - other.x) <= 4
+        and abs(one.y - other.y) <= 4
+        and abs(one.right - other.right) <= 4
+        and abs(one.bottom - other.bottom) <= 4
+    )
 
 
 def _is_taken(box: Box, parts: Sequence[InterfacePart]) -> bool:

@@ -111,3 +111,26 @@ def test_a_program_of_mostly_short_lines_is_a_text() -> None:
     draw(page, 5, 90, 93, height=3)
     found = add_missed_ink(page, [area(row, 100, 250 if row % 3 == 0 else 124) for row in range(12)])
     assert list_cores(found, 5)[0][0] == 90
+
+
+def test_a_tall_area_beside_the_rows_keeps_its_ink() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 100, 250)
+    draw(page, 1, 262, 266)
+    tall = TextArea(264, 4 * PITCH, 14, 8 * PITCH, 0.1, 0, 1.0)
+    found = add_missed_ink(page, [tall, *(area(row, 100, 250) for row in range(8))])
+    assert list_cores([each for each in found if not each.tilt], 1) == [(100, 250)]
+    assert tall in found
+
+
+def test_more_areas_than_the_limit_are_left_as_they_are() -> None:
+    rows = 300
+    page = make_page(rows)
+    for row in range(rows):
+        write(page, row, 100, 250)
+        draw(page, row, 262, 266)
+    few = [area(row, 100, 250) for row in range(rows)]
+    many = sorted((each for each in few for _ in range(6)), key=lambda each: each.y)
+    assert list_cores(add_missed_ink(page, few), 3) == [(100, 266)]
+    assert add_missed_ink(page, many) == many

@@ -6,6 +6,7 @@ Rows of a text follow each other at equal distances, so what is level with one o
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,6 +32,7 @@ _DIM = 0.15  # share of the strongest contrast in a row: line numbers and commen
 _STACKED = 1.6  # an area this many times as high as wide may be several numbers below each other
 _APART, _LEAST = 0.3, 5  # heights between two of them, and their height in pixels, at least
 _SIZE = 0.3  # the same: the height or width of what stands alone
+_MOST = 1_500  # areas; more are left as they are, since each is compared with many others
 
 Span = tuple[float, float]  # where something begins and ends in a row
 
@@ -41,22 +43,26 @@ class _Block:
 
     middles: tuple[float, ...]  # of its rows, those without a line included
     pitch: float
-    areas: tuple[TextArea, ...]
-
-    @property
-    def edges(self) -> Span:
-        spans = [_get_span(area) for area in self.areas]
-        return min(start for start, _ in spans), max(end for _, end in spans)
+    edges: Span
+    growth: float  # the usual one of its areas
+    high: float  # the same: their height
 
 
 def add_missed_ink(pixels: Pixels, areas: Sequence[TextArea]) -> list[TextArea]:
-    """Return the areas, extended by the ink beside them, and new ones for other ink in their rows."""
-    found = [piece for area in areas for piece in _split_stack(pixels, area)]
+    """Return the areas from top to bottom, with the ink beside them, and new ones for other ink in their rows."""
+    if len(areas) > _MOST:
+        return sorted(areas, key=_get_middle)
+    found = sorted((piece for area in areas for piece in _split_stack(pixels, area)), key=_get_middle)
+    reach = max((area.height for area in found), default=0.0) / 2
     for block in _find_blocks([area for area in found if not area.tilt]):
         rows = [_find_marks(pixels, block, middle) for middle in block.middles]
         gutter = _find_gutter(rows, block)
         for middle, marks in zip(block.middles, rows, strict=True):
-            found = _complete_row(found, block, middle, marks, gutter)
+            far = max(reach, block.pitch)
+            first = bisect_left(found, middle - far, key=_get_middle)
+            last = bisect_right(found, middle + far, key=_get_middle)
+            near = _complete_row(found[first:last], block, middle, marks, gutter)
+            found[first:last] = sorted(near, key=_get_middle)
     return found
 
 
@@ -102,8 +108,10 @@ def _group_neighbours(areas: Sequence[TextArea]) -> list[list[TextArea]]:
 
 
 def _is_neighbour(one: TextArea, other: TextArea) -> bool:
-    high, low = sorted((_get_core(one), _get_core(other)))
     gap = abs(one.x - other.x) - (one.width + other.width) / 2
+    if gap > _LOOSE * max(one.height, other.height):  # most are that far apart
+        return False
+    high, low = sorted((_get_core(one), _get_core(other)))
     return low <= 1.7 * high and abs(one.y - other.y) <= _MISSING * _LOOSE * high and gap <= _LOOSE * low
 
 
@@ -145,7 +153,10 @@ def _make_block(rows: Sequence[list[TextArea]], middles: Sequence[float], pitch:
     places = np.cumsum([0, *(_count_steps(below - above, pitch) for above, below in pairwise(middles))])
     step, start = np.polyfit(places, middles, 1)
     every = tuple(float(start + step * place) for place in range(int(places[-1]) + 1))
-    return _Block(every, float(step), tuple(area for row in rows for area in row))
+    areas = [area for row in rows for area in row]
+    starts, ends = zip(*map(_get_span, areas), strict=True)
+    growth, high = median(area.growth for area in areas), median(area.height for area in areas)
+    return _Block(every, float(step), (min(starts), max(ends)), growth, high)
 
 
 def _find_marks(pixels: Pixels, block: _Block, middle: float) -> list[Span]:
@@ -189,9 +200,12 @@ def _find_gutter(rows: Sequence[Sequence[Span]], block: _Block) -> Span | None:
 def _complete_row(
     areas: list[TextArea], block: _Block, middle: float, marks: Sequence[Span], gutter: Span | None
 ) -> list[TextArea]:
-    """Return the areas with what is written in one row of a block: near pieces joined, and all of one height."""
-    row = [area for area in areas if _is_in_row(area, block, middle)]
-    others = [_get_span(area) for area in areas if area not in row and abs(area.y - middle) < area.height / 2]
+    """Return areas near one row of a block with what is written in it: near pieces joined, and all of one height."""
+    row: list[TextArea] = []
+    rest: list[TextArea] = []
+    for area in areas:
+        (row if _is_in_row(area, block, middle) else rest).append(area)
+    others = [_get_span(area) for area in rest if abs(area.y - middle) < area.height / 2]
     free = [
         mark for mark in marks
         if mark[1] - mark[0] <= _WIDE * block.pitch and not any(start < sum(mark) / 2 < end for start, end in others)
@@ -203,7 +217,7 @@ def _complete_row(
         for side in sides for span in _group_spans(side, _NEAR * block.pitch)
         if span[1] - span[0] >= _SIZE * block.pitch or span in known
     ]  # fmt: skip
-    return [*(area for area in areas if area not in row), *new]
+    return rest + new
 
 
 def _split_at(spans: Sequence[Span], gutter: Span) -> list[list[Span]]:
@@ -214,14 +228,14 @@ def _split_at(spans: Sequence[Span], gutter: Span) -> list[list[Span]]:
 
 
 def _is_in_row(area: TextArea, block: _Block, middle: float) -> bool:
+    if abs(area.y - middle) >= 0.4 * block.pitch or area.tilt or area.height > 1.5 * block.pitch:
+        return False
     left, right = _get_span(area)
-    return (
-        not area.tilt
-        and abs(area.y - middle) < 0.4 * block.pitch
-        and area.height <= 1.5 * block.pitch
-        and left >= block.edges[0]
-        and right <= block.edges[1]
-    )
+    return left >= block.edges[0] and right <= block.edges[1]
+
+
+def _get_middle(area: TextArea) -> float:
+    return area.y
 
 
 def _get_span(area: TextArea) -> Span:
@@ -240,6 +254,5 @@ def _group_spans(spans: Sequence[Span], near: float) -> list[Span]:
 
 
 def _make_area(block: _Block, span: Span, middle: float) -> TextArea:
-    growth = median(area.growth for area in block.areas)
-    high = median(area.height for area in block.areas)
-    return TextArea(sum(span) / 2, middle, span[1] - span[0] + 2 * growth, high, 0.0, growth, 1.0)
+    width = span[1] - span[0] + 2 * block.growth
+    return TextArea(sum(span) / 2, middle, width, block.high, 0.0, block.growth, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 
 from sightline.store.blobs import ByteCache, CachedBlobs, MemoryBlobs
@@ -101,3 +102,28 @@ def test_only_rows_that_are_reloaded_stay_in_a_cache_after_a_change() -> None:
     assert cache.get(key) == [(key.query, "openai")]
     assert cache.get("image") is None
     assert cache.generation > before
+
+
+@requirement("record.shared.loop", "record.shared.change")
+def test_two_threads_that_reload_at_once_leave_the_rows_of_the_later_one() -> None:
+    cache, key, values = RowCache(10), ReloadedQuery("SELECT given FROM consents"), iter("ab")
+    cache.put(key, [("old",)])
+    begun, second_begun = threading.Event(), threading.Event()
+
+    def fetch(query: str) -> list[Row]:
+        value = next(values)
+        begun.set()
+        assert second_begun.wait(10)
+        return [(value,)]
+
+    def reload_again() -> None:
+        assert begun.wait(10)
+        second_begun.set()
+        cache.reload(fetch)
+
+    threads = [threading.Thread(target=cache.reload, args=(fetch,)), threading.Thread(target=reload_again)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert cache.get(key) == [("b",)]

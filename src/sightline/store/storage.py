@@ -81,6 +81,7 @@ class RowCache:
 
     def __init__(self, size: int = 0, seconds: float = math.inf) -> None:
         self._size, self._seconds, self._lock = size, seconds, threading.Lock()
+        self._reload_lock = threading.Lock()  # of two threads that reload, neither drops what the other has read
         self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
         self._since = 0.0
         self.generation = 0  # changes with every `clear`
@@ -125,15 +126,17 @@ class RowCache:
 
     def reload(self, fetch: Callable[..., list[Row]]) -> None:
         """Clear the cache after a change, but for rows that the event loop needs: those are read again first."""
-        with self._lock:
-            generation, keys = self.generation, [key for key in reversed(self._rows) if isinstance(key, ReloadedQuery)]
-        fresh: dict[Hashable, list[Row]] = {key: fetch(key.query, *key.values) for key in keys[:_MAX_RELOADED]}
-        with self._lock:
-            is_latest = generation == self.generation  # else another thread has cleared it after a later change
-            self.generation += 1
-            self._rows.clear()
-            if is_latest:
-                self._rows.update(fresh)
+        with self._reload_lock:
+            with self._lock:
+                keys = [key for key in reversed(self._rows) if isinstance(key, ReloadedQuery)][:_MAX_RELOADED]
+                generation = self.generation
+            fresh: dict[Hashable, list[Row]] = {key: fetch(key.query, *key.values) for key in keys}
+            with self._lock:
+                is_latest = generation == self.generation  # else another thread has cleared it after a later change
+                self.generation += 1
+                self._rows.clear()
+                if is_latest:
+                    self._rows.update(fresh)
 
 
 @value_class

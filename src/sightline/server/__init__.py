@@ -1,13 +1,14 @@
 """The HTTP/1.1 server: an `asyncio.BufferedProtocol` on httptools that runs an ASGI application.
 
 `serve_app` listens on a socket, and stops when its process gets a signal, after the requests in progress. `protocol.py`
-is a connection, `cycle.py` one request with its response, and `asgi.py` what an application sees.
+is a connection, `request_head.py` the head of a request, `cycle.py` one request with its response, and `asgi.py` what
+an application sees.
 
 The server relies on these, beyond the documentation of asyncio (`tests/server` fails where one of them does not hold):
 
 - httptools: the callbacks of `HttpRequestParser`; `HttpParserUpgrade.args[0]`, the offset of the first byte after the
   head; an error that a callback raises is the `__context__` of the `HttpParserError` that `feed_data` raises.
-- llhttp is strict: it accepts no head that RFC 9112 forbids, except for what `cycle.check_head` checks.
+- llhttp is strict: it accepts no head that RFC 9112 forbids, except for what `request_head.check_head` checks.
 - glibc: `mallopt` and `malloc_trim`. Other systems keep their own way of reusing memory.
 - CPython: `PyByteArray_FromStringAndSize(NULL, n)` does not touch the memory.
 """

@@ -1,8 +1,9 @@
 """One client connection of the HTTP/1.1 server: parses requests, starts each one, and bounds every wait.
 
-llhttp (through httptools) parses in strict mode, and `cycle.check_head` checks each head once more. What either rejects
-is answered with one 400, after the responses that are still due, and the connection is closed. Bytes after such a
-request, or after one that closes its connection, are never parsed.
+llhttp (through httptools) parses in strict mode, and `request_head.check_head` checks each head once more. What either
+rejects is answered with one 400, after the responses that are still due, and the connection is closed. Bytes after such
+a request, or after one that closes its connection, are never parsed. A small request with the bytes of the last head is
+recognized by them, and not parsed (`_begin_again`).
 
 **Bodies.** llhttp copies every piece of a body. When the application wants a long body whole, the rest of it is read
 from the socket straight into its final buffer, bypassing the parser (`read_body_into`). The parser, which still waits
@@ -35,7 +36,8 @@ from typing import Any, cast
 import httptools
 
 from sightline.server.asgi import HEAD_NOTES, App, Headers
-from sightline.server.cycle import BadRequest, CheckedHead, ClientProbe, FlowControl, RequestCycle, get_framing_line
+from sightline.server.cycle import ClientProbe, FlowControl, RequestCycle
+from sightline.server.request_head import BadRequest, CheckedHead, get_framing_line
 
 _HEAD_SECONDS = 30.0
 _BODY_SECONDS = 60.0
@@ -45,6 +47,7 @@ _MAX_DISCARDED = 1024 * 1024  # bytes that are read and dropped after the last r
 _MAX_HEAD_BYTES = 256 * 1024
 _MAX_FRAMING_BYTES = 512 * 1024  # bytes on the wire beyond 16 for each byte of a body
 MAX_QUEUED = 16  # requests that wait behind the one being served, before reading stops
+_MAX_UNPARSED = 32 * 1024  # bytes of a request that may be recognized by the text of its head
 _MAX_PARSED = 512  # requests that wait because they came in one read
 
 _ERROR_WORDING = {
@@ -188,31 +191,35 @@ class HttpProtocol(asyncio.BufferedProtocol):
         checked = self._checked
         if checked is None or not checked.is_same(method, version, self._url, headers):
             checked = self._checked = CheckedHead(method, version, self._url, headers)
-        head = checked.head
         self._in_head = False
+        self._offers_upgrade = parser.should_upgrade()
+        is_http10 = version == "1.0"
+        self._begin(checked, headers, keep_alive=not is_http10 and parser.should_keep_alive(), is_http10=is_http10)
+
+    def _begin(self, checked: CheckedHead, headers: Headers, *, keep_alive: bool, is_http10: bool) -> RequestCycle:
+        """Start the request whose head is complete, or let it wait for those before it."""
         if self._timer is not None:
             self._cancel_timer()
         self._wire_bytes = self._body_bytes = 0
-        self._offers_upgrade = parser.should_upgrade()
+        head = checked.head
         scope = {
             "type": "http",
-            "method": method.decode("ascii"),
+            "method": checked.method,
             "headers": headers,
             "raw_path": head.path,
             "query_string": head.query,
             "client": self._client_address,
             HEAD_NOTES: checked.notes,
         }
-        is_http10 = version == "1.0"
-        lasts = not is_http10 and parser.should_keep_alive()
-        before, self._cycle = (
-            self._cycle,
-            RequestCycle(self, scope, expects_continue=head.expects_continue, keep_alive=lasts, is_http10=is_http10),
+        before = self._cycle
+        cycle = self._cycle = RequestCycle(
+            self, scope, expects_continue=head.expects_continue, keep_alive=keep_alive, is_http10=is_http10
         )
         if before is None or before.response_complete:
-            self._start(self._cycle)
+            self._start(cycle)
         else:
-            self._enqueue(self._cycle)
+            self._enqueue(cycle)
+        return cycle
 
     def on_body(self, body: bytes) -> None:
         cycle = self._cycle
@@ -244,6 +251,9 @@ class HttpProtocol(asyncio.BufferedProtocol):
         size, before = len(data), self._cycle
         had_body = before is not None and before.more_body
         self._idle_since = 0.0
+        checked = self._checked if size <= _MAX_UNPARSED and self._is_idle() else None
+        if checked is not None and self._begin_again(checked, bytes(data)):
+            return
         while True:
             try:
                 self._parser.feed_data(data)
@@ -257,10 +267,33 @@ class HttpProtocol(asyncio.BufferedProtocol):
             break
         if self._ignores_input:
             return
+        if checked is not None and checked is self._checked and len(data) == size and not self._has_partial_request():
+            checked.remember_text(bytes(data[: size - self._body_bytes]))
         if self._in_head:  # a read that also has the end of another request does not count
             self._limit_head(1 if had_body or self._cycle is not before else size)
         elif self._cycle is not None and self._cycle.more_body:
             self._limit_body(self._cycle, size)
+
+    def _is_idle(self) -> bool:
+        """Return whether the last request is answered, and the next one has not begun."""
+        cycle = self._cycle
+        return cycle is not None and cycle.response_complete and not self._has_partial_request()
+
+    def _has_partial_request(self) -> bool:
+        return self._in_head or (self._cycle is not None and self._cycle.more_body)
+
+    def _begin_again(self, checked: CheckedHead, data: bytes) -> bool:
+        """Begin the request that `data` is without parsing it, if its head is the last one; else return false."""
+        found = checked.match_text(data)
+        if found is None:
+            return False
+        headers, body = found
+        cycle = self._begin(checked, headers, keep_alive=True, is_http10=False)
+        cycle.pieces.append(body)
+        cycle.unread_bytes = self._body_bytes = len(body)
+        cycle.more_body = False
+        cycle.notify()
+        return True
 
     def _replay_framing(self) -> None:
         """Start a new parser that expects the body of the current request."""
@@ -318,7 +351,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def _start(self, cycle: RequestCycle) -> None:
         self._serving = cycle
-        self._state.tasks.add(self._loop.create_task(cycle.run(self._state.app)))  # until `remove_cycle`
+        cycle.task = self._loop.create_task(cycle.run(self._state.app))
+        self._state.tasks.add(cycle.task)  # until `remove_cycle`
 
     def _enqueue(self, cycle: RequestCycle) -> None:
         self._queue.append(cycle)
@@ -367,9 +401,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         """Drop a cycle whose application has returned."""
         if self._serving is cycle:
             self._serving = None
-        task = asyncio.current_task()
-        assert task is not None
-        self._state.tasks.discard(task)
+        self._state.tasks.discard(cycle.task)
 
     def shut_down(self) -> None:
         """Close the connection as soon as the responses that are due are complete."""

@@ -1,0 +1,122 @@
+"""Requests with the head of the last one: they are recognized by its bytes, and read just as the parser reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httptools
+import pytest
+
+from sightline.server.request_head import CheckedHead
+from tests.server.serving import served
+
+_HEAD = b"POST /a?b HTTP/1.1\r\nHost: here\r\nX-One: 1\r\nContent-Length: 2\r\nX-Two: 2\r\n\r\n"
+_SAME = _HEAD + b"{}"
+_ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+Seen = tuple[str, bytes, bytes, tuple[tuple[bytes, bytes], ...], bytes]
+
+
+async def _send(requests: list[bytes]) -> tuple[list[Seen], bytes]:
+    """Send requests, each after the answer to the last one, and return what the application and the client see."""
+    seen: list[Seen] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        body = message["body"]
+        while message.get("more_body"):
+            message = await receive()
+            body += message.get("body", b"")
+        seen.append((scope["method"], scope["raw_path"], scope["query_string"], tuple(scope["headers"]), body))
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    said = b""
+    async with served(app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for request in requests[:-1]:
+            writer.write(request)
+            said += await reader.readexactly(len(_ANSWER))
+        writer.write(requests[-1])
+        writer.write_eof()
+        said += await reader.read()
+        writer.close()
+    return seen, said
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        _SAME,
+        _SAME.replace(b"Length: 2", b"Length: 3").replace(b"{}", b"{ }"),
+        _SAME.replace(b"Length: 2", b"Length: 0").replace(b"{}", b""),
+        _SAME.replace(b"Length: 2", b"Length: 02"),
+        _SAME.replace(b"Length: 2", b"Length: 2 "),
+        _SAME.replace(b"Length: 2", b"Length:"),
+        _SAME.replace(b"Length: 2", b"Length: +2"),
+        _SAME.replace(b"Length: 2", b"Length: 2, 2"),
+        _SAME.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 2"),
+        _SAME.replace(b"Length: 2", b"Length: 2\r\nTransfer-Encoding: chunked"),
+        _SAME.replace(b"X-One: 1", b"X-One: 3"),
+        _SAME.replace(b"X-Two: 2", b"X-Two: 3"),
+        _SAME.replace(b"POST", b"PUT"),
+        _SAME + _SAME,
+        _SAME + b"GET",
+        b"\r\n" + _SAME,
+    ],
+)
+async def test_a_request_like_the_last_one_is_read_as_the_parser_reads_it(last: bytes) -> None:
+    seen, said = await _send([_SAME, _SAME, _SAME, last])
+    alone, answer = await _send([last])  # the first requests of a connection are parsed
+    assert said == 3 * _ANSWER + answer
+    assert seen[3:] == alone
+
+
+async def test_a_head_that_offers_an_upgrade_is_read_as_the_parser_reads_it() -> None:
+    request = _SAME.replace(b"X-One: 1", b"Connection: Upgrade\r\nUpgrade: h2c")
+    seen, said = await _send([request] * 4)
+    alone, answer = await _send([request])
+    assert (seen, said) == (4 * alone, 4 * answer)
+
+
+async def test_requests_like_the_last_one_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    parser = httptools.HttpRequestParser
+
+    class Counting:
+        def __init__(self, protocol: object) -> None:
+            self._parser = parser(protocol)
+
+        def feed_data(self, data: memoryview) -> None:
+            parsed.append(len(data))
+            self._parser.feed_data(data)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._parser, name)
+
+    monkeypatch.setattr("sightline.server.protocol.httptools.HttpRequestParser", Counting)
+    seen, said = await _send([_SAME] * 5)
+    assert len(seen) == 5
+    assert said == _ANSWER * 5
+    assert parsed == [len(_SAME)] * 2
+
+
+def _read_head() -> CheckedHead:
+    headers = [(b"host", b"here"), (b"x-one", b"1"), (b"content-length", b"2"), (b"x-two", b"2")]
+    return CheckedHead(b"POST", "1.1", b"/a?b", headers)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _SAME,  # the body belongs to it, too
+        _HEAD + _HEAD,
+        _HEAD.replace(b"Content-Length: 2\r\n", b""),
+        _HEAD.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 2"),
+    ],
+)
+def test_no_other_text_is_remembered_as_a_head(text: bytes) -> None:
+    head = _read_head()
+    head.remember_text(text)
+    assert head.match_text(text) is None
+    assert head.match_text(_SAME) is None

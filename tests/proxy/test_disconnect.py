@@ -15,6 +15,8 @@ from tests.dial.upstream import GUARD
 class Told:
     """A line whose client can be sent away."""
 
+    task: asyncio.Task[str]
+
     def __init__(self) -> None:
         self.disconnected = False
         self.on_disconnect: Callable[[], None] | None = None
@@ -41,6 +43,7 @@ async def test_work_ends_when_the_direct_connection_reports_a_disconnect(early: 
     line, working = Told(), asyncio.Event()
 
     async def work() -> str:
+        line.task = task
         with CancelOnDisconnect(never, direct=line):
             working.set()
             await asyncio.Event().wait()

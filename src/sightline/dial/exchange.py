@@ -198,7 +198,10 @@ class Exchange(asyncio.Protocol):
         return self.fully_read and self._keep_alive and written
 
     def get_header(self, name: bytes) -> bytes:
-        return next((value for key, value in self.headers if key == name), b"")
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return b""
 
     def close(self) -> None:
         self._transport.abort()

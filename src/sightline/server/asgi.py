@@ -7,6 +7,7 @@ request in progress. A part of the memory is reserved for small bodies, so that 
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 from collections.abc import Awaitable, Callable, MutableMapping
 from types import TracebackType
@@ -46,6 +47,7 @@ NO_MEMORY = Refusal(
 class DirectConnection(Protocol):
     """The connection of one request, used without a message per piece of a body and without a task that waits."""
 
+    task: asyncio.Task[Any]  # in which the application runs
     disconnected: bool
     on_disconnect: Callable[[], None] | None
 

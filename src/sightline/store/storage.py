@@ -29,6 +29,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -189,6 +190,7 @@ class Backend:
         return cls(Database.open_in_memory(), MemoryBlobs(), generate_key(), bounds, is_stand_in=is_stand_in)
 
 
+@lru_cache(maxsize=64)  # every request has one, mostly that of the last one
 def hash_credential(key: bytes, credential: str) -> str:
     return hashlib.blake2b(credential.encode(), key=key).hexdigest()[:32]
 

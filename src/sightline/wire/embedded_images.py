@@ -90,6 +90,8 @@ def find_message_images(leaf: str, texts: Texts) -> Iterator[PrintedImage]:
 
     Only forms count that no person writes: a person may paste JSON, to ask about it.
     """
+    if "[" not in leaf and "<" not in leaf:  # most texts; single characters are found ten times as fast as words
+        return
     if any(mark in leaf for mark in (_DSPY_START, _AUTOGEN_START)) or (_DSPY_FIELD in leaf and "type='image'" in leaf):
         yield from _find_base64(leaf, texts, in_message=True)
 

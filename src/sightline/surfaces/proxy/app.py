@@ -47,7 +47,7 @@ from sightline.surfaces.proxy.upstream_client import UpstreamClient
 from sightline.vision.concurrency import FairSemaphore
 from sightline.wire.answer_writer import OwnAnswer, write_answer
 from sightline.wire.json_document import JsonDocument
-from sightline.wire.json_tree import get_at, get_list
+from sightline.wire.json_tree import get_at, get_list, get_value
 from sightline.wire.message_texts import drop_commands, find_newest_command, requires_data
 
 log = logging.getLogger("sightline")
@@ -107,7 +107,8 @@ class Proxy:
             "/sightline/metrics": lambda: (200, CONTENT_TYPE, metrics.render().encode()),
         }
         app = mount(serve_pages(self._serve, pages, _GREETING, self._send_error, inspector), self._mounts)
-        self._app = self._log.wrap(guard(refuse_websockets(app, self._send_error), token, self._send_error))
+        self._check_and_serve = guard(refuse_websockets(app, self._send_error), token, self._send_error)
+        self._app = self._log.wrap(self._serve_checked)
 
     async def close(self) -> None:
         if self._tool_loop is not None:
@@ -115,6 +116,11 @@ class Proxy:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         return self._app(scope, receive, send)
+
+    def _serve_checked(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve a request. If its head has a route, a request with the same head has passed the middleware before."""
+        serve = self._serve if self in scope.get(HEAD_NOTES, ()) else self._check_and_serve
+        return serve(scope, receive, send)
 
     async def _send_error(
         self, scope: Scope, send: Send, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
@@ -204,7 +210,9 @@ class Proxy:
             inspected = self._inspect(context.route, body, reading)
         omitting, command, body, rest = inspected
         self._log.note_model(context, reading, omitting)
-        self._log.start_activity(context.entry)
+        context.involves_images = _involves_images(reading)
+        if command or context.involves_images:
+            self._log.start_activity(context.entry)
         if self._commands and command:
             await self._engine.keep_images(reading, context.caller)
             images = await asyncio.to_thread(self._engine.list_references, reading, context.caller)
@@ -250,10 +258,10 @@ class Proxy:
     async def _send(
         self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None, memory: Reservation
     ) -> SendResult:
-        if reading is not None:
+        if reading is not None and context.involves_images:
             await self._engine.load_lesson(context.caller, reading.scene.model)
-        if reading is not None and isinstance(body, BufferedBody) and self._documents and may_have_pdf(reading):
-            body, reading = await self._expand_documents(context, self._documents, body, reading, memory)
+            if isinstance(body, BufferedBody) and self._documents and may_have_pdf(reading):
+                body, reading = await self._expand_documents(context, self._documents, body, reading, memory)
         if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
             own = body.own if isinstance(body, BufferedBody) else None
             return SendResult(await self._upstream.send(context, body, reading, own))
@@ -325,6 +333,11 @@ def _remove_commands(reading: Reading, route: Route) -> bytes | None:
         return None
     assert route.wire is not None
     return b"".join(reading.texts.splice([Rebuild((route.wire.messages_key,), kept)]))
+
+
+def _involves_images(reading: Reading) -> bool:
+    """Return whether a request has images or can get them: what is known of its model matters then, and seers may."""
+    return bool(reading.scene.sights or get_value(reading.tree, "tools")) or may_have_pdf(reading)
 
 
 def _may_have_command(reading: Reading) -> bool:

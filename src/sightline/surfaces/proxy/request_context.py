@@ -79,6 +79,7 @@ class RequestContext:
         "_scope_of",
         "entry",
         "head",
+        "involves_images",
         "keep_alive_after",
         "request",
         "response",
@@ -104,6 +105,7 @@ class RequestContext:
         self.entry.route = head.route
         self.keep_alive_after = keep_alive_after
         self.wants_stream = False  # the client asks for a stream; known once its body has been read
+        self.involves_images = False  # it has images, or can get them; known then, too
         self._scope_of = scope_of
         self._caller: RequestOrigin | None = None
 
@@ -148,7 +150,7 @@ class CancelOnDisconnect:
         self, receive: Receive, direct: DirectConnection | None = None, after: asyncio.Event | None = None
     ) -> None:
         """`after` is set once nothing else calls `receive`. Until then, its caller notices a disconnect."""
-        worker = asyncio.current_task()
+        worker = asyncio.current_task() if direct is None else direct.task
         assert worker is not None
         self._receive, self._direct, self._after, self._worker = receive, direct, after, worker
         self._left = False

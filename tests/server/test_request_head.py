@@ -118,5 +118,5 @@ def _read_head() -> CheckedHead:
 def test_no_other_text_is_remembered_as_a_head(text: bytes) -> None:
     head = _read_head()
     head.remember_text(text)
-    assert head.match_text(text) is None
-    assert head.match_text(_SAME) is None
+    assert head.match_text(memoryview(text)) is None
+    assert head.match_text(memoryview(_SAME)) is None

@@ -2,8 +2,8 @@
 
 llhttp (through httptools) parses in strict mode, and `request_head.check_head` checks each head once more. What either
 rejects is answered with one 400, after the responses that are still due, and the connection is closed. Bytes after such
-a request, or after one that closes its connection, are never parsed. A small request with the bytes of the last head is
-recognized by them, and not parsed (`_begin_again`).
+a request, or after one that closes its connection, are never parsed. A request that comes in one read and has the
+bytes of the last head is recognized by them, and not parsed (`_begin_again`).
 
 **Bodies.** llhttp copies every piece of a body. When the application wants a long body whole, the rest of it is read
 from the socket straight into its final buffer, bypassing the parser (`read_body_into`). The parser, which still waits
@@ -47,7 +47,6 @@ _MAX_DISCARDED = 1024 * 1024  # bytes that are read and dropped after the last r
 _MAX_HEAD_BYTES = 256 * 1024
 _MAX_FRAMING_BYTES = 512 * 1024  # bytes on the wire beyond 16 for each byte of a body
 MAX_QUEUED = 16  # requests that wait behind the one being served, before reading stops
-_MAX_UNPARSED = 32 * 1024  # bytes of a request that may be recognized by the text of its head
 _MAX_PARSED = 512  # requests that wait because they came in one read
 
 _ERROR_WORDING = {
@@ -251,8 +250,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
         size, before = len(data), self._cycle
         had_body = before is not None and before.more_body
         self._idle_since = 0.0
-        checked = self._checked if size <= _MAX_UNPARSED and self._is_idle() else None
-        if checked is not None and self._begin_again(checked, bytes(data)):
+        checked = self._checked if self._is_idle() else None
+        if checked is not None and self._begin_again(checked, data):
             return
         while True:
             try:
@@ -282,7 +281,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def _has_partial_request(self) -> bool:
         return self._in_head or (self._cycle is not None and self._cycle.more_body)
 
-    def _begin_again(self, checked: CheckedHead, data: bytes) -> bool:
+    def _begin_again(self, checked: CheckedHead, data: memoryview) -> bool:
         """Begin the request that `data` is without parsing it, if its head is the last one; else return false."""
         found = checked.match_text(data)
         if found is None:

@@ -3,8 +3,9 @@
 llhttp has checked the syntax of a head. `check_head` accepts only what has one meaning for every reader (RFC 9112): one
 target, one host, one way to tell where the body ends. Anything that could be read in two ways raises `BadRequest`.
 
-Most clients send the same head again and again, with another content-length at most. A small request with the bytes of
-such a head is neither parsed nor checked again (`CheckedHead.match_text`): that is 3 % of its instructions.
+Most clients send the same head again and again, with another content-length at most. A request that comes in one read
+and has the bytes of such a head is neither parsed nor checked again (`CheckedHead.match_text`): a request of 2 KB takes
+3 % fewer instructions.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sightline.server.asgi import Headers
 
 MAX_HEADERS = 1000
 _HEAD_END = b"\r\n\r\n"
+_MAX_DIGITS = 16  # of a content-length
 _VERSIONS = ("1.1", "1.0")
 _CHECKED_FIELDS = frozenset({b"host", b"transfer-encoding", b"expect"})
 _is_target = re.compile(rb'[!"$-~]+').fullmatch  # printable ASCII without "#"
@@ -62,20 +64,23 @@ class CheckedHead:
         if len(found) == 1 and text.find(_HEAD_END) == len(text) - len(_HEAD_END):
             self._text = text[: found[0].start(1)], text[found[0].end(1) :]
 
-    def match_text(self, data: bytes) -> tuple[Headers, bytes] | None:
+    def match_text(self, data: memoryview) -> tuple[Headers, bytes] | None:
         """Return the headers and the body of the request that `data` is; None if it isn't one whole request like this.
 
         Its head must have the bytes of this one, except for the digits of the content-length.
         """
-        if self._text is None or not data.startswith(self._text[0]):
+        if self._text is None:
             return None
         before, after = self._text
-        end = data.find(b"\r", len(before))
-        digits, start = data[len(before) : end], end + len(after)
-        if not digits.isdigit() or not data.startswith(after, end) or int(digits) != len(data) - start:
+        text = bytes(data[: len(before) + _MAX_DIGITS + len(after)])
+        if not text.startswith(before):
+            return None
+        end = text.find(b"\r", len(before))
+        digits, start = text[len(before) : end], end + len(after)
+        if not digits.isdigit() or not text.startswith(after, end) or int(digits) != len(data) - start:
             return None
         known, at = self._headers, self._length_at
-        return [*known[:at], (known[at][0], digits), *known[at + 1 :]], data[start:]
+        return [*known[:at], (known[at][0], digits), *known[at + 1 :]], bytes(data[start:])
 
 
 def check_head(method: bytes, version: str, target: bytes, headers: Headers) -> RequestHead:

@@ -52,7 +52,8 @@ def read(tree: Json, texts: Texts) -> Scene:
             run = []
         else:
             run = _read_user(reader, place, message, run)
-    model, stream, declared = get_name(tree, "model", texts), get_at(tree, "stream") is True, get_at(tree, "tools")
+    model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
+    declared = get_value(tree, "tools")
     tools = (get_name(tool, "name", texts) for _, tool in enumerate_objects(declared))
     return reader.build_scene(model, stream=stream, tools=tools, declared_tools=(declared,))
 
@@ -79,6 +80,8 @@ def _read_user(reader: SceneReader, place: JsonPath, message: Json, calls: list[
     reader.begin_message(role, opens=is_user and is_from_person(words))
     if is_user and not results and any(len(text) >= MIN_BASE64 for text in words):
         reader.read_user_texts(place, content, blocks)
+    if not others:
+        return []
     find_source = _find_source if is_user else _find_own_source
     sources = {j: source for j, block in others if (source := find_source(block, reader.texts)) is not None}
     calls = [*results.values()] or calls
@@ -169,7 +172,7 @@ BLOCKS = BlockFormat(
     build_text=lambda text: {"type": "text", "text": text},
     build_image=lambda mime, data: {"type": "image", "source": _build_base64_source(mime, data)},
     replace_image=lambda old, mime, data: {**old, "source": _replace_source(old.get("source"), mime, data)},
-    accepts=lambda block: get_at(block, "type") == "image" and isinstance(get_at(block, "source"), dict),
+    accepts=lambda block: get_value(block, "type") == "image" and isinstance(get_value(block, "source"), dict),
     build_link=lambda url: {"type": "image", "source": {"type": "url", "url": url}},
 )
 

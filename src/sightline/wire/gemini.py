@@ -139,7 +139,7 @@ def read(tree: Json, texts: Texts) -> Scene:
             run = _read_content(tracker, place, content, run)
     # With `root` this is a count of a request inside a request. The record only knows bodies of the usual shape.
     partial = bool(root) or get_field(body, CACHED_CONTENT) is not None
-    declared_tools = get_at(body, "tools")
+    declared_tools = get_value(body, "tools")
     tools = (get_field(tool, DECLARATIONS) for _, tool in enumerate_objects(declared_tools))
     names = (get_name(each, "name", texts) for declared in tools for _, each in enumerate_objects(declared))
     model = get_name(body, "model", texts).removeprefix("models/")

@@ -19,7 +19,7 @@ from sightline.model.image import BASE64_RUN_TABLE, CHARACTERS_PER_TOKEN
 from sightline.model.labels import CLIENT_REMINDERS
 from sightline.model.scene import InlineSource, Json, Sight
 from sightline.model.value import value_class
-from sightline.wire.json_tree import Texts, get_at, get_list, get_text, get_value
+from sightline.wire.json_tree import Texts, get_list, get_text, get_value
 
 _MIN_PAYLOAD = 32  # a shorter payload might occur among words by chance
 _BILLING_HEADER = "x-anthropic-billing-header:"
@@ -53,7 +53,9 @@ def build_hash_chain(
 
     `spoken_only` ignores system prompts, reasoning and texts of the client: they differ each time it is started.
     """
-    head = _restore_lifted_runs(_canonicalize([_drop_billing_header(get_at(tree, each)) for each in head_keys]), texts)
+    head = _restore_lifted_runs(
+        _canonicalize([_drop_billing_header(get_value(tree, each)) for each in head_keys]), texts
+    )
     by_message = {index: list(group) for index, group in groupby(sights, key=lambda sight: sight.message)}
     head_name = name = blake3(head).hexdigest()
     names: list[str] = []

@@ -35,7 +35,7 @@ from sightline.model.value import value_class
 from sightline.wire import text_images
 from sightline.wire.image_blocks import to_standard_base64
 from sightline.wire.json_edits import graft
-from sightline.wire.json_tree import Block, get_at, get_text
+from sightline.wire.json_tree import Block, get_at, get_text, get_value
 
 _PIXEL_FATES = (Shown, Refitted, type(None))  # a tuple: a union would be built again for every sight
 _MAX_OWN_STEPS = 2  # from a list of blocks to an image or a text of one of them; more: the block contains blocks
@@ -102,7 +102,7 @@ def _build_image(source: Source, fate: Shown | Refitted | None, old: Block, bloc
 
 def keep_cache_mark(new: Block, old: Json) -> Block:
     """Return the new block with the cache mark of the block that it replaces."""
-    mark = get_at(old, "cache_control")
+    mark = get_value(old, "cache_control")
     return new if mark is None or "cache_control" in new else {**new, "cache_control": mark}
 
 

@@ -19,7 +19,7 @@ from sightline.model.fence import replace_surrogates
 from sightline.model.labels import is_label
 from sightline.model.scene import Json
 from sightline.wire.json_document import JsonDocument
-from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_text
+from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_text, get_value
 
 _long_run = re.compile(r"[A-Za-z0-9+/=_-]{256,}+")  # no word is that long
 _TEXT_TYPES = ("", "text", "input_text", "output_text")  # the types of text blocks, over all wires
@@ -27,7 +27,7 @@ _TEXT_TYPES = ("", "text", "input_text", "output_text")  # the types of text blo
 
 def list_message_texts(message: Json, texts: Texts) -> list[str]:
     """Return the texts of a message, each with an ellipsis instead of the payloads in it."""
-    content = get_at(message, "content") if get_at(message, "parts") is None else get_at(message, "parts")
+    content = get_value(message, "content") if get_value(message, "parts") is None else get_value(message, "parts")
     if isinstance(content, str):
         return [_shorten_payloads(content, texts)]
     blocks = (
@@ -102,8 +102,8 @@ def requires_data(tree: Json) -> bool:
     """Return whether a request requires JSON or a call as its answer: a program sent it, and can't use words."""
     if any(get_at(tree, *place) in values for place, values in _DATA_REQUIREMENTS):
         return True
-    settings = get_at(tree, "generationConfig") or get_at(tree, "generation_config")
-    return any(get_at(settings, name) is not None for name in _SCHEMA_KEYS)
+    settings = get_value(tree, "generationConfig") or get_value(tree, "generation_config")
+    return any(get_value(settings, name) is not None for name in _SCHEMA_KEYS)
 
 
 def find_newest_command(messages: Json, parse_command: ParseCommand) -> str | None:

@@ -18,7 +18,6 @@ from sightline.wire.json_tree import (
     Block,
     Texts,
     enumerate_objects,
-    get_at,
     get_list,
     get_name,
     get_text,
@@ -62,10 +61,10 @@ _ASSISTANT_TYPES = (
 
 def read(tree: Json, texts: Texts) -> Scene:
     reader = SceneReader(texts)
-    if isinstance(words := get_at(tree, MESSAGES_KEY), str):
+    if isinstance(words := get_value(tree, MESSAGES_KEY), str):
         reader.begin_message("user", opens=is_from_person([words]))
     run: list[ToolCall] = []  # the calls of the outputs just before
-    offered = [get_at(tree, "tools")]
+    offered = [get_value(tree, "tools")]
     for i, item in enumerate(get_list(tree, MESSAGES_KEY)):
         kind = _get_type(item)
         if kind == "additional_tools":
@@ -76,8 +75,8 @@ def read(tree: Json, texts: Texts) -> Scene:
             _read_output(reader, (MESSAGES_KEY, i, "output"), kind, item, run[-1])
         else:
             run = _read_item(reader, (MESSAGES_KEY, i, "content"), kind, item, run)
-    partial = any(get_at(tree, key) is not None for key in _STORED_KEYS)
-    model, stream = get_name(tree, "model", texts), get_at(tree, "stream") is True
+    partial = any(get_value(tree, key) is not None for key in _STORED_KEYS)
+    model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
     names = _list_tool_names(offered, texts)
     return reader.build_scene(model, stream=stream, tools=names, partial=partial, declared_tools=tuple(offered))
 
@@ -96,7 +95,9 @@ def _is_call(item: Json) -> bool:
 
 
 def _is_from_assistant(item: Json) -> bool:
-    return _is_call(item) or _get_type(item) in (*_ASSISTANT_TYPES, _REMOTE_CALL) or get_at(item, "role") == "assistant"
+    return (
+        _is_call(item) or _get_type(item) in (*_ASSISTANT_TYPES, _REMOTE_CALL) or get_value(item, "role") == "assistant"
+    )
 
 
 def _read_arguments(item: Json, texts: Texts) -> Json:
@@ -189,7 +190,7 @@ BLOCKS = BlockFormat(
     build_text=lambda text: {"type": "input_text", "text": text},
     build_image=lambda mime, data: _replace_image({"type": "input_image", **_DETAIL}, mime, data),
     replace_image=_replace_image,
-    accepts=lambda part: get_at(part, "type") in ("input_image", "computer_screenshot", _FILE_PART),
+    accepts=lambda part: get_value(part, "type") in ("input_image", "computer_screenshot", _FILE_PART),
     build_link=lambda url: {"type": "input_image", **_DETAIL, "image_url": url},
     has_cache_marks=False,
 )

@@ -47,7 +47,7 @@ from sightline.surfaces.proxy.upstream_client import UpstreamClient
 from sightline.vision.concurrency import FairSemaphore
 from sightline.wire.answer_writer import OwnAnswer, write_answer
 from sightline.wire.json_document import JsonDocument
-from sightline.wire.json_tree import get_at, get_list, get_value
+from sightline.wire.json_tree import get_list, get_value
 from sightline.wire.message_texts import drop_commands, find_newest_command, requires_data
 
 log = logging.getLogger("sightline")
@@ -347,6 +347,6 @@ def _may_have_command(reading: Reading) -> bool:
 def _find_messages(reading: Reading, route: Route) -> list[Json]:
     """Return all messages. A bare text is one message of the user."""
     assert route.wire is not None
-    if isinstance(text := get_at(reading.tree, route.wire.messages_key), str):
+    if isinstance(text := get_value(reading.tree, route.wire.messages_key), str):
         return [{"role": "user", "content": text}]
     return get_list(reading.tree, route.wire.messages_key)

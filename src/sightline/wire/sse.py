@@ -287,7 +287,7 @@ def listen(state: StreamState, event: UpstreamEvent) -> tuple[StreamState, bytes
             ending = found >= 0
             complete = state.complete or (ending and (not state.format.needs_event_end or has_event_end(seen, found)))
             tail = seen[-max(map(len, state.format.end_marks)) :]
-            return replace(state, tail=tail, started=True, ending=ending, complete=complete), data
+            return StreamState(state.format, tail, started=True, ending=ending, complete=complete), data
         case UpstreamSilence(between_legs=between_legs):
             # Once the upstream has started, it keeps its own stream alive.
             return state, b"" if state.started and not between_legs else state.format.keep_alive

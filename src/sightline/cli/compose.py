@@ -97,7 +97,7 @@ def build_proxy(
 
 def preload(proxy: Proxy) -> Iterator[None]:
     """Import and build, step by step, what requests would otherwise wait for on the event loop."""
-    _import_deferred()
+    _import_after_start()
     yield
     if proxy.tools is not None:
         proxy.tools.list_offers(False)  # noqa: FBT003, as the port has it
@@ -109,7 +109,7 @@ def preload(proxy: Proxy) -> Iterator[None]:
 
 
 @once
-def _import_deferred() -> None:
+def _import_after_start() -> None:
     """Import what is only needed once the proxy listens.
 
     Whatever needs it calls this first: if one thread imports a package while another imports one of its modules, Python
@@ -136,7 +136,7 @@ def _defer_app(build: Callable[[], App]) -> App:
 
 
 def _build_prepare_endpoint(runtime: Runtime, memory: MemoryBudget) -> App:
-    _import_deferred()
+    _import_after_start()
     from sightline.surfaces.proxy.prepare_endpoint import PrepareEndpoint
 
     return PrepareEndpoint(partial(_refresh, runtime), memory)
@@ -172,7 +172,7 @@ def build_inspector_access(settings: Settings) -> InspectorAccess:
 
 
 def build_inspector(runtime: Runtime) -> Inspector:
-    _import_deferred()
+    _import_after_start()
     from sightline.surfaces.inspector.changes import Changes
     from sightline.surfaces.inspector.inspector_app import Inspector
     from sightline.surfaces.inspector.queries import PictureMaker, Queries
@@ -280,7 +280,7 @@ def choose_offers(runtime: Runtime) -> Callable[[bool], Sequence[OwnTool]]:
 
 def _build_offers(runtime: Runtime) -> dict[bool, list[OwnTool]]:
     """Return the tools for models that don't see and for those that do."""
-    _import_deferred()
+    _import_after_start()
     from sightline.api.tool_registry import list_tools
 
     context = _build_context(runtime, NO_FILES, runtime.record.compute_scope(""))
@@ -308,7 +308,7 @@ def _answer_call(
     turn: str,
 ) -> OwnResult:
     """Run a tool call of a model, with the images that its client may see and the files of `policy`."""
-    _import_deferred()
+    _import_after_start()
     from sightline.api.failure import Failure
     from sightline.api.tool_registry import call_tool
 
@@ -331,7 +331,7 @@ def _build_context(
     turn: str | None = None,
     quota: TurnQuota | None = None,
 ) -> ToolContext:
-    _import_deferred()
+    _import_after_start()
     from sightline.api.session import ToolContext
 
     return ToolContext(
@@ -353,7 +353,7 @@ def _answer_command(
     runtime: Runtime, policy: PathPolicy, text: str, origin: RequestOrigin, model: str, images: Sequence[str]
 ) -> str:
     """Answer a command that was typed into a conversation, with what its client may see and the files of `policy`."""
-    _import_deferred()
+    _import_after_start()
     from sightline.commands.execution import answer_text
 
     profile = find_model_profile(runtime.settings, runtime.record, origin.upstream, origin.wire, model)

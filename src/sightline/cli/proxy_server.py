@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 
 DEFAULT_PORT = 8790
-_TERMINATED = 128 + signal.SIGTERM
 _OWN_LOGGER = "sightline"
 _MAX_MESSAGE = 300  # characters
 
@@ -131,11 +130,11 @@ class ServeOptions:
     prints_changes: bool = False  # print a line on stderr for each request that was changed
 
 
-def serve_until_stopped(
+def serve_until_signal(
     runtime: Runtime, listening: socket.socket, ready: Callable[[], None], options: ServeOptions
 ) -> None:
     """Serve in this process until a signal stops it."""
-    signal.signal(signal.SIGTERM, _exit_on_signal)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     with _build_runner() as runner:
         work = _serve(runtime, listening, ready, options, signals=True)
         try:
@@ -321,9 +320,9 @@ def _ignore_receipt(receipt: Receipt) -> None:
     """Do nothing: changed requests are printed elsewhere, or not at all."""
 
 
-def _exit_on_signal(signum: int, frame: FrameType | None) -> None:
+def exit_on_signal(signum: int, frame: FrameType | None) -> None:
     """Raise SystemExit, so that everything is closed on the way out."""
-    raise SystemExit(_TERMINATED)
+    raise SystemExit(128 + signum)
 
 
 def write_log_line(said: Mapping[str, Json]) -> None:

@@ -89,7 +89,7 @@ def _open_link(address: str, ticket: str, *, browser: bool) -> None:
 
 def _serve(settings: Settings, access: InspectorAccess, ticket: str, *, browser: bool) -> VerbOutcome:
     """Serve the inspector in this process until it is stopped."""
-    from sightline.cli.proxy_server import ServeOptions, serve_until_stopped
+    from sightline.cli.proxy_server import ServeOptions, serve_until_signal
     from sightline.runtime import build_runtime
 
     listening = bind_socket("127.0.0.1", 0)
@@ -104,7 +104,7 @@ def _serve(settings: Settings, access: InspectorAccess, ticket: str, *, browser:
             _open_link(find_url(listening), ticket, browser=browser)
             print("Ctrl-C stops it.", flush=True)
 
-        serve_until_stopped(runtime, listening, ready, ServeOptions(with_proxy=False, inspector_only=True))
+        serve_until_signal(runtime, listening, ready, ServeOptions(with_proxy=False, inspector_only=True))
     return 0
 
 

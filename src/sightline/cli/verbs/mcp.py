@@ -73,7 +73,7 @@ def _serve_http(args: Namespace) -> VerbOutcome:
     if isinstance(listening, Refusal):
         return listening
     from sightline.cli import compose
-    from sightline.cli.proxy_server import ServeOptions, serve_until_stopped
+    from sightline.cli.proxy_server import ServeOptions, serve_until_signal
     from sightline.runtime import build_runtime
 
     def ready() -> None:
@@ -84,7 +84,7 @@ def _serve_http(args: Namespace) -> VerbOutcome:
         runtime = build_runtime(settings, path_policy=looked_for)
         if isinstance(runtime, Refusal):
             return runtime
-        serve_until_stopped(runtime, listening, ready, ServeOptions(token=token, policy=named, with_proxy=False))
+        serve_until_signal(runtime, listening, ready, ServeOptions(token=token, policy=named, with_proxy=False))
     return 0
 
 

@@ -16,18 +16,18 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
-from types import FrameType
 
 from sightline.cli.proxy_server import (
     ServeOptions,
     add_address,
     bind_socket,
     check_folder,
+    exit_on_signal,
     find_url,
     log_as_json,
     log_warnings,
     read_number,
-    serve_until_stopped,
+    serve_until_signal,
 )
 from sightline.cli.terminal import VerbOutcome, print_refusal, print_status, print_warnings
 from sightline.cli.verbs import silence_warnings
@@ -99,53 +99,54 @@ def run(args: Namespace) -> VerbOutcome:
     listening = bind_socket(args.host, args.port, guarded=bool(token))
     if isinstance(listening, Refusal):
         return listening
-    from sightline.cli import compose
-    from sightline.model.profile import is_loopback
-    from sightline.runtime import build_runtime
-    from sightline.surfaces.proxy.telemetry import Metrics, SharedCounts
-
     needs_check = args.workers > 1  # else it is opened at once
     if refusal := _check_upstreams(settings, args.upstream) or (needs_check and _check_shared_record(settings)):
         listening.close()
         return refusal
-    named, looked_for = compose.find_policies(settings, args.root, args.host)
-    local = is_loopback(args.host)
     address = find_url(listening)
-    together = SharedCounts(args.workers) if args.workers > 1 else None
-
-    def serve(listening: socket, ready: Callable[[], None], who: int = 0) -> int:
-        if as_json:
-            log_as_json()
-        with silence_warnings(
-            "sightline.store", when=who > 0
-        ):  # the first worker reports what is wrong with the record
-            report = _log.warning if who == 0 else _ignore_change
-            runtime = build_runtime(
-                settings, args.upstream,
-                path_policy=looked_for, local_clients=local, requires_record=True, report=report,
-            )  # fmt: skip
-        if isinstance(runtime, Refusal):
-            return print_refusal(runtime)
-        metrics = Metrics(together, who)
-        alone = args.workers == 1
-        options = ServeOptions(args.verbose, as_json, token, named, metrics, alone, prints_changes=True)
-        serve_until_stopped(runtime, listening, ready, options)
-        return 0
-
     banner = threading.Thread(target=_print_banner, args=(address, bool(token)), name="banner", daemon=True)
 
     def ready() -> None:
         print(f"Sightline listens on {address}", flush=True)
         banner.start()
 
+    serve = _build_server(args, settings, token, as_json=as_json)
     try:
         with listening:
             if args.workers == 1:
-                return serve(listening, ready)
+                return serve(listening, ready, 0)
             return _serve_in_processes(args.workers, listening, serve, ready)
     finally:
         if banner.ident is not None:  # it was started; if it still printed when Python ends, Python would abort
             banner.join()
+
+
+def _build_server(args: Namespace, settings: Settings, token: str, *, as_json: bool) -> _Serve:
+    from sightline.cli import compose
+    from sightline.model.profile import is_loopback
+    from sightline.runtime import build_runtime
+    from sightline.surfaces.proxy.telemetry import Metrics, SharedCounts
+
+    named, looked_for = compose.find_policies(settings, args.root, args.host)
+    together = SharedCounts(args.workers) if args.workers > 1 else None
+
+    def serve(listening: socket, ready: Callable[[], None], who: int) -> int:
+        if as_json:
+            log_as_json()
+        with silence_warnings("sightline.store", when=who > 0):  # the first worker reports what is wrong with it
+            runtime = build_runtime(
+                settings, args.upstream, path_policy=looked_for, local_clients=is_loopback(args.host),
+                requires_record=True, report=_log.warning if who == 0 else _ignore_change,
+            )  # fmt: skip
+        if isinstance(runtime, Refusal):
+            return print_refusal(runtime)
+        metrics = Metrics(together, who)
+        alone = args.workers == 1
+        options = ServeOptions(args.verbose, as_json, token, named, metrics, alone, prints_changes=True)
+        serve_until_signal(runtime, listening, ready, options)
+        return 0
+
+    return serve
 
 
 def _check_upstreams(settings: Settings, flags: Sequence[str]) -> Refusal | None:
@@ -223,7 +224,7 @@ def _serve_in_processes(number: int, listening: socket, serve: _Serve, ready: Ca
     """
     if not hasattr(os, "fork"):
         return Refusal("unsupported_type", "--workers does not work on this system", "leave it out")
-    signal.signal(signal.SIGTERM, _exit_on_signal)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     where = listening.getsockname()
     listening.close()  # it was only needed to check that the port is free
     with _open_shared_socket(listening.family, where) as kept:
@@ -292,10 +293,6 @@ def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1)
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _exit_on_signal(signum: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + signum)
 
 
 def _ignore_change(line: str) -> None:

@@ -13,7 +13,7 @@ from sightline.model.ports import Store
 from sightline.store import open_record
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
-from sightline.store.sweeps import delete_expired
+from sightline.store.sweeps import delete_expired_rows
 from tests.requirements import requirement
 from tests.store.writer import description_of, image_of
 
@@ -74,9 +74,9 @@ def test_expired_rows_are_found_and_deleted_in_portions(tmp_path: Path, monkeypa
         clock.days += 0.5
     size, progress = len(image_of("cat", 19).data), list[tuple[int, int]]()
     bounds = RecordBounds(1 << 40, 5.25)
-    assert delete_expired(record.transactions, bounds, report=lambda *done: progress.append(done)) == 10
+    assert delete_expired_rows(record.transactions, bounds, report=lambda *done: progress.append(done)) == 10
     assert progress == [(3, 3), (6, 6), (9, 9), (10, 10)]
-    assert delete_expired(record.transactions, RecordBounds(3 * size, 30.0)) == 7
+    assert delete_expired_rows(record.transactions, RecordBounds(3 * size, 30.0)) == 7
     assert kept(record, range(20)) == [17, 18, 19]
     record.close()
 

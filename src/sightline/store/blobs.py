@@ -31,7 +31,7 @@ class Blobs(Protocol):
     def has(self, sha256: str) -> bool: ...
 
     def confirm(self, sha256: str) -> bool:
-        """Return whether the bytes are stored at this moment, whatever is cached."""
+        """Return whether the bytes are stored now, whatever is cached."""
         ...
 
     def write(self, sha256: str, data: bytes) -> None: ...
@@ -139,7 +139,7 @@ class FileBlobs:
                 if stored_before == math.inf or _is_older(path, stored_before):
                     yield path.name
             elif path.name.endswith(PART_SUFFIX):
-                _delete_if_abandoned(path)
+                _delete_abandoned_part(path)
 
     def _path(self, sha256: str) -> Path:
         return Path(self._locate(sha256))
@@ -157,7 +157,7 @@ def create_private_folder(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def _delete_if_abandoned(part: Path) -> None:
+def _delete_abandoned_part(part: Path) -> None:
     if _is_older(part, time.time() - _ABANDONED_SECONDS):
         part.unlink(missing_ok=True)
 

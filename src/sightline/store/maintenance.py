@@ -22,7 +22,7 @@ from sightline.store.retention import DAY, ORPHAN_SECONDS, RecordBounds, RecordT
 from sightline.store.sql import Row, SqlConnection
 from sightline.store.sql_store import SqlStore
 from sightline.store.storage import Backend
-from sightline.store.sweeps import delete_expired, delete_unreferenced
+from sightline.store.sweeps import delete_expired_rows, delete_orphans_in_steps
 
 # Images come before the paths where they were found. Leases and the clock are each record's own.
 TABLES = (
@@ -214,8 +214,8 @@ def collect_garbage(store: SqlStore, bounds: RecordBounds, report: ReportProgres
     What was used or stored in the last day stays, whatever the bounds are. Errors of a disk or a server are raised.
     """
     transactions = store.transactions
-    rows = delete_expired(transactions, bounds, _MIN_AGE, lambda done, total: report("deleting rows", done, total))
+    rows = delete_expired_rows(transactions, bounds, _MIN_AGE, lambda done, total: report("deleting rows", done, total))
     with transactions.backend.database.allow_long_statements():
         names = transactions.backend.blobs.list_names(transactions.wall_clock() - ORPHAN_SECONDS)
-        blobs = delete_unreferenced(transactions, names, lambda done, total: report("checking images", done, total))
+        blobs = delete_orphans_in_steps(transactions, names, lambda done, total: report("checking images", done, total))
     return GarbageCount(rows, blobs)

@@ -38,9 +38,9 @@ class BoundedConnection(psycopg.Connection[Row]):
     closing = threading.Event()  # set: what takes longer than usual is given up, too
 
     def wait(self, gen: Generator[Any, Any, RV], interval: float = 0.1, timeout: float | None = None) -> RV:
-        return super().wait(gen if timeout is not None else self._bound(gen), interval, timeout)
+        return super().wait(gen if timeout is not None else self._limit_wait(gen), interval, timeout)
 
-    def _bound(self, gen: Generator[Any, Any, RV]) -> Generator[Any, Any, RV]:
+    def _limit_wait(self, gen: Generator[Any, Any, RV]) -> Generator[Any, Any, RV]:
         """Pass a generator of psycopg on until it ends or the time is over."""
         began, is_cancelled = time.monotonic(), False
         try:

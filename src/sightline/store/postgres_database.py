@@ -151,7 +151,7 @@ class PostgresDatabase:
             yield connection
 
     @contextmanager
-    def begin_unsynced(self) -> Iterator[SqlConnection]:
+    def begin_without_sync(self) -> Iterator[SqlConnection]:
         with self._begin(_BEGIN_UNSYNCED) as connection:
             yield connection
 
@@ -246,7 +246,7 @@ class PostgresDatabase:
     def _try_transaction(self, opening: str) -> BoundedConnection:
         raw = self._borrow()
         try:
-            with _mark_lost(raw):
+            with _detect_loss(raw):
                 raw.execute(opening)
         except BaseException:
             self._give_back(raw)  # the pool rolls back
@@ -266,7 +266,7 @@ class PostgresDatabase:
     def _try_read(self, read: Callable[[BoundedConnection], RV]) -> RV:
         raw = self._borrow()
         try:
-            with _mark_lost(raw):
+            with _detect_loss(raw):
                 return read(raw)
         finally:
             self._give_back(raw)
@@ -286,7 +286,7 @@ class _LostError(psycopg.OperationalError):
 
 
 @contextmanager
-def _mark_lost(raw: BoundedConnection) -> Iterator[None]:
+def _detect_loss(raw: BoundedConnection) -> Iterator[None]:
     """Raise `_LostError` if the server has closed a connection, and not because it was given up here."""
     try:
         yield

@@ -9,8 +9,8 @@
 | `REAL`, `INTEGER`, `TEXT` | `DOUBLE PRECISION`, `BIGINT`, `TEXT COLLATE "C"`, which sorts as SQLite does      |
 | `rowid`                   | a column of that name, which every table has                                      |
 
-No record in PostgreSQL is older than version 13, so its first migration creates the tables as SQLite's have them after
-13 of theirs. From then on, each migration of `migrations` is translated and applied to both. What SQLite keeps beside
+No record in PostgreSQL is older than version 13, so its first migration creates the tables as SQLite has them after
+13 migrations. From then on, each migration of `migrations` is translated and applied to both. What SQLite keeps beside
 its tables is one row of the table `sightline` here: the schema's version, the key of the scopes, the number of changes
 that replicas must not miss, and the time of the last sweep.
 """

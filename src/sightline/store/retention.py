@@ -159,13 +159,13 @@ class RecordBounds:
     days: float
 
 
-def delete_ended(connection: SqlConnection, now: RecordTime) -> None:
+def delete_ended_rows(connection: SqlConnection, now: RecordTime) -> None:
     """Delete lessons and leases that are over."""
     connection.execute("DELETE FROM lessons WHERE expires <= ?", (now.time,))
     connection.execute("DELETE FROM flights WHERE until <= ?", (now.steady,))
 
 
-def find_expired(database: SqlDatabase, bytes_limit: int, oldest: float, newest: float, count: int) -> list[Row]:
+def find_expired_rows(database: SqlDatabase, bytes_limit: int, oldest: float, newest: float, count: int) -> list[Row]:
     """Return rows that were last used before `oldest`, a record time, or are the least recently used past the limit.
 
     Those that were used after `newest` are never among them. At most `count` rows are returned: delete them, and ask

@@ -1,4 +1,4 @@
-"""Errors of servers that the record is on, with what to do about them. No text of theirs contains a password."""
+"""Errors of servers that the record is on, with what to do about them. Their texts contain no password."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class SqlDatabase(Protocol):
         """Begin a transaction that writes. What it has written is durable when it ends."""
         ...
 
-    def begin_unsynced(self) -> AbstractContextManager[SqlConnection]:
+    def begin_without_sync(self) -> AbstractContextManager[SqlConnection]:
         """Begin a transaction that a power failure may lose after it was committed."""
         ...
 

@@ -251,7 +251,7 @@ def _fetch_moments(tx: WriteTransaction, visit: _Visit) -> dict[str, _Moment]:
 
 
 def _insert_visit(tx: WriteTransaction, visit: _Visit, known: Mapping[str, _Moment], now: _Moment) -> int:
-    """Write a visit that was made at this moment, and return the new size."""
+    """Write a visit that is made now, and return the new size."""
     tx.connection.executemany(
         _WRITE_MOMENT,
         [

@@ -61,7 +61,7 @@ class SqlDescriptions:
         self.transactions.backend.row_cache.discard(key)
 
         def write(tx: WriteTransaction) -> int:
-            if image_stored and self._was_forgotten(tx, scope, [description.sha256]):
+            if image_stored and self._has_lost_images(tx, scope, [description.sha256]):
                 return 0
             return _insert_description(tx, scope, description, prompt, lease)
 
@@ -130,13 +130,13 @@ class SqlDescriptions:
     @return_on_error(None)
     def _write_pin(self, scope: str, pinned: PinnedDescription, *, images_stored: bool) -> None:
         def write(tx: WriteTransaction) -> int:
-            if images_stored and self._was_forgotten(tx, scope, pinned.images):
+            if images_stored and self._has_lost_images(tx, scope, pinned.images):
                 return 0
             return _insert_pin(tx, scope, pinned)
 
         self.transactions.write(write)
 
-    def _was_forgotten(self, tx: WriteTransaction, scope: str, images: Collection[str]) -> bool:
+    def _has_lost_images(self, tx: WriteTransaction, scope: str, images: Collection[str]) -> bool:
         """Return whether one of these images, which were stored, is gone. A stand-in in memory never had them."""
         if self.transactions.storage.state == "stand_in":
             return False

@@ -28,7 +28,7 @@ from sightline.store.sql_descriptions import SqlDescriptions, forget_description
 from sightline.store.sql_images import BEYOND_HEX, SqlImages, forget_images
 from sightline.store.sql_ledger import SqlLedger, forget_ledger
 from sightline.store.storage import Clock, RecordLocation, ReloadedQuery, Storage, hash_credential
-from sightline.store.sweeps import delete_orphans, delete_unreferenced, sweep
+from sightline.store.sweeps import delete_orphans, delete_orphans_in_steps, sweep
 from sightline.store.transactions import (
     RecordStorage,
     Transactions,
@@ -122,7 +122,7 @@ class SqlStore:
             backend.blobs.sync(names)
         if sha256 is None:
             names = [*{*named, *old}]
-            delete_unreferenced(self.transactions, names)
+            delete_orphans_in_steps(self.transactions, names)
             backend.blobs.sync(names)
         return int(count)
 

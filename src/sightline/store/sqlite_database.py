@@ -185,7 +185,7 @@ class Database:
         return next(iter(self.fetch_all(query, *values)), None)
 
     @contextmanager
-    def begin_unsynced(self) -> Iterator[sqlite3.Connection]:
+    def begin_without_sync(self) -> Iterator[sqlite3.Connection]:
         """Begin a transaction that a power failure may lose after it was committed."""
         with self._write_lock:
             self._writer.execute("PRAGMA synchronous = NORMAL")

@@ -225,7 +225,7 @@ def _adopt_images(
         data = blobs.read(name)
         image = identify(name, data) if data is not None else None
         if image is not None:
-            with database.begin_unsynced() as connection:
+            with database.begin_without_sync() as connection:
                 insert_image(connection, scope, image, now)
             result.adopted += 1
         elif data is not None:

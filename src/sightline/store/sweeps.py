@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sightline.store.blobs import Blobs, FileBlobs
 from sightline.store.record_folder import BLOBS_SUFFIX, choose_damaged_path, delete_damaged_files
-from sightline.store.retention import DAY, RecordBounds, delete_ended, delete_rows, find_expired, find_orphans
+from sightline.store.retention import DAY, RecordBounds, delete_ended_rows, delete_rows, find_expired_rows, find_orphans
 from sightline.store.sql import SqlConnection
 from sightline.store.transactions import Transactions
 
@@ -28,14 +28,14 @@ def sweep(transactions: Transactions, *, include_orphans: bool = False) -> None:
     """Delete what is too old or too much; with `include_orphans`, also move aside the blobs that no row names."""
     with transactions.log_errors():
         bounds = transactions.backend.bounds  # a sweep leaves free what is written until the next one
-        delete_expired(transactions, RecordBounds(bounds.bytes - transactions.bytes_between_sweeps, bounds.days))
+        delete_expired_rows(transactions, RecordBounds(bounds.bytes - transactions.bytes_between_sweeps, bounds.days))
         if include_orphans and (folder := transactions.storage.folder):
             with transactions.begin() as tx:
                 move_orphans(tx.connection, tx.backend.blobs, folder, tx.now.time)
                 delete_damaged_files(folder, tx.now.time - tx.backend.bounds.days * DAY)
 
 
-def delete_expired(
+def delete_expired_rows(
     transactions: Transactions,
     bounds: RecordBounds,
     min_age: float = 0.0,
@@ -48,10 +48,10 @@ def delete_expired(
     with transactions.backend.database.allow_long_statements():
         transactions.write_last_uses()
         with transactions.begin() as tx:
-            delete_ended(tx.connection, tx.now)
+            delete_ended_rows(tx.connection, tx.now)
         oldest, newest = tx.now.time - bounds.days * DAY, tx.now.time - min_age
         done = total = deleted = 0
-        while expired := find_expired(transactions.backend.database, bounds.bytes, oldest, newest, _ROWS_FOUND):
+        while expired := find_expired_rows(transactions.backend.database, bounds.bytes, oldest, newest, _ROWS_FOUND):
             before, total = deleted, total + len(expired)
             for start in range(0, len(expired), _ROWS_IN_SWEEP):
                 some = expired[start : start + _ROWS_IN_SWEEP]
@@ -65,7 +65,7 @@ def delete_expired(
         return deleted
 
 
-def delete_unreferenced(
+def delete_orphans_in_steps(
     transactions: Transactions, names: Iterable[str], report: ReportCount = lambda done, total: None
 ) -> int:
     """Delete those of these blobs that no row names, in several transactions, and return how many."""

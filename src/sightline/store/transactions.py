@@ -236,7 +236,7 @@ class Transactions:
     def begin(self, *, unsynced: bool = False) -> Iterator[WriteTransaction]:
         """Begin a transaction on the files that are in the folder now; raise if they were replaced by its end."""
         backend = self._choose_backend()
-        with backend.database.begin_unsynced() if unsynced else backend.database.begin() as connection:
+        with backend.database.begin_without_sync() if unsynced else backend.database.begin() as connection:
             yield WriteTransaction(backend, connection, update_record_time(connection, self.wall_clock()))
         if not backend.row_cache.is_announced:
             backend.row_cache.clear()

@@ -74,8 +74,8 @@ def build_blind_rules(
     return tuple(ModelRule(pattern, vision=False, wires=wires, sibling=sibling) for pattern in patterns)
 
 
-def build_uncertain_rules(*patterns: str, wires: tuple[WireName, ...] = ()) -> tuple[ModelRule, ...]:
-    return tuple(ModelRule(pattern, vision=None, wires=wires) for pattern in patterns)
+def build_uncertain_rules(*patterns: str) -> tuple[ModelRule, ...]:
+    return tuple(ModelRule(pattern, vision=None) for pattern in patterns)
 
 
 PNG, JPEG, WEBP, GIF = "image/png", "image/jpeg", "image/webp", "image/gif"

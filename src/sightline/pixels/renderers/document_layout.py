@@ -208,21 +208,21 @@ def _paint_row(row: _Row, indent: int, canvas: PageCanvas, x: int, y: int) -> No
 Block = Paragraph | CodeBlock | TableBlock | PictureBlock | RuleBlock | PageBreak
 
 
-def lay_blocks(blocks: Iterable[Block], fonts: FontLibrary, width: int = TEXT_WIDTH) -> list[Strip]:
+def lay_blocks(blocks: Iterable[Block], fonts: FontLibrary) -> list[Strip]:
     """Return the strips of all blocks, from top to bottom."""
     strips: list[Strip] = []
     for block in blocks:
         match block:
             case Paragraph():
-                strips += lay_paragraph(block, width, fonts)
+                strips += lay_paragraph(block, TEXT_WIDTH, fonts)
             case CodeBlock():
-                strips += lay_code(block, width, fonts)
+                strips += lay_code(block, TEXT_WIDTH, fonts)
             case TableBlock():
-                strips += lay_table(block, width, fonts)
+                strips += lay_table(block, TEXT_WIDTH, fonts)
             case PictureBlock():
-                strips += lay_picture(block, width)
+                strips += lay_picture(block, TEXT_WIDTH)
             case RuleBlock():
-                strips += lay_rule(block, width)
+                strips += lay_rule(block, TEXT_WIDTH)
             case PageBreak():
                 strips.append(replace(make_gap(0), starts_page=True))
     return strips
@@ -287,17 +287,15 @@ def make_label(text: str, style: TextStyle | None = None) -> Paragraph:
     return Paragraph([Span(make_visible(text), style or TextStyle(13, colour=MUTED))], space=6, keeps_next=True)
 
 
-def make_picture(data: bytes, name: str, indent: int = 0) -> Block:
+def make_picture(data: bytes, name: str) -> Block:
     """Return a picture, or a line with its name if it cannot be drawn."""
     picture: Pillow | None = open_picture(BytesIO(data)) if data else None
     if picture is None:
-        return Paragraph([Span(f"[image: {make_visible(name)[:200]}]", TextStyle(14, colour=MUTED))], indent)
-    return PictureBlock(picture, indent)
+        return Paragraph([Span(f"[image: {make_visible(name)[:200]}]", TextStyle(14, colour=MUTED))])
+    return PictureBlock(picture)
 
 
-def build_cells(
-    rows: Sequence[Sequence[Sequence[Block]]], content: FlowContent, *, has_head: bool = True
-) -> list[Block]:
+def build_cells(rows: Sequence[Sequence[Sequence[Block]]], content: FlowContent) -> list[Block]:
     """Return a table as a block. One that only arranges other content, or has long cells, is dissolved into it."""
     if not any(rows):
         return []
@@ -307,7 +305,7 @@ def build_cells(
     if len(rows) > _MAX_ROWS or max(map(len, rows)) > _MAX_COLUMNS:
         content.add_note(f"of a table at most {_MAX_ROWS:,} rows and {_MAX_COLUMNS} columns are shown")
     shown = [row[:_MAX_COLUMNS] for row in rows[:_MAX_ROWS]]
-    table = [[_make_cell(cell, bold=has_head and at == 0) for cell in row] for at, row in enumerate(shown)]
+    table = [[_make_cell(cell, bold=at == 0) for cell in row] for at, row in enumerate(shown)]
     return [TableBlock(table, max_lines=_MAX_CELL_LINES)]
 
 

@@ -198,13 +198,13 @@ class _BlockReader:
                 self.blocks.append(PictureBlock(picture, self.indent))
 
 
-def make_code_lines(text: str, language: str, size: int = _CODE) -> list[list[Span]]:
+def make_code_lines(text: str, language: str) -> list[list[Span]]:
     """Return code as coloured lines."""
     lines = split_lines(text)
     lexer = find_lexer_by_language(language)
     if lexer is None:
-        return [[Span(line, TextStyle(size, mono=True))] for line in lines]
-    parts = colour_lines(lines, lexer, size)
+        return [[Span(line, TextStyle(_CODE, mono=True))] for line in lines]
+    parts = colour_lines(lines, lexer, _CODE)
     return [
         [Span(line[start:stop], style) for start, stop, style in found]
         for line, found in zip(lines, parts, strict=True)

@@ -330,7 +330,7 @@ def draw_columns(columns: Sequence[Sequence[Strip]], width: int, margin: int, fo
 
 
 def draw_document(
-    strips: Sequence[Strip], options: RenderOptions, fonts: FontLibrary, note: str = "", width: int = TEXT_WIDTH
+    strips: Sequence[Strip], options: RenderOptions, fonts: FontLibrary, note: str = ""
 ) -> RenderedDocument | Refusal:
     """Return the pages of a document that were asked for."""
     pages = divide_strips(strips, PAGE_HEIGHT - 2 * MARGIN)
@@ -340,5 +340,5 @@ def draw_document(
         note = ", ".join(filter(None, (note, "long cells of tables are cut, where … is")))
     last = min(options.page + options.count - 1, len(pages))
     numbers = range(options.page, last + 1)
-    drawn = [RenderedPage(draw_columns([pages[at - 1]], width, MARGIN, fonts), at) for at in numbers]
+    drawn = [RenderedPage(draw_columns([pages[at - 1]], TEXT_WIDTH, MARGIN, fonts), at) for at in numbers]
     return RenderedDocument(tuple(drawn), len(pages), note)

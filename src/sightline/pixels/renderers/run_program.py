@@ -48,7 +48,6 @@ def run_program(
     memory: int = 2 * 1024 * 1024 * 1024,
     readable: Sequence[str] = (),
     socket_folders: Sequence[str] = (),
-    environment: Mapping[str, str] | None = None,
 ) -> bytes | Refusal:
     """Run a program until it ends, and return what it wrote.
 
@@ -58,7 +57,7 @@ def run_program(
     title: what refusals call the program.
     seconds: the wall time that it may take. cpu_seconds: the CPU time of each of its processes; None: the same.
     memory: bytes of data that each of its processes may have.
-    readable: folders that it may read besides those of the system. environment: variables that it needs.
+    readable: folders that it may read besides those of the system.
     socket_folders: where it may make sockets, and nothing else.
     """
     program, title = shutil.which(command[0]), title or command[0]
@@ -72,7 +71,7 @@ def run_program(
         arguments = [each.replace(FOLDER_URL, folder.as_uri()) for each in command[1:]]
         limits = _choose_limits(cpu_seconds or seconds, memory)
         wrapped = _wrap([program, *arguments], [str(folder), list(readable), list(socket_folders), limits])
-        variables = {"PATH": os.defpath, "LANG": "C.UTF-8", **(environment or {})}
+        variables = {"PATH": os.defpath, "LANG": "C.UTF-8"}
         variables |= dict.fromkeys(("HOME", "TMPDIR", "XDG_RUNTIME_DIR"), str(folder))
         status = _run(wrapped, folder, variables, seconds)
         made = b"" if status is None else _read_output(folder / (output or _OUTPUT_FILE))

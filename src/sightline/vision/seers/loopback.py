@@ -60,11 +60,9 @@ async def search_servers(http: HttpSender, servers: Mapping[str, str]) -> list[L
     return [LoopbackModel(name, model, servers[name]) for name, models in found for model in models]
 
 
-async def _request_json(
-    http: HttpSender, method: str, url: str, body: Json = None, seconds: float = _SEARCH_SECONDS
-) -> Json:
+async def _request_json(http: HttpSender, method: str, url: str, body: Json = None) -> Json:
     payload = orjson.dumps(body) if body is not None else b""
-    return _parse_reply(await http.ask(method, url, _HEADERS, payload, seconds))
+    return _parse_reply(await http.ask(method, url, _HEADERS, payload, _SEARCH_SECONDS))
 
 
 def _parse_reply(reply: HttpReply | Refusal) -> Json:

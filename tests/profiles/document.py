@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sightline.model.profile import ImageLimits
-from sightline.profiles.preset import ModelRule, Preset
+from sightline.profiles import ModelRule, Preset
 from sightline.profiles.presets import CHECKED_ON, PRESETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "upstreams.md"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.profile import ImageLimits, WireName
-from sightline.profiles.preset import MIB
+from sightline.profiles import MIB
 from sightline.profiles.presets import PRESETS
 from sightline.profiles.profile_lookup import (
     ProfileOverride,

@@ -9,7 +9,7 @@ import pytest
 
 from sightline.model.image import compute_base64_length
 from sightline.model.profile import WireName
-from sightline.profiles.preset import Preset
+from sightline.profiles import Preset
 from sightline.profiles.presets import PRESETS
 from sightline.profiles.profile_lookup import find_preset_name, look_up_profile, match_model
 from tests.profiles.document import PAGE, page

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.profile import ImageLimits
-from sightline.profiles.preset import MIB
+from sightline.profiles import MIB
 from sightline.profiles.rejections import (
     REJECTION_REASONS,
     WORDINGS,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sightline.model.image import FlatSizing, compute_base64_length
 from sightline.model.profile import ImageLimits
-from sightline.profiles.preset import (
+from sightline.profiles import (
     JPEG,
     MIB,
     PNG,

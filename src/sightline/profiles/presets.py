@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 from sightline.model.image import compute_base64_length
 from sightline.model.profile import ImageLimits
-from sightline.profiles import open_weights
-from sightline.profiles.preset import (
+from sightline.profiles import (
     GIF,
     JPEG,
     MIB,
@@ -20,6 +19,7 @@ from sightline.profiles.preset import (
     build_blind_rules,
     build_seeing_rules,
     build_uncertain_rules,
+    open_weights,
 )
 
 # Anthropic's rejections count an "MB" as 1024 * 1024 ("exceeds 5 MB maximum: … > 5242880 bytes"), and they

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from sightline.model.image import CropSizing, FlatSizing, PaddedSizing, PatchSizing, Sizing, TileSizing
 from sightline.model.profile import UNKNOWN_SIZING, USUAL_WIRES, CachePrice, Profile, ToolImagePlacement, WireName
 from sightline.model.value import value_class
-from sightline.profiles.preset import DEFAULT_PLACEMENTS, ModelRule, Preset
+from sightline.profiles import DEFAULT_PLACEMENTS, ModelRule, Preset
 from sightline.profiles.presets import PRESETS
 
 # Suffixes that change the price, the context window, the host or the date, but not what the model can see.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sightline.model.profile import ImageLimits, Lesson
 from sightline.model.scene import JsonPath
 from sightline.model.value import value_class
-from sightline.profiles.preset import MIB
+from sightline.profiles import MIB
 
 _MAX_LENGTH = 16_384  # a longer error quotes the request
 _MAX_DEPTH = 16

@@ -19,7 +19,7 @@ import pytest
 import sightline
 from sightline.api import Analysis, Failure, Session
 from sightline.api.body_preparation import PreparedBody
-from sightline.grounding.formats import FORMATS
+from sightline.grounding import FORMATS
 from sightline.model.geometry import Size
 from sightline.model.profile import Upstream
 from sightline.model.refusal import Refusal

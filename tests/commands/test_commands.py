@@ -27,7 +27,7 @@ from sightline.commands.verb_table import (
     UseModel,
     format_usage,
 )
-from sightline.grounding.formats import FORMATS
+from sightline.grounding import FORMATS
 from sightline.model.geometry import REGIONS, Crop, FractionCrop, NamedCrop, PixelCrop
 from sightline.model.refusal import Refusal
 from tests.requirements import requirement

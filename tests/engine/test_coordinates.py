@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sightline.grounding.formats import FORMATS, choose_format
+from sightline.grounding import FORMATS, choose_format
 from sightline.model.geometry import Size
 from sightline.model.seer import SeerAnswer
 from sightline.pixels.probe import probe

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from sightline.commands.grammar import find_command, is_answer, is_command, parse, split_words
-from sightline.grounding.formats import FORMATS
+from sightline.grounding import FORMATS
 from sightline.grounding.parse import SeenPlace, parse_places
 from sightline.model.fence import escape_attribute, escape_for_brackets, neutralize, to_one_line
 from sightline.model.geometry import Size

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.grounding.formats import (
+from sightline.grounding import (
     FAMILIES,
     FORMATS,
     SHIPPED_ENTRIES,

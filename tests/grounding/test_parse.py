@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.grounding.formats import FORMATS
+from sightline.grounding import FORMATS
 from sightline.grounding.parse import Flag, SeenPlace, parse_places
 from sightline.model.geometry import Size
 from tests.grounding.writing import HANDS, Hand

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.grounding.formats import GRIDS, PixelGrid
+from sightline.grounding import GRIDS, PixelGrid
 from sightline.model.geometry import Size
 from tests.requirements import requirement
 

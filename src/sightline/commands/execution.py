@@ -29,7 +29,7 @@ from sightline.commands.verb_table import (
     UseModel,
     changes_settings,
 )
-from sightline.grounding.formats import add_entry, check_new_entry, list_grounding_models, remove_entry
+from sightline.grounding import add_entry, check_new_entry, list_grounding_models, remove_entry
 from sightline.model.fence import to_one_line
 from sightline.model.ports import Store
 from sightline.model.records import LedgerEntry

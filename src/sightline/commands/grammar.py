@@ -303,7 +303,7 @@ def _find_grounding_fault(given: _VerbInput) -> str:
 
 
 def _build_grounding_add(given: _VerbInput, name: str) -> Command | Refusal:
-    from sightline.grounding.formats import FORMATS  # with all their readers, which few commands need
+    from sightline.grounding import FORMATS  # with all their readers, which few commands need
 
     model = _check_model(given, name)
     form = given.get_option("format")

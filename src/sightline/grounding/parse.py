@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from sightline.grounding.formats import FORMATS, GroundingFormat
+from sightline.grounding import FORMATS, GroundingFormat
 from sightline.model.fence import escape_attribute, replace_surrogates, to_one_line
 from sightline.model.geometry import Box, PixelMap, Rect, Size
 from sightline.model.scene import Json

@@ -154,7 +154,7 @@ def _check_grounding_model(model: str, entry: object) -> str:
 
 
 def _check_format(name: object) -> str:
-    from sightline.grounding.formats import FORMATS  # heavy, and few settings name a format
+    from sightline.grounding import FORMATS  # heavy, and few settings name a format
 
     allowed = isinstance(name, str) and name in FORMATS
     return "" if allowed else f"the format {name!r:.60} is not one of {', '.join(FORMATS)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from sightline.grounding.formats import FALLBACK_FORMAT, FORMATS, choose_format
+from sightline.grounding import FALLBACK_FORMAT, FORMATS, choose_format
 from sightline.model.facts import NO_COORDINATES, DescribedImage
 from sightline.model.image import Image
 from sightline.model.scene import Json

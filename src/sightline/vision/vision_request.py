@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sightline.grounding.formats import GRIDS
+from sightline.grounding import GRIDS
 from sightline.grounding.parse import (
     OriginalPlace,
     SeenPlace,

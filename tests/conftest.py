@@ -22,13 +22,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from hypothesis import settings  # noqa: E402 - a hundred modules that are kept as well
 
-from sightline.vision.seers import wire_seer  # noqa: E402
+from sightline.vision import seers  # noqa: E402
 from tests.lent_workers import lend_workers  # noqa: E402
 
 lend_workers()
 
 # Before a failed question is repeated: dozens of tests ask where nothing answers, and forked commands pause as long.
-wire_seer.RETRY_SECONDS = 0.02
+seers.RETRY_SECONDS = 0.02
 
 # A slow machine is no failure, and a failure is the same one every time. `make fuzz` tries more, and others each time.
 settings.register_profile("sightline", deadline=None, derandomize=True, database=None, max_examples=50)

@@ -25,7 +25,7 @@ from typing import Any
 
 from sightline.cli import verbs
 from sightline.cli.main import main
-from sightline.vision.seers import wire_seer
+from sightline.vision import seers
 
 _LOADED = multiprocessing.get_context("forkserver")
 _PRELOADED = [
@@ -75,7 +75,7 @@ class Forked:
             ends = os.pipe() if stream == subprocess.PIPE else None
             own.append(None if ends is None else ends[0 if number else 1])
             given.append(Connection(os.dup(stream) if ends is None else ends[1 if number else 0]))
-        pause = wire_seer.RETRY_SECONDS
+        pause = seers.RETRY_SECONDS
         args = (words, dict(env), folder or Path.cwd(), given, pause, powerless)
         self._process = _LOADED.Process(target=_command, args=args)
         self._process.start()
@@ -160,7 +160,7 @@ def _command(
     if env.get("PYTHONWARNINGS") == "error":
         warnings.simplefilter("error")
     sys.argv = ["sightline", *words]
-    wire_seer.RETRY_SECONDS = pause
+    seers.RETRY_SECONDS = pause
     try:
         sys.exit(main())
     finally:

@@ -15,7 +15,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.seer import MAX_ANSWER_LENGTH, Usage, truncate_answer
 from sightline.passes.wording import write_absence
 from sightline.store import open_record
-from sightline.vision.seers.wire_seer import RETRY_LATER
+from sightline.vision.seers import RETRY_LATER
 from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture, sent, turns
 from tests.engine.test_conversation_turns import FAILED, digest
 from tests.engine.test_joint_descriptions import Eye, joints, stage

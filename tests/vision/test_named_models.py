@@ -25,11 +25,11 @@ from sightline.vision.providers import (
     find_named_model,
     make_consent_reader,
 )
+from sightline.vision.seers import RETRY_LATER, WireSeer
 from sightline.vision.seers.gemini import GeminiSeer
 from sightline.vision.seers.loopback import OllamaSeer
 from sightline.vision.seers.messages import MessagesSeer
 from sightline.vision.seers.openai import ChatSeer, ResponsesSeer
-from sightline.vision.seers.wire_seer import RETRY_LATER, WireSeer
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 from tests.vision.http import ScriptedHttp, reply

@@ -14,7 +14,7 @@ from sightline.model.ports import HttpReply
 from sightline.model.refusal import Refusal
 from sightline.model.seer import SeerAnswer, Usage
 from sightline.vision.providers import SeerWire
-from sightline.vision.seers.wire_seer import RETRY_LATER, STREAM_END, parse_stream
+from sightline.vision.seers import RETRY_LATER, STREAM_END, parse_stream
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 from tests.scripted.faults import Break

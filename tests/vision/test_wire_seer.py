@@ -14,9 +14,9 @@ from sightline.model.ports import HttpReply
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.seer import TRUNCATION_MARK, Question
+from sightline.vision.seers import RETRY_LATER
 from sightline.vision.seers.messages import MessagesSeer
 from sightline.vision.seers.openai import ChatSeer
-from sightline.vision.seers.wire_seer import RETRY_LATER
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 from tests.vision.http import ScriptedHttp, completion, message, reply

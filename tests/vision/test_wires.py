@@ -26,11 +26,11 @@ from sightline.model.profile import ImageLimits, Upstream
 from sightline.model.refusal import Refusal
 from sightline.model.seer import TRUNCATION_MARK, Attachment, Question, SeerAnswer, Usage
 from sightline.vision.providers import SeerWire, make_wire_seer
+from sightline.vision.seers import RETRY_LATER, WireSeer, strip_reasoning
 from sightline.vision.seers.gemini import GeminiSeer
 from sightline.vision.seers.loopback import OllamaSeer
 from sightline.vision.seers.messages import MessagesSeer
 from sightline.vision.seers.openai import ChatSeer, ResponsesSeer
-from sightline.vision.seers.wire_seer import RETRY_LATER, WireSeer, strip_reasoning
 from tests.engine.parts import picture
 from tests.refusals import assert_refusal
 from tests.requirements import requirement

@@ -44,7 +44,7 @@ from sightline.pixels.workers import WorkerPool
 from sightline.vision.chooser import Caller, Candidate, Candidates
 from sightline.vision.concurrency import FairThreads, LruCache
 from sightline.vision.prompts import DESCRIBE_ALL_QUESTION, Prompt, hash_prompt
-from sightline.vision.seers.wire_seer import RETRY_LATER
+from sightline.vision.seers import RETRY_LATER
 from sightline.vision.service import VisionService
 from sightline.vision.vision_request import (
     Attempt,

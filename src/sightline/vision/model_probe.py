@@ -23,8 +23,7 @@ from sightline.model.scene import Json, Scene, Shown
 from sightline.passes.show import label
 from sightline.pixels.trial_card import CODE_LENGTH, COLOURS, SIZE, TrialCard
 from sightline.profiles.rejections import UNRELATED_STATUSES, extract_sentences, parse_rejection
-from sightline.vision.seers import gemini, messages, openai
-from sightline.vision.seers.wire_seer import post_json, strip_reasoning
+from sightline.vision.seers import gemini, messages, openai, post_json, strip_reasoning
 from sightline.wire import WIRES
 from sightline.wire.json_edits import graft
 from sightline.wire.json_tree import PlainTexts

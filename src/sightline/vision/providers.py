@@ -22,11 +22,10 @@ from sightline.settings import Settings
 from sightline.settings.setting_kinds import API_KEY_NAME
 from sightline.settings.upstreams import build_directory, complete_upstream, find_upstream, get_consent_name
 from sightline.vision.capabilities import get_provider_name, supports_vision, write_declaration
-from sightline.vision.seers import gemini, litellm_client
+from sightline.vision.seers import WireSeer, gemini, litellm_client
 from sightline.vision.seers.loopback import LOOPBACK_SERVERS, OLLAMA_PATH, OllamaSeer, is_cloud_name
 from sightline.vision.seers.messages import MessagesSeer
 from sightline.vision.seers.openai import ChatSeer, ResponsesSeer
-from sightline.vision.seers.wire_seer import WireSeer
 
 _log = logging.getLogger(__name__)
 

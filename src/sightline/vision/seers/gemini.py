@@ -8,7 +8,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import Attachment, Question, SeerAnswer
 from sightline.model.value import value_class
-from sightline.vision.seers.wire_seer import EventList, WireSeer, find_last
+from sightline.vision.seers import EventList, WireSeer, find_last
 from sightline.wire.answer_usage import read_usage
 from sightline.wire.json_tree import enumerate_objects, get_at, get_list, get_text
 

@@ -18,7 +18,7 @@ from sightline.model.seer import LOCAL_SEER, LabelledBox, Question, SeerAnswer, 
 from sightline.model.value import value_class
 from sightline.pixels.workers import WorkerLimits, WorkerPool
 from sightline.vision.concurrency import LruCache
-from sightline.vision.seers.wire_seer import refuse_document
+from sightline.vision.seers import refuse_document
 
 if TYPE_CHECKING:
     from sightline.reader.ocr.weights import OcrEngine

@@ -19,7 +19,7 @@ from sightline.model.scene import Json
 from sightline.model.seer import Question, SeerAnswer, Usage
 from sightline.model.value import value_class
 from sightline.vision.capabilities import parse_listing
-from sightline.vision.seers.wire_seer import (
+from sightline.vision.seers import (
     RETRY_LATER,
     EventList,
     WireSeer,

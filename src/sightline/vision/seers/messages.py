@@ -8,7 +8,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import Attachment, Question, SeerAnswer
 from sightline.model.value import value_class
-from sightline.vision.seers.wire_seer import (
+from sightline.vision.seers import (
     EventList,
     WireSeer,
     find_last,

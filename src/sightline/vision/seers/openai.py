@@ -6,7 +6,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.seer import Attachment, Question, SeerAnswer
 from sightline.model.value import value_class
-from sightline.vision.seers.wire_seer import (
+from sightline.vision.seers import (
     STREAM_END,
     EventList,
     WireSeer,

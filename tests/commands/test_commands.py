@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.cli.terminal import add_command_arguments
-from sightline.commands.grammar import format_shell, is_command, parse, parse_arguments, parse_words
-from sightline.commands.verb_table import (
+from sightline.commands import (
     NAME,
     SETTINGS,
     VERBS,
@@ -27,6 +26,7 @@ from sightline.commands.verb_table import (
     UseModel,
     format_usage,
 )
+from sightline.commands.grammar import format_shell, is_command, parse, parse_arguments, parse_words
 from sightline.grounding import FORMATS
 from sightline.model.geometry import REGIONS, Crop, FractionCrop, NamedCrop, PixelCrop
 from sightline.model.refusal import Refusal

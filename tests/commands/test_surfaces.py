@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sightline.commands import NAME
 from sightline.commands.grammar import parse
-from sightline.commands.verb_table import NAME
 from sightline.model.refusal import Refusal
 from tests.acp.editing import SEES, acting, editor, text
 from tests.api.eyes import eyes, named, sent

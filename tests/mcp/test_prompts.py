@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from sightline.commands import VERBS, Describe, Redescribe
 from sightline.commands.execution import NOTHING_AGREED
 from sightline.commands.grammar import is_command
-from sightline.commands.verb_table import VERBS, Describe, Redescribe
 from sightline.model.geometry import NamedCrop
 from sightline.model.refusal import Refusal
 from sightline.surfaces.mcp.catalog import list_arguments, read_prompt

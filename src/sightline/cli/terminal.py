@@ -309,7 +309,7 @@ def _refuse_file(path: Path, why: str, flag: str) -> Refusal:
 
 def add_command_arguments(parser: ArgumentParser, verb: str) -> None:
     """Add the arguments of a /vision-proxy command from its table."""
-    from sightline.commands.verb_table import VERBS
+    from sightline.commands import VERBS
 
     for argument in VERBS[verb].arguments:
         if argument.kind == "flag":

@@ -14,8 +14,7 @@ from typing import Any
 from sightline.api.analysis import describe
 from sightline.api.failure import Failure
 from sightline.api.session import ToolContext
-from sightline.commands.grammar import format_shell, parse
-from sightline.commands.verb_table import (
+from sightline.commands import (
     ANSWER_PREFIX,
     SETTINGS,
     ChangeSetting,
@@ -29,6 +28,7 @@ from sightline.commands.verb_table import (
     UseModel,
     changes_settings,
 )
+from sightline.commands.grammar import format_shell, parse
 from sightline.grounding import add_entry, check_new_entry, list_grounding_models, remove_entry
 from sightline.model.fence import to_one_line
 from sightline.model.ports import Store

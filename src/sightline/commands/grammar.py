@@ -8,7 +8,7 @@ import shlex
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from sightline.commands.verb_table import (
+from sightline.commands import (
     ANSWER_PREFIX,
     NAME,
     SETTINGS,

@@ -15,8 +15,8 @@ from PIL import Image as Pillow
 import sightline
 from sightline.api import Failure, Session
 from sightline.api.body_preparation import PreparedBody
+from sightline.commands import NAME
 from sightline.commands.grammar import parse
-from sightline.commands.verb_table import NAME
 from sightline.dial import HttpClient
 from sightline.model.fence import to_one_line
 from sightline.net import parse_web_address

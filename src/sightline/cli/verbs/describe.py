@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sightline.api import Failure
     from sightline.api.session import ToolContext
     from sightline.api.tool_results import Analysis
-    from sightline.commands.verb_table import Describe
+    from sightline.commands import Describe
     from sightline.grounding.parse import OriginalPlace
     from sightline.settings import Settings
 
@@ -65,14 +65,14 @@ class RedescribeVerb:
 
 
 def _parse(verb: str, args: Namespace) -> Describe | Refusal:
-    from sightline.commands import verb_table
+    from sightline.commands import Describe, Redescribe
     from sightline.commands.grammar import parse_arguments
 
     command = parse_arguments(verb, {**vars(args), "model": args.model or None})
     if isinstance(command, Refusal):
         return terminal.for_shell(command, verb)
-    described = command.as_describe() if isinstance(command, verb_table.Redescribe) else command
-    assert isinstance(described, verb_table.Describe), "the two verbs are parsed as these"
+    described = command.as_describe() if isinstance(command, Redescribe) else command
+    assert isinstance(described, Describe), "the two verbs are parsed as these"
     return described
 
 

@@ -13,8 +13,7 @@ from sightline.cli.verbs.describe import describe
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.commands import verb_table
-    from sightline.commands.verb_table import Command
+    from sightline.commands import Command, Consent
     from sightline.model.ports import Store
     from sightline.settings import Settings
 
@@ -30,16 +29,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> terminal.VerbOutcome:
-    from sightline.commands import verb_table
+    from sightline.commands import ANSWER_PREFIX, Describe, Redescribe
     from sightline.commands.grammar import parse_words
-    from sightline.commands.verb_table import ANSWER_PREFIX
 
     command = parse_words(args.words)
     if isinstance(command, Refusal):
         return terminal.for_shell(command, "vision-proxy")
-    if isinstance(command, verb_table.Redescribe):
+    if isinstance(command, Redescribe):
         command = command.as_describe()
-    if isinstance(command, verb_table.Describe):  # the look is noted in the ledger with its question
+    if isinstance(command, Describe):  # the look is noted in the ledger with its question
         return describe(command, as_json=False, prefix=ANSWER_PREFIX)
     settings = terminal.read_settings()
     code = terminal.print_outcome(_execute(command, settings), as_json=False)
@@ -49,20 +47,19 @@ def run(args: Namespace) -> terminal.VerbOutcome:
 
 
 def _execute(command: Command, settings: Settings) -> terminal.VerbOutcome:
-    from sightline.commands import verb_table
+    from sightline.commands import ANSWER_PREFIX, Consent, ListImages, Status
     from sightline.commands.execution import change_settings, report_status
-    from sightline.commands.verb_table import ANSWER_PREFIX
 
-    if isinstance(command, verb_table.Consent):
+    if isinstance(command, Consent):
         changed = _change_consent(command, settings)
         if not isinstance(changed, terminal.VerbResult):
             return changed
         return replace(changed, lines=[f"{ANSWER_PREFIX} {line}" for line in changed.lines])
     with open_record(settings) as record:
         match command:
-            case verb_table.ListImages():
+            case ListImages():
                 lines = [*_list_images(settings, record)]
-            case verb_table.Status():
+            case Status():
                 lines = [*report_status(settings, record)]
             case _:
                 done = change_settings(command, settings, record, terminal.confirm)
@@ -114,12 +111,12 @@ class ConsentVerb:
 
     @staticmethod
     def run(args: Namespace) -> terminal.VerbOutcome:
-        from sightline.commands import verb_table
+        from sightline.commands import Consent
 
-        return _change_consent(verb_table.Consent(args.answer or "list", args.provider or ""), terminal.read_settings())
+        return _change_consent(Consent(args.answer or "list", args.provider or ""), terminal.read_settings())
 
 
-def _change_consent(command: verb_table.Consent, settings: Settings) -> terminal.VerbOutcome:
+def _change_consent(command: Consent, settings: Settings) -> terminal.VerbOutcome:
     """List consents, or write one into the record on disk: one in memory would be gone with this process."""
     from sightline.commands.execution import describe_consent, find_provider, list_consents
 

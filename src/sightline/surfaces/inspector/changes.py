@@ -24,8 +24,8 @@ from sightline.api.analysis import describe
 from sightline.api.failure import Failure
 from sightline.api.input_file import GivenImage
 from sightline.api.session import ToolContext
+from sightline.commands import Consent
 from sightline.commands.execution import change_settings
-from sightline.commands.verb_table import Consent
 from sightline.disk import write_atomically
 from sightline.model.geometry import PixelCrop
 from sightline.model.refusal import Refusal

@@ -15,9 +15,7 @@ from sightline.api import analysis
 from sightline.api.failure import Failure
 from sightline.api.session import NATIVE_FORMATS, ToolContext
 from sightline.api.views import find_images
-from sightline.commands.execution import answer
-from sightline.commands.grammar import parse_arguments, split_words
-from sightline.commands.verb_table import (
+from sightline.commands import (
     ANSWER_PREFIX,
     NAME,
     VERBS,
@@ -27,6 +25,8 @@ from sightline.commands.verb_table import (
     Redescribe,
     format_usage,
 )
+from sightline.commands.execution import answer
+from sightline.commands.grammar import parse_arguments, split_words
 from sightline.model.fence import to_one_line
 from sightline.model.image import ImageSummary
 from sightline.model.refusal import Refusal

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 
+from sightline.commands import NAME
 from sightline.commands.grammar import find_command, is_answer
-from sightline.commands.verb_table import NAME
 from sightline.dial import HttpClient
 from sightline.engine import Engine, Reading
 from sightline.model.ports import Store

@@ -18,7 +18,7 @@ from functools import cache
 from sightline.model.ports import ReportProgress
 from sightline.model.refusal import Refusal
 from sightline.store.migrations import migrate
-from sightline.store.retention import DAY, ORPHAN_SECONDS, RecordBounds, RecordTime, read_record_time
+from sightline.store.retention import DAY, ORPHAN_SECONDS, RecordBounds, read_record_time
 from sightline.store.sql import Row, SqlConnection
 from sightline.store.sql_store import SqlStore
 from sightline.store.storage import Backend
@@ -161,14 +161,10 @@ class _Copier:
 
     def _move_time(self, column: str, value: object) -> object:
         if isinstance(value, int | float) and column in _TIMES:
-            return value + _subtract(self._new, self._old)
+            return value + self._new.time - self._old.time
         if isinstance(value, int | float) and column in _STEADY_TIMES:
             return value + self._new.steady - self._old.steady
         return value
-
-
-def _subtract(one: RecordTime, other: RecordTime) -> float:
-    return one.time - other.time
 
 
 def _identify(table: str, row: Row) -> Row | None:

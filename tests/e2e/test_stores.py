@@ -15,7 +15,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.seer import Usage
 from sightline.store import open_server_record
 from sightline.store.migrations import MIGRATIONS
-from sightline.store.postgres_sql import FIRST_VERSION, list_statements
+from sightline.store.postgres_database import FIRST_VERSION, list_statements
 from tests.e2e.shared_servers import Servers
 from tests.requirements import requirement
 from tests.store import (

@@ -14,7 +14,7 @@ import psycopg
 from sightline.store.blobs import FileBlobs
 from sightline.store.migrations import MIGRATIONS, migrate
 from sightline.store.object_blobs import open_blobs
-from sightline.store.postgres_sql import FIRST_VERSION, list_statements
+from sightline.store.postgres_database import FIRST_VERSION, list_statements
 from sightline.store.record_folder import BLOBS_NAME, DATABASE_NAME, ensure_key, generate_key
 from sightline.store.sql_store import SqlStore
 from tests.store.writer import image_of

@@ -31,7 +31,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
 from sightline.store import open_record_or_refuse, open_server_record
 from sightline.store.migrations import migrate
-from sightline.store.postgres_sql import migrate_schema
+from sightline.store.postgres_database import migrate_schema
 from sightline.store.sql_store import SqlStore
 from tests.store.writer import description_of, image_of, perception_of
 

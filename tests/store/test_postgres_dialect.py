@@ -11,13 +11,8 @@ import pytest
 
 from sightline.store import migrations
 from sightline.store.migrations import MIGRATIONS
-from sightline.store.postgres_sql import (
-    FIRST_VERSION,
-    convert_values,
-    list_statements,
-    translate_schema,
-    translate_statement,
-)
+from sightline.store.postgres_connection import convert_values, translate_statement
+from sightline.store.postgres_database import FIRST_VERSION, list_statements, translate_schema
 from tests.requirements import requirement
 
 STORE = Path(migrations.__file__).parent

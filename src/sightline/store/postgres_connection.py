@@ -2,27 +2,41 @@
 
 Each wait for the server ends after a few seconds. Shortly before, the statement is cancelled: if the server replies to
 that, the statement was only slow, else the server is down. Either way the connection is closed.
+
+The ports' SQL is SQLite's. What differs in a statement is translated:
+
+| SQLite              | PostgreSQL                                            |
+|---------------------|-------------------------------------------------------|
+| `?`, `?1`           | `%(p1)s`                                              |
+| `instr(text, part)` | `strpos(text, part)`                                  |
+| `json_each(array)`  | `json_array_elements_text(…) AS json_each(value)`     |
+| `AS REAL`           | `AS DOUBLE PRECISION`                                 |
+| `NOT INDEXED`       | nothing: a damaged index is PostgreSQL's own business |
 """
 
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from sightline.store.sql import Row
+from sightline.store.sql import Row, SqlCursor
 
 CHANNEL = "sightline_changes"
 CONNECT_SECONDS = 3
 REPLY_SECONDS = 5.0
 _CANCEL_AT = 0.8  # of these seconds
+_PLACEHOLDER = re.compile(r"\?(\d*)")
+_JSON_EACH = re.compile(r"json_each\(([^()]*)\)")
 
 RV = TypeVar("RV")
 
@@ -116,3 +130,50 @@ class ChangeListener:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+class PostgresConnection:
+    """A connection within a transaction, for statements in the ports' dialect."""
+
+    def __init__(self, raw: psycopg.Connection[Row]) -> None:
+        self._raw = raw
+        self.announced = 0  # the number of the change that this transaction announces; 0: none
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> SqlCursor:
+        return self._raw.execute(translate_statement(statement), convert_values(values))
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> SqlCursor:
+        cursor = self._raw.cursor()
+        cursor.executemany(translate_statement(statement), [*map(convert_values, rows)])
+        return cursor
+
+
+@lru_cache(maxsize=512)
+def translate_statement(statement: str) -> str:
+    """Return a statement that reads or writes rows, for psycopg."""
+    count = 0
+
+    def name_placeholder(found: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        return f"%(p{found[1] or count})s"
+
+    text = _JSON_EACH.sub(r"json_array_elements_text(CAST(\1 AS json)) AS json_each(value)", statement)
+    text = text.replace("AS REAL)", "AS DOUBLE PRECISION)").replace("instr(", "strpos(").replace(" NOT INDEXED", "")
+    return _PLACEHOLDER.sub(name_placeholder, text.replace("%", "%%"))
+
+
+def convert_values(values: Sequence[object]) -> Mapping[str, object]:
+    """Return the values for the placeholders of a statement.
+
+    A truth value is a number in the record. PostgreSQL's texts can't contain the character NUL.
+    """
+    return {f"p{number}": _convert(value) for number, value in enumerate(values, 1)}
+
+
+def _convert(value: object) -> object:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str) and "\0" in value:
+        return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return value

@@ -1,6 +1,6 @@
 """The interface of a database that the ports use, and SQL that SQLite and PostgreSQL both understand.
 
-A statement is written once, in SQLite's dialect restricted to what PostgreSQL has too; `postgres_dialect` translates
+A statement is written once, in SQLite's dialect restricted to what PostgreSQL has too; `postgres_connection` translates
 the few parts that differ: placeholders, `instr`, `json_each`. So in the ports:
 
 - a conflict is `ON CONFLICT (key) DO …`, never `INSERT OR …`; `build_upsert` writes the usual one;

@@ -16,7 +16,7 @@ from tests.requirements import requirement
 PRELOADED = {
     "sightline.api.tool_registry",
     "sightline.commands.execution",
-    "sightline.surfaces.inspector.inspector_app",
+    "sightline.surfaces.inspector",
     "sightline.surfaces.proxy.prepare_endpoint",
 }
 

@@ -51,8 +51,8 @@ from sightline.wire.tool_loop import OwnResult, OwnTool
 
 if TYPE_CHECKING:
     from sightline.api.session import ToolContext
+    from sightline.surfaces.inspector import Inspector
     from sightline.surfaces.inspector.changes import InspectorAccess
-    from sightline.surfaces.inspector.inspector_app import Inspector
 
 
 NO_FILES = PathPolicy(roots=())
@@ -119,9 +119,7 @@ def _import_after_start() -> None:
     import_module("importlib.resources")
     import_module("sightline.api.tool_registry")
     import_module("sightline.commands.execution")
-    import_module("sightline.surfaces.inspector.changes")
-    import_module("sightline.surfaces.inspector.inspector_app")
-    import_module("sightline.surfaces.inspector.queries")
+    import_module("sightline.surfaces.inspector")
     import_module("sightline.surfaces.proxy.prepare_endpoint")
 
 
@@ -173,8 +171,8 @@ def build_inspector_access(settings: Settings) -> InspectorAccess:
 
 def build_inspector(runtime: Runtime) -> Inspector:
     _import_after_start()
+    from sightline.surfaces.inspector import Inspector
     from sightline.surfaces.inspector.changes import Changes
-    from sightline.surfaces.inspector.inspector_app import Inspector
     from sightline.surfaces.inspector.queries import PictureMaker, Queries
 
     def open_context() -> ToolContext:
@@ -189,7 +187,7 @@ def build_inspector(runtime: Runtime) -> Inspector:
 
 def build_inspector_app(runtime: Runtime) -> App:
     """Return an application that serves the inspector and nothing else."""
-    from sightline.surfaces.inspector.inspector_app import serve_inspector
+    from sightline.surfaces.inspector import serve_inspector
 
     return serve_inspector(build_inspector(runtime))
 

@@ -18,7 +18,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.workers import WorkerPool
-from sightline.surfaces.inspector.inspector_app import SCRIPTS, read_static
+from sightline.surfaces.inspector import SCRIPTS, read_static
 from sightline.surfaces.inspector.queries import Queries
 
 _EDGE = 800

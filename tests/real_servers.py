@@ -175,10 +175,6 @@ class Postgres:
             connection.execute(f"CREATE DATABASE {name}")
         return name
 
-    def drop_database(self, name: str) -> None:
-        with self.connect() as connection:
-            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-
 
 class PgBouncer:
     """A pooler in transaction mode in front of a cluster."""

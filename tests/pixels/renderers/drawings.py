@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 XMLNS = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
@@ -52,7 +51,3 @@ def large_masks(count: int = 8) -> bytes:
 def compressed_bomb() -> bytes:
     """Return a compressed drawing of 200 MB of spaces."""
     return gzip.compress(drawing(" " * 1000) + b" " * 200_000_000, 1)
-
-
-def absolute_image(target: Path) -> bytes:
-    return drawing(f'{square("white")}<image href="{target}" width="40" height="30"/>')

@@ -36,9 +36,10 @@ from sightline.model.image import (
 )
 from sightline.model.image import Image as Made
 from sightline.model.refusal import Refusal
+from sightline.pixels import pack_target
+from sightline.pixels import unpack_fit_result as read_back
 from sightline.pixels.decode import check_image, decode
-from sightline.pixels.fit_image import fit_image, fit_task, pack_target
-from sightline.pixels.fit_image import unpack_fit_result as read_back
+from sightline.pixels.fit_image import fit_image, fit_task
 from sightline.pixels.probe import probe_within_limits
 from tests.pixels import large
 from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, photo, png_of, saved

@@ -13,7 +13,7 @@ from sightline.api.session import ANY_PROVIDER, SAFE_EDGE
 from sightline.model.geometry import Size
 from sightline.model.image import ImageInfo, ImageTarget
 from sightline.model.refusal import Refusal
-from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels import pack_target, unpack_fit_result
 from sightline.pixels.probe import probe_within_limits
 from sightline.pixels.workers import WorkerLimits, WorkerPool, WorkerReply
 from tests.pixels import hostile, large

@@ -17,7 +17,7 @@ import pytest
 
 from sightline.model.image import ImageTarget
 from sightline.model.refusal import Refusal
-from sightline.pixels.fit_image import pack_target as fit_arguments
+from sightline.pixels import pack_target as fit_arguments
 from sightline.pixels.workers import WorkerLimits, WorkerPool, WorkerReply
 from tests.pixels.bitmaps import FORMATS, POISON, exif, flag, gif_of, photo, png_of, saved
 from tests.pixels.hostile import TASKS

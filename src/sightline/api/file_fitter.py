@@ -27,7 +27,7 @@ from sightline.model.media_capability import (
 from sightline.model.refusal import Refusal
 from sightline.model.seer import Seer
 from sightline.passes.show import build_target
-from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels import pack_target, unpack_fit_result
 from sightline.pixels.probe import probe, probe_within_limits
 from sightline.pixels.workers import WorkerPool
 from sightline.runtime import get_shared_workers

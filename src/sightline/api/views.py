@@ -22,8 +22,8 @@ from sightline.model.image import Image, ImageInfo, ImageSummary, ImageTarget, P
 from sightline.model.records import StoredView, compute_view_id
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.pixels import pack_target, unpack_fit_result
 from sightline.pixels.file_types import FileType, identify_file
-from sightline.pixels.fit_image import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.probe import probe_within_limits
 from sightline.pixels.renderers.renderer import DEFAULT_OPTIONS, RenderOptions, get_suffix

@@ -29,7 +29,7 @@ from sightline.model.records import ReceiptLine
 from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, LinkSource, Sight
 from sightline.net import WebGrant, fetch_web_file
-from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.probe import probe
 from sightline.pixels.similarity import compare_replies

@@ -6,13 +6,12 @@ is folded or cut into tiles. The same bytes and the same target always give the 
 
 from __future__ import annotations
 
-import hashlib
 import math
-from dataclasses import asdict, astuple, replace
+from dataclasses import replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from sightline.model.geometry import Box, Crop, MapPiece, PixelMap, Rect, Size, check_crop_box, parse_crop, resolve_crop
+from sightline.model.geometry import Box, Crop, PixelMap, Size, check_crop_box, parse_crop, resolve_crop
 from sightline.model.image import (
     LEGIBLE_SCALE,
     MAX_BITMAP_BYTES,
@@ -21,9 +20,9 @@ from sightline.model.image import (
     FitResult,
     Image,
     ImageTarget,
-    Sizing,
 )
 from sightline.model.refusal import Refusal
+from sightline.pixels import build_image, pack_fit_result, unpack_target
 from sightline.pixels.bitmaps import TrimmedArea, measure_ink, trim_bands, trim_borders
 from sightline.pixels.decode import decode, decode_part
 from sightline.pixels.encode import FORMATS, WEBP_EDGE, WEBP_PIXELS, encode, is_dark, is_drawing, sample_grid
@@ -152,7 +151,7 @@ def _encode_sheet(
         file = encode(sheet.draw(content, scale, dark=dark).copy_memory(), target.formats, limit, drawing=drawing)
         if not isinstance(file, int):
             mime, data = file
-            return _build_image(data, mime, size), scale
+            return build_image(data, mime, size), scale
         if scale * sheet.edge < 2:
             break
         scale = sheet.find_scale(target, scale * min(_SCALE_STEP, math.sqrt(limit / file)))
@@ -196,52 +195,3 @@ def crop_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], b
 def _resolve_crop(crop: Crop, size: Size) -> Box | Refusal:
     box = resolve_crop(crop, size)
     return box if isinstance(box, Refusal) else check_crop_box(box, size)
-
-
-def pack_fit_result(fitted: FitResult) -> tuple[dict[str, Any], bytes]:
-    """Return a fitted image as a task replies it."""
-    parts = [
-        {
-            "mime": part.image.mime,
-            "bytes": len(part.image.data),
-            "words": part.note,
-            "source": astuple(part.map.source),
-            "result": astuple(part.map.result),
-            "pieces": [astuple(piece) for piece in part.map.pieces],
-        }
-        for part in fitted.parts
-    ]
-    return {"parts": parts}, b"".join(part.image.data for part in fitted.parts)
-
-
-def pack_target(target: ImageTarget) -> dict[str, Any]:
-    """Return the arguments of a task that fits an image to `target`."""
-    fields = asdict(target)
-    if target.sizing is not None:
-        fields["sizing"] = {"rule": type(target.sizing).__name__, **fields["sizing"]}
-    return {"target": fields}
-
-
-def unpack_fit_result(facts: dict[str, Any], data: bytes) -> FitResult:
-    """Return the fitted image that a task replied."""
-    parts, start = [], 0
-    for part in facts["parts"]:
-        file = data[start : start + part["bytes"]]
-        start += part["bytes"]
-        pieces = tuple(MapPiece(Rect(*source), Rect(*end)) for source, end in part["pieces"])
-        full_map = PixelMap(Size(*part["source"]), Size(*part["result"]), pieces)
-        parts.append(FitPart(_build_image(file, part["mime"], full_map.result), full_map, part["words"]))
-    return FitResult(tuple(parts))
-
-
-def unpack_target(arguments: dict[str, Any]) -> ImageTarget:
-    """Return the target that `pack_target` packed."""
-    fields = arguments["target"]
-    rules = {rule.__name__: rule for rule in get_args(Sizing)}
-    rule = dict(fields["sizing"]) if fields["sizing"] is not None else None
-    sizing = rules[rule.pop("rule")](**rule) if rule is not None else None
-    return ImageTarget(**{**fields, "formats": tuple(fields["formats"]), "sizing": sizing})
-
-
-def _build_image(data: bytes, mime: str, size: Size) -> Image:
-    return Image(hashlib.sha256(data).hexdigest(), mime, size, data)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from sightline.model.geometry import Size
 from sightline.model.image import ImageInfo
 from sightline.model.refusal import Refusal
-from sightline.pixels.decode import decode
 from sightline.pixels.probe import probe_within_limits
 
 if TYPE_CHECKING:
@@ -64,6 +63,8 @@ def hash_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], b
 
 
 def _hash_file(data: bytes, info: ImageInfo) -> int | Refusal:
+    from sightline.pixels.decode import decode  # only in a worker
+
     image = decode(data, info, shrink_to=Size(_SIDE, _SIDE))
     return image if isinstance(image, Refusal) else hash_bitmap(image)
 

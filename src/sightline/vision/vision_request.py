@@ -40,7 +40,7 @@ from sightline.model.scene import Json
 from sightline.model.seer import LOCAL_SEER, LabelledBox, Seer, SeerAnswer, Usage
 from sightline.model.value import value_class
 from sightline.passes.show import build_target
-from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
 from sightline.pixels.workers import WorkerPool
 from sightline.profiles.profile_lookup import find_model_family

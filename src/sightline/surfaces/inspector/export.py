@@ -16,7 +16,7 @@ from sightline.model.image import Image, ImageTarget
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels import pack_target, unpack_fit_result
 from sightline.pixels.workers import WorkerPool
 from sightline.surfaces.inspector import SCRIPTS, read_static
 from sightline.surfaces.inspector.queries import Queries

@@ -34,7 +34,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.request_trace import ConversationSummary
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
-from sightline.pixels.fit_image import pack_target, unpack_fit_result
+from sightline.pixels import pack_target, unpack_fit_result
 from sightline.pixels.workers import WorkerPool
 from sightline.profiles.profile_lookup import FAMILIES
 from sightline.settings import KEYS, Settings

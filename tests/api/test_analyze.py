@@ -513,10 +513,10 @@ def test_a_failed_call_is_recorded_by_its_code_only(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
-    words = "quota of account 4711 is used up; your key was sk-wrong-key-5678"
+    words = "quota of account 4kzq is used up; your key was sk-wrong-key-zy5x"
     faults = [Fail(status=400, words=words) for _ in range(4)]
     with eyes("words", faults=faults) as provider:
-        use(monkeypatch, provider, SIGHTLINE_API_KEY="sk-wrong-key-5678")
+        use(monkeypatch, provider, SIGHTLINE_API_KEY="sk-wrong-key-zy5x")
         failed("shot.png", "Why?", reason="curious")
         assert isinstance(sightline.describe("shot.png"), Failure)
         assert isinstance(sightline.describe(["shot.png", "other.png"]), Failure)
@@ -531,7 +531,7 @@ def test_a_failed_call_is_recorded_by_its_code_only(
     assert tool.latency_ms is not None
     home = Path(os.environ["SIGHTLINE_HOME"])
     held = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
-    for secret in ("4711", "5678"):
+    for secret in ("4kzq", "zy5x"):  # no hash or time has these letters
         assert secret.encode() not in held
         assert secret not in caplog.text
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 from collections import Counter
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,6 +100,20 @@ def test_the_token_is_required_and_not_forwarded(tmp_path: Path) -> None:
         assert len(provider.exchanges) == 2
         for one in provider.exchanges:
             assert (one.header("x-sightline-token"), one.header("authorization")) == ([], ["Bearer theirs"])
+
+
+@requirement("serve.token")
+def test_each_request_of_a_connection_needs_the_token(tmp_path: Path) -> None:
+    body = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}'
+    with Provider() as provider, sightline(tmp_path, provider.url, token="s3cret") as proxy:
+        connection = http.client.HTTPConnection(urlsplit(proxy.url).netloc)
+        for given, status in (("s3cret", 200), ("s3cret", 200), ("wrong", 400), ("s3cret", 200), ("", 400)):
+            connection.request("POST", "/v1/messages", body, {"x-sightline-token": given})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == status
+        connection.close()
+        assert len(provider.exchanges) == 3
 
 
 @requirement("serve.token")

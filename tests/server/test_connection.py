@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -139,6 +141,18 @@ async def test_an_idle_connection_is_closed_after_a_while(monkeypatch: pytest.Mo
     monkeypatch.setattr(HttpProtocol, "keep_alive_seconds", 0.05)
     said = await answered(saying(b"ok", headers=((b"content-length", b"2"),)), GET + GET)
     assert said.count(b"HTTP/1.1 200") == 2
+
+
+async def test_an_empty_line_does_not_keep_an_idle_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HttpProtocol, "keep_alive_seconds", 0.05)
+    async with served(saying(b"ok", headers=((b"content-length", b"2"),))) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(GET)
+        await reader.readuntil(b"ok")
+        writer.write(b"\r\n")
+        with suppress(ConnectionError):  # on a busy machine, it was closed before
+            assert await reader.read() == b""
+        writer.close()
 
 
 @requirement("http.pipelined")
@@ -282,3 +296,16 @@ async def test_a_stopping_server_does_not_wait_forever(monkeypatch: pytest.Monke
         writer.close()
 
     await _serving_one(app, act)
+
+
+async def test_a_pipelined_request_has_no_context_of_the_one_before() -> None:
+    seen: list[str] = []
+    label = contextvars.ContextVar("label", default="none")
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(label.get())
+        label.set("an earlier request's")
+        await saying(b"ok", headers=((b"content-length", b"2"),))(scope, receive, send)
+
+    await answered(app, GET + GET + CLOSING)
+    assert seen == ["none"] * 3

@@ -106,7 +106,7 @@ def test_a_stalled_body_ends_the_connection(tmp_path: Path, monkeypatch: pytest.
 @requirement("http.slow")
 def test_a_client_is_not_timed_out_while_its_body_is_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits for an upstream that reads no further, and not the other way round."""
-    monkeypatch.setattr(HttpProtocol, "body_seconds", 0.05)
+    monkeypatch.setattr(HttpProtocol, "body_seconds", 0.3)
     size = 300 * 1024 * 1024
     with socket.create_server(("127.0.0.1", 0)) as upstream:
         address = f"http://127.0.0.1:{upstream.getsockname()[1]}"

@@ -1,14 +1,12 @@
-"""Requests with the head of the last one: they are recognized by its bytes, and read just as the parser reads them."""
+"""Requests with the head of the last one on their connection, or nearly: they are read as if they came alone."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-import httptools
 import pytest
 
-from sightline.server.request_head import CheckedHead
 from tests.server.serving import served
 
 _HEAD = b"POST /a?b HTTP/1.1\r\nHost: here\r\nX-One: 1\r\nContent-Length: 2\r\nX-Two: 2\r\n\r\n"
@@ -65,58 +63,15 @@ async def _send(requests: list[bytes]) -> tuple[list[Seen], bytes]:
         b"\r\n" + _SAME,
     ],
 )
-async def test_a_request_like_the_last_one_is_read_as_the_parser_reads_it(last: bytes) -> None:
+async def test_a_request_like_the_last_one_is_read_as_if_it_came_alone(last: bytes) -> None:
     seen, said = await _send([_SAME, _SAME, _SAME, last])
-    alone, answer = await _send([last])  # the first requests of a connection are parsed
+    alone, answer = await _send([last])
     assert said == 3 * _ANSWER + answer
     assert seen[3:] == alone
 
 
-async def test_a_head_that_offers_an_upgrade_is_read_as_the_parser_reads_it() -> None:
+async def test_a_head_that_offers_an_upgrade_again_is_read_as_if_it_came_alone() -> None:
     request = _SAME.replace(b"X-One: 1", b"Connection: Upgrade\r\nUpgrade: h2c")
     seen, said = await _send([request] * 4)
     alone, answer = await _send([request])
     assert (seen, said) == (4 * alone, 4 * answer)
-
-
-async def test_requests_like_the_last_one_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[int] = []
-    parser = httptools.HttpRequestParser
-
-    class Counting:
-        def __init__(self, protocol: object) -> None:
-            self._parser = parser(protocol)
-
-        def feed_data(self, data: memoryview) -> None:
-            parsed.append(len(data))
-            self._parser.feed_data(data)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._parser, name)
-
-    monkeypatch.setattr("sightline.server.protocol.httptools.HttpRequestParser", Counting)
-    seen, said = await _send([_SAME] * 5)
-    assert len(seen) == 5
-    assert said == _ANSWER * 5
-    assert parsed == [len(_SAME)] * 2
-
-
-def _read_head() -> CheckedHead:
-    headers = [(b"host", b"here"), (b"x-one", b"1"), (b"content-length", b"2"), (b"x-two", b"2")]
-    return CheckedHead(b"POST", "1.1", b"/a?b", headers)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        _SAME,  # the body belongs to it, too
-        _HEAD + _HEAD,
-        _HEAD.replace(b"Content-Length: 2\r\n", b""),
-        _HEAD.replace(b"Length: 2", b"Length: 2\r\nContent-Length: 2"),
-    ],
-)
-def test_no_other_text_is_remembered_as_a_head(text: bytes) -> None:
-    head = _read_head()
-    head.remember_text(text)
-    assert head.match_text(memoryview(text)) is None
-    assert head.match_text(memoryview(_SAME)) is None

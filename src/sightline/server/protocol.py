@@ -2,8 +2,7 @@
 
 llhttp (through httptools) parses in strict mode, and `request_head.check_head` checks each head once more. What either
 rejects is answered with one 400, after the responses that are still due, and the connection is closed. Bytes after such
-a request, or after one that closes its connection, are never parsed. A request that comes in one read and has the
-bytes of the last head is recognized by them, and not parsed (`_begin_again`).
+a request, or after one that closes its connection, are never parsed.
 
 **Bodies.** llhttp copies every piece of a body. When the application wants a long body whole, the rest of it is read
 from the socket straight into its final buffer, bypassing the parser (`read_body_into`). The parser, which still waits
@@ -29,6 +28,7 @@ keep-alive timer is set once and checks the idle time when it fires: setting and
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import sys
 from collections import deque
 from typing import Any, cast
@@ -84,6 +84,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._cycle: RequestCycle | None = None
         self._serving: RequestCycle | None = None
         self._queue: deque[RequestCycle] = deque()
+        self._context = contextvars.copy_context()
         self._body_buffer: memoryview | None = None  # for the rest of a long body
         self._client_address: tuple[str, int] | None = None
         self._url = b""
@@ -174,6 +175,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         if not self._is_replaying:
             self._url, self._headers = b"", []
             self._in_head, self._head_bytes = True, 0
+            self._idle_since = 0.0  # not before: an empty line, which may precede a request, begins none
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -192,11 +194,6 @@ class HttpProtocol(asyncio.BufferedProtocol):
             checked = self._checked = CheckedHead(method, version, self._url, headers)
         self._in_head = False
         self._offers_upgrade = parser.should_upgrade()
-        is_http10 = version == "1.0"
-        self._begin(checked, headers, keep_alive=not is_http10 and parser.should_keep_alive(), is_http10=is_http10)
-
-    def _begin(self, checked: CheckedHead, headers: Headers, *, keep_alive: bool, is_http10: bool) -> RequestCycle:
-        """Start the request whose head is complete, or let it wait for those before it."""
         if self._timer is not None:
             self._cancel_timer()
         self._wire_bytes = self._body_bytes = 0
@@ -210,15 +207,16 @@ class HttpProtocol(asyncio.BufferedProtocol):
             "client": self._client_address,
             HEAD_NOTES: checked.notes,
         }
+        is_http10 = version == "1.0"
+        lasts = not is_http10 and parser.should_keep_alive()
         before = self._cycle
         cycle = self._cycle = RequestCycle(
-            self, scope, expects_continue=head.expects_continue, keep_alive=keep_alive, is_http10=is_http10
+            self, scope, expects_continue=head.expects_continue, keep_alive=lasts, is_http10=is_http10
         )
         if before is None or before.response_complete:
             self._start(cycle)
         else:
             self._enqueue(cycle)
-        return cycle
 
     def on_body(self, body: bytes) -> None:
         cycle = self._cycle
@@ -249,10 +247,6 @@ class HttpProtocol(asyncio.BufferedProtocol):
         """Parse input, then apply the bounds to the head or body that is still incomplete."""
         size, before = len(data), self._cycle
         had_body = before is not None and before.more_body
-        self._idle_since = 0.0
-        checked = self._checked if self._is_idle() else None
-        if checked is not None and self._begin_again(checked, data):
-            return
         while True:
             try:
                 self._parser.feed_data(data)
@@ -266,33 +260,10 @@ class HttpProtocol(asyncio.BufferedProtocol):
             break
         if self._ignores_input:
             return
-        if checked is not None and checked is self._checked and len(data) == size and not self._has_partial_request():
-            checked.remember_text(bytes(data[: size - self._body_bytes]))
         if self._in_head:  # a read that also has the end of another request does not count
             self._limit_head(1 if had_body or self._cycle is not before else size)
         elif self._cycle is not None and self._cycle.more_body:
             self._limit_body(self._cycle, size)
-
-    def _is_idle(self) -> bool:
-        """Return whether the last request is answered, and the next one has not begun."""
-        cycle = self._cycle
-        return cycle is not None and cycle.response_complete and not self._has_partial_request()
-
-    def _has_partial_request(self) -> bool:
-        return self._in_head or (self._cycle is not None and self._cycle.more_body)
-
-    def _begin_again(self, checked: CheckedHead, data: memoryview) -> bool:
-        """Begin the request that `data` is without parsing it, if its head is the last one; else return false."""
-        found = checked.match_text(data)
-        if found is None:
-            return False
-        headers, body = found
-        cycle = self._begin(checked, headers, keep_alive=True, is_http10=False)
-        cycle.pieces.append(body)
-        cycle.unread_bytes = self._body_bytes = len(body)
-        cycle.more_body = False
-        cycle.notify()
-        return True
 
     def _replay_framing(self) -> None:
         """Start a new parser that expects the body of the current request."""
@@ -350,7 +321,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def _start(self, cycle: RequestCycle) -> None:
         self._serving = cycle
-        cycle.task = self._loop.create_task(cycle.run(self._state.app))
+        # A request that was queued is started by the one before it, whose context isn't its own.
+        cycle.task = self._loop.create_task(cycle.run(self._state.app), context=self._context.copy())
         self._state.tasks.add(cycle.task)  # until `remove_cycle`
 
     def _enqueue(self, cycle: RequestCycle) -> None:

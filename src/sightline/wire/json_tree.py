@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from functools import reduce
-from operator import getitem
 from typing import Protocol
 
 import orjson
@@ -119,16 +117,17 @@ class PlainTexts:
 
 
 def get_at(tree: Json, *steps: str | int) -> Json:
-    """Return the value at the end of `steps`, or None. Only the last step may be negative: nothing is there."""
-    try:
-        # One call of C code for all steps takes a fifth of the time of a loop.
-        found: Json = reduce(getitem, steps, tree)  # type: ignore[arg-type]
-    except (KeyError, IndexError, TypeError):
-        return None
-    if steps and isinstance(last := steps[-1], int) and (last < 0 or isinstance(found, str)):
-        holder = get_at(tree, *steps[:-1])  # a string has elements, too
-        return found if last >= 0 and isinstance(holder, list) else None
-    return found
+    """Return the value at the end of `steps`, or None."""
+    for step in steps:
+        if isinstance(step, str):
+            if not isinstance(tree, dict):
+                return None
+            tree = tree.get(step)
+        elif isinstance(tree, list) and 0 <= step < len(tree):
+            tree = tree[step]
+        else:
+            return None
+    return tree
 
 
 def get_list(tree: Json, key: str) -> list[Json]:

@@ -118,7 +118,7 @@ class Proxy:
         return self._app(scope, receive, send)
 
     def _serve_checked(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve a request. If its head has a route, a request with the same head has passed the middleware before."""
+        """Serve a request. Only one that passed the middleware, which judges by the head, gives its head a route."""
         serve = self._serve if self in scope.get(HEAD_NOTES, ()) else self._check_and_serve
         return serve(scope, receive, send)
 

@@ -15,7 +15,6 @@ from typing import Protocol
 from sightline.model.profile import is_loopback
 from sightline.model.refusal import Refusal
 from sightline.server import App, Headers, Receive, Scope, Send
-from sightline.server.asgi import HEAD_NOTES
 from sightline.surfaces.proxy.http_headers import TOKEN_HEADER
 from sightline.surfaces.proxy.request_context import describe_refusal
 
@@ -42,12 +41,8 @@ def guard(app: App, token: str, send_error: SendError) -> App:
     def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "http":
             return _do_nothing()
-        notes = scope.get(HEAD_NOTES)
-        if notes is None or serve not in notes:
-            if refusal := check_access(scope["headers"], token):
-                return send_error(scope, send, 403, describe_refusal(refusal))
-            if notes is not None:
-                notes[serve] = True  # access depends on nothing but the head
+        if refusal := check_access(scope["headers"], token):
+            return send_error(scope, send, 403, describe_refusal(refusal))
         return app(scope, receive, send)
 
     return serve

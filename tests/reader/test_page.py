@@ -15,6 +15,7 @@ from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
 from sightline.reader.ocr import page as ocr_page
 from sightline.reader.ocr import weights
+from sightline.reader.ocr.line_attempt import LineAttempt
 from sightline.reader.ocr.line_image import TextArea, cut_line_image
 from sightline.reader.ocr.page import OcrPage, read_lines, read_page
 from sightline.reader.ocr.recognizer import Character
@@ -240,7 +241,7 @@ def test_what_is_beside_an_unreadable_mark_is_read_alone() -> None:
     small = engine().get_model("small")
     assert small is not None
     spoilt = [Character("卜", 0.2, 0.3), Character("5", 0.6, 0.6)]
-    attempt = ocr_page._Attempt(area, 0, cut_line_image(pixels(image), area), spoilt, small)
+    attempt = LineAttempt(area, 0, cut_line_image(pixels(image), area), spoilt, small)
     pieces = ocr_page._read_pieces(attempt, small, lambda: True)
     assert ["".join(letter.text for letter in piece.letters) for piece in pieces] == ["", "512"]
     assert pieces[1].frame.origin[0] > 40

@@ -106,13 +106,19 @@ def _find_core(picture: Pixels, growth: float) -> tuple[int, int, int, int]:
 
 def find_ink(picture: Pixels, share: float = _SHARE) -> Mask:
     """Return the pixels that differ from the most common colour, by a share of the strongest contrast at least."""
-    ground = _find_background(picture)
-    apart = np.maximum(picture, ground) - np.minimum(picture, ground)
-    contrast = np.maximum(np.maximum(apart[:, :, 0], apart[:, :, 1]), apart[:, :, 2])
+    contrast = measure_contrast(picture)
     counts = np.bincount(contrast.ravel(), minlength=256)[::-1].cumsum()
     strong = 255 - int(np.searchsorted(counts, max(1, contrast.size // 50)))
     mask: Mask = contrast > max(_FAINT, share * strong)
     return mask
+
+
+def measure_contrast(picture: Pixels) -> NDArray[np.uint8]:
+    """Return how far each pixel is from the most common colour, in the channel where it is the farthest."""
+    ground = _find_background(picture)
+    apart = np.maximum(picture, ground) - np.minimum(picture, ground)
+    contrast: NDArray[np.uint8] = np.maximum(np.maximum(apart[:, :, 0], apart[:, :, 1]), apart[:, :, 2])
+    return contrast
 
 
 def _find_background(picture: Pixels) -> Pixels:

@@ -11,40 +11,30 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, median
 
 from sightline.model.geometry import Box
 from sightline.reader.ocr.detector import find_text_areas
+from sightline.reader.ocr.line_attempt import LineAttempt, find_line_ink, read_shapes, split_lines
 from sightline.reader.ocr.line_image import (
     DOWNWARD,
     UPRIGHT,
     UPSIDE_DOWN,
     UPWARD,
-    LineImage,
-    Mask,
     TextArea,
     cut_columns,
     cut_line_image,
-    find_ink,
     find_ink_columns,
-    find_ink_rows,
     remove_leading_mark,
-    trim_rows,
 )
 from sightline.reader.ocr.missed_ink import add_missed_ink
 from sightline.reader.ocr.recognizer import (
-    REGULAR,
     AdaptiveRecognizer,
-    Character,
     choose_stretch,
     compute_scaled_width,
-    fits_pitch,
     has_cjk,
     is_doubtful_script,
     is_foreign_script,
-    measure_pitch,
     recognize_characters,
-    split_runs,
 )
 from sightline.reader.ocr.weights import OcrEngine, OcrModel
 from sightline.reader.reading import Pixels, TextLine
@@ -61,10 +51,8 @@ _SURE, _UNSURE = 0.995, 0.9  # below the first the exact model reads too, within
 _SHARE, _MOST = 0.25, 3_000  # that budget: a share of the columns read, and a number of columns
 _SMALL_PRINT = 16  # pixels: for lines of this height the number of columns is not limited
 _FLIPPED, _BETTER = 6, 0.1  # lines that are tried upside down first, and how much more certain they must become
-_CONCLUSIVE = 20  # characters that show alone that a line is monospaced
 _PIECES = 4  # pieces into which a line is divided to be read, at most
 _PIECE_GAP, _PIECE_EDGE = 0.3, 0.3  # heights of the ink: the blank between two pieces, and what is kept around each
-_NEIGHBOURS, _FAR = 5, 8  # lines whose columns a short line may share, and how many heights away they are
 _STROKES = {"一": "—", "二": "="}
 _FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 
@@ -76,23 +64,6 @@ class OcrPage:
     unread: tuple[Box, ...] = ()  # looks like text and could not be read
     late: tuple[Box, ...] = ()  # lines that there was no time to read
     searched: bool = True  # whether all of the image was searched
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Attempt:
-    """One reading of one text area."""
-
-    spot: TextArea
-    turn: int
-    frame: LineImage
-    letters: Sequence[Character]
-    reader: OcrModel
-
-    @property
-    def confidence(self) -> float:
-        """Return the mean confidence; 0 where there is nothing but spaces."""
-        inked = any(letter.text.strip() for letter in self.letters)
-        return fmean(letter.confidence for letter in self.letters) if inked else 0.0
 
 
 def read_lines(pixels: Pixels, engine: OcrEngine) -> tuple[TextLine, ...]:
@@ -114,14 +85,16 @@ def read_page(pixels: Pixels, engine: OcrEngine, has_time: HasTime = lambda: Tru
     late = tuple(_find_area_box(pixels, spot) for spot in spots[len(tried) :])
     lines_in_pieces = [_read_pieces(each, second, has_time) for each in tried]
     good = _keep_readable([piece for pieces in lines_in_pieces for piece in pieces])
-    turned = 90 * _find_common_turn(good)
-    found = sorted(_split_lines(good), key=lambda line: _sort_key(line, turned))
-    unread = [
-        _find_ink_box(piece)
+    poor = [
+        piece
         for each, pieces in zip(tried, lines_in_pieces, strict=True)
         for piece in (pieces if any(piece in good for piece in pieces) else [each])  # what stays unread is one place
         if piece not in good
     ]
+    turned = 90 * _find_common_turn(good)
+    inks, poor = read_shapes(pixels, good, poor)
+    found = sorted(split_lines(inks), key=lambda line: _sort_key(line, turned))
+    unread = [_find_ink_box(piece) for piece in poor]
     unread += [line.box for line in found if line.confidence < _READ]  # an uncertain piece of a certain line
     lines = tuple(replace_lone_strokes([line for line in found if line.confidence >= _READ]))
     return OcrPage(lines, turned, tuple(sorted(unread, key=lambda box: (box.y, box.x))), late, searched)
@@ -134,7 +107,7 @@ def replace_lone_strokes(lines: Sequence[TextLine]) -> list[TextLine]:
     return [replace(line, text=_STROKES.get(line.text, line.text)) for line in lines]
 
 
-def _keep_readable(tried: Sequence[_Attempt]) -> list[_Attempt]:
+def _keep_readable(tried: Sequence[LineAttempt]) -> list[LineAttempt]:
     """Return the attempts that were read in a known script."""
     good = [each for each in tried if each.confidence >= _READ and not _has_skipped_ink(each)]
     good = [each for each in good if not is_foreign_script(each.letters, each.confidence)]
@@ -144,19 +117,19 @@ def _keep_readable(tried: Sequence[_Attempt]) -> list[_Attempt]:
     return [each for each in good if not is_doubtful_script(each.letters, each.confidence)]
 
 
-def _has_skipped_ink(each: _Attempt) -> bool:
+def _has_skipped_ink(each: LineAttempt) -> bool:
     """Return whether most of what is written was skipped."""
     budget = _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
     if _estimate_cost(each) <= budget:
         return False
-    mask, top, bottom = _find_line_ink(each)
+    mask, top, bottom = find_line_ink(each)
     inked = sum(end - start for start, end in find_ink_columns(mask, top, bottom))
     return inked * _estimate_cost(each) > budget * len(mask[0])
 
 
 def _read_areas(
     pixels: Pixels, spots: Sequence[TextArea], pace: AdaptiveRecognizer, has_time: HasTime
-) -> Iterator[_Attempt]:
+) -> Iterator[LineAttempt]:
     for spot in spots:
         if not has_time():
             return
@@ -169,12 +142,12 @@ def _list_turns(spot: TextArea) -> tuple[int, ...]:
     return (UPRIGHT, UPWARD, DOWNWARD) if spot.height < _SINGLE * spot.width else (UPWARD, DOWNWARD)
 
 
-def _read_area(pixels: Pixels, spot: TextArea, pace: AdaptiveRecognizer) -> _Attempt:
+def _read_area(pixels: Pixels, spot: TextArea, pace: AdaptiveRecognizer) -> LineAttempt:
     """Return the most certain of several orientations; the first that is good enough ends the search."""
-    best: _Attempt | None = None
+    best: LineAttempt | None = None
     for turn in _list_turns(spot):
         frame = remove_leading_mark(cut_line_image(pixels, spot, turn))
-        found = _Attempt(spot, turn, frame, *pace.read(frame.picture))
+        found = LineAttempt(spot, turn, frame, *pace.read(frame.picture))
         if best is None or found.confidence > best.confidence:
             best = found
         if best.confidence >= _POOR:
@@ -183,7 +156,9 @@ def _read_area(pixels: Pixels, spot: TextArea, pace: AdaptiveRecognizer) -> _Att
     return best
 
 
-def _retry_in_page_turn(pixels: Pixels, tried: list[_Attempt], reader: OcrModel, has_time: HasTime) -> list[_Attempt]:
+def _retry_in_page_turn(
+    pixels: Pixels, tried: list[LineAttempt], reader: OcrModel, has_time: HasTime
+) -> list[LineAttempt]:
     """Read uncertain lines again in the page's own orientation."""
     stance = UPSIDE_DOWN if _is_upside_down(pixels, tried, reader, has_time) else _find_common_turn(tried)
     return [
@@ -194,7 +169,7 @@ def _retry_in_page_turn(pixels: Pixels, tried: list[_Attempt], reader: OcrModel,
     ]
 
 
-def _is_upside_down(pixels: Pixels, tried: list[_Attempt], reader: OcrModel, has_time: HasTime) -> bool:
+def _is_upside_down(pixels: Pixels, tried: list[LineAttempt], reader: OcrModel, has_time: HasTime) -> bool:
     """Return whether poorly read lines read better upside down."""
     poor = [each for each in tried if each.turn == UPRIGHT and each.confidence < _POOR]
     if 2 * sum(map(_estimate_cost, poor)) <= sum(map(_estimate_cost, tried)):
@@ -208,20 +183,20 @@ def _is_upside_down(pixels: Pixels, tried: list[_Attempt], reader: OcrModel, has
     return 2 * len(better) > len(some)
 
 
-def _read_at_turn(pixels: Pixels, each: _Attempt, turn: int, reader: OcrModel) -> _Attempt:
+def _read_at_turn(pixels: Pixels, each: LineAttempt, turn: int, reader: OcrModel) -> LineAttempt:
     frame = cut_line_image(pixels, each.spot, turn)
-    return _Attempt(each.spot, turn, frame, recognize_characters(frame.picture, reader), reader)
+    return LineAttempt(each.spot, turn, frame, recognize_characters(frame.picture, reader), reader)
 
 
-def _estimate_cost(each: _Attempt) -> int:
+def _estimate_cost(each: LineAttempt) -> int:
     return compute_scaled_width(each.frame.picture)
 
 
-def _read_exactly(tried: Sequence[_Attempt], reader: OcrModel, has_time: HasTime) -> list[_Attempt]:
+def _read_exactly(tried: Sequence[LineAttempt], reader: OcrModel, has_time: HasTime) -> list[LineAttempt]:
     """Read again, with the exact model, the lines that the quick model was unsure of or knows less well."""
     whole = _SHARE * sum(map(_estimate_cost, tried))
     left = {True: whole, False: min(_MOST, whole)}
-    again: dict[int, _Attempt] = {}
+    again: dict[int, LineAttempt] = {}
     for each in sorted(tried, key=lambda each: each.confidence):
         if each.reader is reader or not has_time():
             continue
@@ -243,14 +218,14 @@ def _read_exactly(tried: Sequence[_Attempt], reader: OcrModel, has_time: HasTime
     return [again.get(id(each), each) for each in tried]
 
 
-def _read_pieces(each: _Attempt, reader: OcrModel, has_time: HasTime) -> list[_Attempt]:
+def _read_pieces(each: LineAttempt, reader: OcrModel, has_time: HasTime) -> list[LineAttempt]:
     """Return the pieces of a line that could not be read, each read alone: an icon or a mark spoils what is beside it.
 
     What remains unread stays one piece if no other was read.
     """
     if each.confidence >= _READ or each.turn != UPRIGHT or not has_time():
         return [each]
-    mask, top, bottom = _find_line_ink(each)
+    mask, top, bottom = find_line_ink(each)
     blank, reach = _PIECE_GAP * (bottom - top), round(_PIECE_EDGE * (bottom - top))
     groups: list[tuple[int, int]] = []
     for start, end in find_ink_columns(mask, top, bottom):
@@ -269,21 +244,21 @@ def _read_pieces(each: _Attempt, reader: OcrModel, has_time: HasTime) -> list[_A
     return certain if any(piece.letters for piece in certain) else [each]
 
 
-def _is_certain_piece(piece: _Attempt) -> bool:
+def _is_certain_piece(piece: LineAttempt) -> bool:
     """Return whether a piece is text: a single character must be certain, since icons look like one."""
     return piece.confidence >= (_READ if len(piece.letters) > 1 else _SURE)
 
 
-def _has_cjk_text(each: _Attempt) -> bool:
+def _has_cjk_text(each: LineAttempt) -> bool:
     return any(has_cjk(letter.text) for letter in each.letters)
 
 
-def _has_ambiguous_digits(each: _Attempt) -> bool:
+def _has_ambiguous_digits(each: LineAttempt) -> bool:
     """Return whether a letter is beside a digit that looks like it: the quick model confuses them."""
     return bool(_FIGURED.search("".join(letter.text for letter in each.letters)))
 
 
-def _find_common_turn(tried: Sequence[_Attempt]) -> int:
+def _find_common_turn(tried: Sequence[LineAttempt]) -> int:
     """Return the orientation of most of the text."""
     letters: Counter[int] = Counter()
     for each in tried:
@@ -305,73 +280,8 @@ def _find_area_box(pixels: Pixels, spot: TextArea) -> Box:
     return frame.map_box(0, 0, width, height)
 
 
-def _find_ink_box(each: _Attempt) -> Box:
+def _find_ink_box(each: LineAttempt) -> Box:
     """Return the rectangle around the ink of an attempt, whatever it says."""
-    mask, top, bottom = _find_line_ink(each)
+    mask, top, bottom = find_line_ink(each)
     strokes = find_ink_columns(mask, top, bottom) or [(0, mask.shape[1])]
     return each.frame.map_box(strokes[0][0], top, strokes[-1][1], bottom)
-
-
-def _find_line_ink(each: _Attempt) -> tuple[Mask, int, int]:
-    """Return the ink of a line, its first row and one past its last."""
-    mask = find_ink(each.frame.picture)
-    top, bottom = find_ink_rows(mask, each.frame.core)
-    return (mask, top, bottom) if top < bottom else (mask, 0, len(mask))
-
-
-@dataclass(frozen=True, slots=True)
-class _LineInk:
-    """An attempt and the ink of its letters."""
-
-    attempt: _Attempt
-    mask: Mask
-    rows: tuple[int, int]
-    strokes: list[tuple[int, int]]
-
-    @property
-    def pitch(self) -> tuple[float, float] | None:
-        """Return the width of a column, and how well the letters fit."""
-        height, width = self.mask.shape
-        return measure_pitch(self.attempt.letters, self.strokes, width, height)
-
-    def fits(self, pitch: float) -> bool:
-        return fits_pitch(self.attempt.letters, self.strokes, self.mask.shape[1], pitch)
-
-
-def _split_lines(good: Sequence[_Attempt]) -> Iterator[TextLine]:
-    """Yield the lines of attempts: usually one of each, more where a wide blank divides it."""
-    inks = []
-    for each in good:
-        mask, top, bottom = _find_line_ink(each)
-        inks.append(_LineInk(each, mask, (top, bottom), find_ink_columns(mask, top, bottom)))
-    for ink, pitch in zip(inks, _find_pitches(inks), strict=True):
-        height, width = ink.mask.shape
-        for piece in split_runs(ink.attempt.letters, ink.strokes, width, height, pitch):
-            first, last = trim_rows(ink.mask, ink.rows, (piece.left, piece.right))
-            box = ink.attempt.frame.map_box(piece.left, first, piece.right, last)
-            yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful)
-
-
-def _find_pitches(inks: Sequence[_LineInk]) -> list[float | None]:
-    """Return the width of a column of each monospaced line; the lines near a short one must be monospaced too."""
-    known = [ink.pitch for ink in inks]
-    long = [(ink.attempt.spot, *pitch) for ink, pitch in zip(inks, known, strict=True) if pitch]
-    pitches: list[float | None] = []
-    for ink, own in zip(inks, known, strict=True):
-        found = own[0] if own and own[1] >= REGULAR else None
-        if found is None or len(ink.attempt.letters) < _CONCLUSIVE:
-            shared = _find_shared_pitch(ink.attempt.spot, long)
-            found = shared and (found or shared)
-        pitches.append(found if found and ink.fits(found) else None)
-    return pitches
-
-
-def _find_shared_pitch(spot: TextArea, long: Sequence[tuple[TextArea, float, float]]) -> float | None:
-    """Return the width of a column of the nearest lines of this height if most are monospaced."""
-    near = sorted(
-        (abs(other.y - spot.y), pitch, fit)
-        for other, pitch, fit in long
-        if 0.75 < other.height / spot.height < 1.33 and other is not spot
-    )[:_NEIGHBOURS]
-    regular = [pitch for away, pitch, fit in near if fit >= REGULAR and away <= _FAR * spot.height]
-    return median(regular) if 2 * len(regular) > max(len(near), 3) else None

@@ -193,7 +193,7 @@ def split_runs(
     run: list[Character] = []
     text, left = "", 0
     marked = list(_mark_spaces(letters, strokes, width, height))
-    centres = _find_centres([letter for _, letter in marked], strokes, width)
+    centres = find_centres([letter for _, letter in marked], strokes, width)
     for at, (spaced, letter) in enumerate(marked):
         if run:
             gap, middle = _find_widest_blank(strokes, run[-1].place * width, letter.place * width)
@@ -231,7 +231,7 @@ def measure_pitch(
     known = [letter for letter in letters if letter.text.strip()]
     if len(known) < _SAMPLE:
         return None
-    apart = np.diff(_find_centres(known, strokes, width)) / height
+    apart = np.diff(find_centres(known, strokes, width)) / height
     fits = np.cos(2 * np.pi * apart / _PITCHES[:, None]).mean(1)
     last = int(np.flatnonzero(fits >= fits.max() - _SIMILAR)[-1])
     first = max(0, last - 12)
@@ -242,11 +242,11 @@ def measure_pitch(
 def fits_pitch(letters: Sequence[Character], strokes: Sequence[Stroke], width: int, pitch: float) -> bool:
     """Return whether the characters of a line are in columns of this width."""
     known = [letter for letter in letters if letter.text.strip()]
-    apart = np.diff(_find_centres(known, strokes, width)) / pitch
+    apart = np.diff(find_centres(known, strokes, width)) / pitch
     return not len(apart) or float(np.cos(2 * np.pi * apart).mean()) >= REGULAR
 
 
-def _find_centres(letters: Sequence[Character], strokes: Sequence[Stroke], width: int) -> list[float]:
+def find_centres(letters: Sequence[Character], strokes: Sequence[Stroke], width: int) -> list[float]:
     """Return the middle of each character's ink, or where the network saw it if it touches another."""
     homes = [_find_nearest_stroke(strokes, letter.place * width) for letter in letters]
     alone = Counter(homes)

@@ -1,0 +1,170 @@
+"""What one attempt to read a text area gave: its letters, its ink, and the lines that come out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+from sightline.reader.ocr.glyphs import MonoLine, ShapedLetter, read_by_shape
+from sightline.reader.ocr.line_image import (
+    UPRIGHT,
+    LineImage,
+    Mask,
+    TextArea,
+    find_ink,
+    find_ink_columns,
+    find_ink_rows,
+    trim_rows,
+)
+from sightline.reader.ocr.recognizer import REGULAR, Character, find_centres, fits_pitch, measure_pitch, split_runs
+from sightline.reader.ocr.weights import OcrModel
+from sightline.reader.reading import Pixels, TextLine
+
+_CONCLUSIVE = 20  # characters that show alone that a line is monospaced
+_NEIGHBOURS, _FAR = 5, 8  # lines whose columns a short line may share, and how many heights away they are
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineAttempt:
+    """One reading of one text area."""
+
+    spot: TextArea
+    turn: int
+    frame: LineImage
+    letters: Sequence[Character]
+    reader: OcrModel
+
+    @property
+    def confidence(self) -> float:
+        """Return the mean confidence; 0 where there is nothing but spaces."""
+        inked = any(letter.text.strip() for letter in self.letters)
+        return fmean(letter.confidence for letter in self.letters) if inked else 0.0
+
+
+def find_line_ink(each: LineAttempt) -> tuple[Mask, int, int]:
+    """Return the ink of a line, its first row and one past its last."""
+    mask = find_ink(each.frame.picture)
+    top, bottom = find_ink_rows(mask, each.frame.core)
+    return (mask, top, bottom) if top < bottom else (mask, 0, len(mask))
+
+
+@dataclass(frozen=True, slots=True)
+class LineInk:
+    """An attempt and the ink of its letters."""
+
+    attempt: LineAttempt
+    mask: Mask
+    rows: tuple[int, int]
+    strokes: list[tuple[int, int]]
+
+    @property
+    def pitch(self) -> tuple[float, float] | None:
+        """Return the width of a column, and how well the letters fit."""
+        height, width = self.mask.shape
+        return measure_pitch(self.attempt.letters, self.strokes, width, height)
+
+    @property
+    def letters(self) -> list[Character]:
+        """Return the letters without spaces."""
+        return [letter for letter in self.attempt.letters if letter.text.strip()]
+
+    def to_mono_line(self, pitch: float | None) -> MonoLine:
+        """Return the letters and where they are in the image."""
+        left, top = self.attempt.frame.origin
+        centres = find_centres(self.letters, self.strokes, self.mask.shape[1])
+        start, end = (self.strokes[0][0], self.strokes[-1][1]) if self.strokes else (0, self.mask.shape[1])
+        return MonoLine(
+            tuple(letter.text for letter in self.letters),
+            tuple(left + centre for centre in centres),
+            (left + start, left + end),
+            (top + self.rows[0], top + self.rows[1]),
+            tuple(letter.confidence for letter in self.letters),
+            pitch,
+        )
+
+    def fits(self, pitch: float) -> bool:
+        return fits_pitch(self.attempt.letters, self.strokes, self.mask.shape[1], pitch)
+
+
+def _measure_ink(each: LineAttempt) -> LineInk:
+    mask, top, bottom = find_line_ink(each)
+    return LineInk(each, mask, (top, bottom), find_ink_columns(mask, top, bottom))
+
+
+def read_shapes(
+    pixels: Pixels, good: Sequence[LineAttempt], poor: Sequence[LineAttempt]
+) -> tuple[list[LineInk], list[LineAttempt]]:
+    """Return the lines that were read, monospaced ones as the shapes of their letters tell, and those that were not."""
+    inks = [_measure_ink(each) for each in good]
+    pitches = _find_pitches(inks)
+    if not any(pitches):
+        return inks, list(poor)
+    level = [(ink, pitch) for ink, pitch in zip(inks, pitches, strict=True) if pitch and _is_level(ink.attempt)]
+    dark = [_measure_ink(each) for each in poor if _is_level(each)]
+    lines = [*(ink.to_mono_line(pitch) for ink, pitch in level), *(ink.to_mono_line(None) for ink in dark)]
+    changed = {
+        id(ink.attempt): _restore_letters(ink, letters)
+        for at, letters in read_by_shape(pixels, lines).items()
+        for ink in [([ink for ink, _ in level] + dark)[at]]
+    }
+    restored = [replace(ink, attempt=changed.get(id(ink.attempt), ink.attempt)) for ink in inks]
+    restored += [replace(ink, attempt=changed[id(ink.attempt)]) for ink in dark if id(ink.attempt) in changed]
+    return restored, [each for each in poor if id(each) not in changed]
+
+
+def _is_level(each: LineAttempt) -> bool:
+    return each.turn == UPRIGHT and not each.spot.tilt
+
+
+def _restore_letters(ink: LineInk, letters: Sequence[ShapedLetter]) -> LineAttempt:
+    """Return an attempt with the letters that shapes tell; those that were read stay as certain as they are."""
+    known = ink.letters
+    width, left = ink.mask.shape[1], ink.attempt.frame.origin[0]
+    return replace(
+        ink.attempt,
+        letters=[
+            Character(
+                each.text,
+                (each.centre - left) / width,
+                each.likeness if each.source is None else known[each.source].confidence,
+                float(each.spaced),
+            )
+            for each in letters
+        ],
+    )
+
+
+def split_lines(inks: Sequence[LineInk]) -> Iterator[TextLine]:
+    """Yield the lines of attempts: usually one of each, more where a wide blank divides it."""
+    for ink, pitch in zip(inks, _find_pitches(inks), strict=True):
+        height, width = ink.mask.shape
+        for piece in split_runs(ink.attempt.letters, ink.strokes, width, height, pitch):
+            first, last = trim_rows(ink.mask, ink.rows, (piece.left, piece.right))
+            box = ink.attempt.frame.map_box(piece.left, first, piece.right, last)
+            yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful)
+
+
+def _find_pitches(inks: Sequence[LineInk]) -> list[float | None]:
+    """Return the width of a column of each monospaced line; the lines near a short one must be monospaced too."""
+    known = [ink.pitch for ink in inks]
+    long = [(ink.attempt.spot, *pitch) for ink, pitch in zip(inks, known, strict=True) if pitch]
+    pitches: list[float | None] = []
+    for ink, own in zip(inks, known, strict=True):
+        found = own[0] if own and own[1] >= REGULAR else None
+        if found is None or len(ink.attempt.letters) < _CONCLUSIVE:
+            shared = _find_shared_pitch(ink.attempt.spot, long)
+            found = shared and (found or shared)
+        pitches.append(found if found and ink.fits(found) else None)
+    return pitches
+
+
+def _find_shared_pitch(spot: TextArea, long: Sequence[tuple[TextArea, float, float]]) -> float | None:
+    """Return the width of a column of the nearest lines of this height if most are monospaced."""
+    near = sorted(
+        (abs(other.y - spot.y), pitch, fit)
+        for other, pitch, fit in long
+        if 0.75 < other.height / spot.height < 1.33 and other is not spot
+    )[:_NEIGHBOURS]
+    regular = [pitch for away, pitch, fit in near if fit >= REGULAR and away <= _FAR * spot.height]
+    return median(regular) if 2 * len(regular) > max(len(near), 3) else None

@@ -1,0 +1,81 @@
+"""Monospaced text by the shapes of its letters."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from sightline.reader.ocr.glyphs import MonoLine, read_by_shape
+from sightline.reader.reading import Pixels
+
+WIDE, HIGH, ZOOM, STEP, LEFT = 6, 11, 2, 30, 20  # of the drawn font; the distance of two rows, and where they begin
+
+PROGRAM = ("const total = items.length;", "function sum(a, b) { return a }", "return total; }", "items[1].push(x);")
+
+
+def draw_rows(rows: list[str]) -> Pixels:
+    """Draw rows of text, each letter in its column."""
+    image = Image.new("L", (800, STEP * (len(rows) + 1)), 255)
+    for row, text in enumerate(rows):
+        small = Image.new("L", (WIDE * max(1, len(text)), HIGH), 255)
+        ImageDraw.Draw(small).text((0, 0), text, 0, ImageFont.load_default_imagefont())
+        image.paste(small.resize((small.width * ZOOM, HIGH * ZOOM), Image.Resampling.NEAREST), (LEFT, STEP * row + 10))
+    return np.asarray(image.convert("RGB"))
+
+
+def make_line(
+    pixels: Pixels, row: int, text: str, read: str | None = None, *, certain: float = 0.99, known: bool = True
+) -> MonoLine:
+    """Return a line of which `read` was read; its spaces are columns without a letter."""
+    said = [(at, letter) for at, letter in enumerate(text if read is None else read) if letter.strip()]
+    strip = pixels[STEP * row + 8 : STEP * row + 36].min(2) < 128
+    rows, columns = np.flatnonzero(strip.any(1)), np.flatnonzero(strip.any(0))
+    return MonoLine(
+        tuple(letter for _, letter in said),
+        tuple(LEFT + (at + 0.5) * WIDE * ZOOM for at, _ in said),
+        (float(columns[0]), float(columns[-1] + 1)),
+        (float(STEP * row + 8 + rows[0]), float(STEP * row + 9 + rows[-1])),
+        tuple(certain for _ in said),
+        float(WIDE * ZOOM) if known else None,
+    )
+
+
+def read_last(text: str, read: str = "", *, known: bool = False, program: tuple[str, ...] = PROGRAM) -> str | None:
+    """Read a row below a program; return None if it stays as it was read."""
+    rows = [*program, text]
+    pixels = draw_rows(rows)
+    lines = [make_line(pixels, row, each) for row, each in enumerate(program)]
+    lines.append(make_line(pixels, len(program), text, read, certain=0.8, known=known))
+    found = read_by_shape(pixels, lines)
+    assert set(found) <= {len(program)}, "lines that were read rightly stay"
+    letters = found.get(len(program))
+    return None if letters is None else "".join(f"{' ' * each.spaced}{each.text}" for each in letters)
+
+
+def test_punctuation_that_the_network_could_not_read_is_read_by_its_shape() -> None:
+    assert read_last("});".replace(")", "]")) == "}];"
+    assert read_last("}", "}") == "}"
+
+
+def test_lost_letters_are_added_where_their_ink_is() -> None:
+    assert read_last("{ return x }", "  return x", known=True) == "{ return x }"
+
+
+def test_a_letter_that_looks_like_another_is_replaced() -> None:
+    assert read_last("items[1]", "items[l]", known=True) == "items[1]"
+
+
+def test_a_shape_that_was_never_seen_is_not_guessed() -> None:
+    assert read_last("}@#") is None
+    assert read_last("totalQ", "totalO", known=True) is None
+
+
+def test_a_row_of_one_sign_is_read_where_some_of_it_was() -> None:
+    assert read_last("-" * 40, "-" * 12) == "-" * 40
+    assert read_last("-" * 40, "-=" * 6) is None
+
+
+def test_rows_that_share_no_columns_are_left_alone() -> None:
+    pixels = draw_rows(["const", "}"])
+    lines = [make_line(pixels, 0, "const"), make_line(pixels, 1, "}", "", known=False)]
+    assert read_by_shape(pixels, lines) == {}

@@ -79,3 +79,24 @@ def test_rows_that_share_no_columns_are_left_alone() -> None:
     pixels = draw_rows(["const", "}"])
     lines = [make_line(pixels, 0, "const"), make_line(pixels, 1, "}", "", known=False)]
     assert read_by_shape(pixels, lines) == {}
+
+
+def test_underscores_are_read_by_ink_below_the_letters() -> None:
+    assert read_last("__sum", "  sum", known=True) == "__sum"
+
+
+def test_a_line_below_a_text_is_no_underscore() -> None:
+    pixels = draw_rows([*PROGRAM, "sum of a"]).copy()
+    row = len(PROGRAM)
+    pixels[STEP * row + 32 : STEP * row + 34, LEFT : LEFT + 8 * WIDE * ZOOM] = 0
+    lines = [make_line(pixels, at, text) for at, text in enumerate(PROGRAM)]
+    assert row not in read_by_shape(pixels, [*lines, make_line(pixels, row, "sum of a")])
+
+
+def test_a_zero_is_not_read_where_the_letter_o_was_never_seen() -> None:
+    program = ("const start = 0 + 10 + 200;", *PROGRAM)
+    assert read_last("allOf", "allof", known=True, program=program) is None
+
+
+def test_single_letters_that_stay_unread_are_marked_in_a_long_row() -> None:
+    assert read_last("~" + "-" * 40, " " + "-" * 12) == "?" + "-" * 40

@@ -39,6 +39,8 @@ _UNFIT = 0.65  # a letter that is less alike than this is not the one that was r
 _DOUBTFUL = 0.6  # a letter that was read with less certainty need not have been seen elsewhere
 _AKIN, _EQUAL = 0.8, 0.97  # similarity of shapes that show one letter, and of those of which one is enough
 _LAST = "\u024f"  # the last Latin letter; signs after it may be drawings
+_TWINS = {"0": "O", "O": "0", "1": "l", "l": "1", "I": "l1", "5": "S", "S": "5", "8": "B", "B": "8", "2": "Z", "Z": "2"}
+UNREAD, _MISSING = "?", 0.05  # stands for a letter that could not be read, and the share of such letters, at most
 _SAMPLES = 16  # shapes of one letter that are compared, at most
 _STILL = 4  # the index of the shape that is not moved
 _RUN, _AGREED = 6, 0.9  # columns of one shape that need no other to compare with, and share of letters read alike
@@ -163,17 +165,23 @@ def _split_by_phase(
     """Yield the lines of a group whose columns begin at the same places."""
     homes: list[tuple[float, list[int]]] = []
     for at in group:
-        line = lines[at]
-        starts = [c - k * pitch for c, k in zip(line.centres, _number_columns(line, pitch), strict=True)]
-        phase = (median(starts) - pitch / 2) % pitch
+        phase = _find_phase(lines[at], pitch)
         home = next((each for each in homes if _measure_turn(each[0], phase, pitch) <= _SAME_PHASE * pitch), None)
         if home is None:
             homes.append((phase, [at]))
         else:
             home[1].append(at)
     for phase, own in homes:
-        if len(own) >= _LINES and (grid := _make_grid(lines, strips, pitch, phase, own)):
+        turns = [(_find_phase(lines[at], pitch) - phase + pitch / 2) % pitch for at in own]
+        usual = phase - pitch / 2 + median(turns)
+        if len(own) >= _LINES and (grid := _make_grid(lines, strips, pitch, usual, own)):
             yield grid
+
+
+def _find_phase(line: MonoLine, pitch: float) -> float:
+    """Return where a column of a line begins, between 0 and the width of one."""
+    starts = [centre - at * pitch for centre, at in zip(line.centres, _number_columns(line, pitch), strict=True)]
+    return (median(starts) - pitch / 2) % pitch
 
 
 def _measure_turn(one: float, other: float, pitch: float) -> float:
@@ -224,6 +232,7 @@ class _Cells:
     columns: list[int]
     starts: list[float]
     pitch: float
+    underlined: list[bool]  # whether there is nothing but a bar below the letters, which ends there
     shapes: Floats  # columns x moves x values; each has the length 1
 
 
@@ -233,20 +242,35 @@ def _cut_cells(grid: _Grid, strip: _Strip, line: MonoLine, base: int) -> _Cells:
     shades = np.pad(strip.shades, ((up + 2 * scale,) * 2, (wide + 2 * scale,) * 2))
     top = base - up - strip.top + up + 2 * scale
     first = math.floor((line.span[0] - grid.phase) / grid.pitch)
-    columns, starts, shapes = list[int](), list[float](), list[Floats]()
+    core = round(_CORE * grid.pitch)
+    columns, starts, shapes, bars = list[int](), list[float](), list[Floats](), list[tuple[bool, bool]]()
     for column in range(first, math.ceil((line.span[1] - grid.phase) / grid.pitch)):
         start = grid.phase + column * grid.pitch
         left = round(start) - strip.left + wide + 2 * scale
         if left < 2 * scale or top < 2 * scale or left + wide + 2 * scale > shades.shape[1]:
             continue
-        core = round(_CORE * grid.pitch)
-        inner = shades[top : top + up + down, left + core : left + wide - core]
-        if not inner.size or inner.max() < _SHADE:
+        inked = shades[top : top + up + down, left + core : left + wide - core] >= _SHADE
+        if not inked.any():
             continue
         columns.append(column)
         starts.append(start)
+        bars.append((bool(inked[up:].any()), not inked[:up].any() and _is_bar(inked[up:])))
         shapes.append(_cut_moved(shades, (left, top), (wide, up + down), scale))
-    return _Cells(columns, starts, grid.pitch, np.stack(shapes) if shapes else np.zeros((0, 9, 1), np.float32))
+    under = [bar and _ends_beside(bars, place) for place, (_, bar) in enumerate(bars)]
+    return _Cells(columns, starts, grid.pitch, under, np.stack(shapes) if shapes else np.zeros((0, 9, 1), np.float32))
+
+
+def _is_bar(inked: NDArray[np.bool_]) -> bool:
+    """Return whether all ink is in rows that it fills."""
+    rows = inked[inked.any(1)]
+    return bool(len(rows)) and bool(rows.all())
+
+
+def _ends_beside(bars: Sequence[tuple[bool, bool]], place: int) -> bool:
+    """Return whether a letter before or after a bar has no ink there: a line below a text goes on."""
+    before = next((low for low, bar in bars[:place][::-1] if not bar), False)
+    after = next((low for low, bar in bars[place + 1 :] if not bar), False)
+    return not (before and after)
 
 
 def _cut_moved(shades: Floats, corner: tuple[int, int], size: tuple[int, int], scale: int) -> Floats:
@@ -328,12 +352,15 @@ def _reconcile(line: MonoLine, cells: _Cells, shapes: Mapping[str, Floats]) -> l
     homes = _assign_letters(line, cells)
     letters: list[ShapedLetter] = []
     for place, column in enumerate(cells.columns):
-        found = _choose_letter(line, homes.get(column, []), {text: float(each[place]) for text, each in alike.items()})
-        if found is None:
-            return None
-        text, like, source = found
+        likeness = {text: float(each[place]) for text, each in alike.items()}
+        found = _choose_letter(line, homes.get(column, []), likeness)
+        if found is None or (cells.underlined[place] and found[0] != "_"):
+            found = ("_", _ALIKE, None) if cells.underlined[place] else (UNREAD, 0.0, None)
         spaced = place > 0 and column - cells.columns[place - 1] > 1
-        letters.append(ShapedLetter(text, cells.starts[place] + cells.pitch / 2, like, spaced, source))
+        letters.append(ShapedLetter(found[0], cells.starts[place] + cells.pitch / 2, found[1], spaced, found[2]))
+    unread = sum(letter.text == UNREAD for letter in letters)
+    if unread and (line.pitch is not None or unread > _MISSING * len(letters)):
+        return None
     same = [letter.text for letter in letters] == list(line.texts)
     return None if same and line.pitch is not None else letters
 
@@ -348,7 +375,14 @@ def _choose_letter(
     if known is not None and line.pitch is not None:
         usual = alike.get(known, 1.0 if line.certain[own[0]] >= _DOUBTFUL else 0.0)
         unfit = known in alike and usual < _UNFIT
-        if like >= (_ALIKE if unfit else _OTHER) and like - usual >= _UNLIKE:
+        if like >= (_ALIKE if unfit else _OTHER) and like - usual >= _UNLIKE and _is_apart(best, alike):
             return best, like, None
         return None if unfit else (known, 1.0, own[0])
-    return (best, like, None) if like >= _ALIKE and like - second >= _CLEAR else None
+    certain = like >= _ALIKE and like - second >= _CLEAR and _is_apart(best, alike)
+    return (best, like, None) if certain else None
+
+
+def _is_apart(best: str, alike: Mapping[str, float]) -> bool:
+    """Return whether letters that look like one are known, and look otherwise."""
+    twins = [alike[twin] for twin in _TWINS.get(best, "") if twin in alike]
+    return all(alike[best] - like >= _CLEAR for like in twins) if twins else best not in _TWINS

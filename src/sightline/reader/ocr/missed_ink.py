@@ -24,6 +24,7 @@ _UNEVEN = 0.2  # share of the distance of two rows by which it may differ
 _BESIDE = 2.0  # distances of two rows: how far outside of the other lines a piece may be
 _NEAR = 0.9  # the same: the blank within a line, at most
 _WIDE = 1.5  # the same: the width of what may be a letter
+_JOINED = 4.0  # the same where it goes on with letters that were found: underscores before a name
 _CHANNEL = 0.4  # the same: the blank between line numbers and a program, at least
 _NUMBERS = 4.0  # the same: how wide line numbers are, at most
 _LINE = 4.0  # the same: the length of a long line
@@ -68,7 +69,7 @@ def add_missed_ink(pixels: Pixels, areas: Sequence[TextArea]) -> list[TextArea]:
 
 def _split_stack(pixels: Pixels, area: TextArea) -> list[TextArea]:
     """Return the rows of an area in which several numbers are below each other; else the area itself."""
-    if area.tilt or area.height < _STACKED * area.width:
+    if area.tilt or _get_core(area) < _STACKED * (area.width - 2 * area.growth):
         return [area]
     left, top = max(0, round(area.x - area.width / 2)), max(0, round(area.y - area.height / 2))
     mask = find_ink(pixels[top : round(area.y + area.height / 2), left : round(area.x + area.width / 2)])
@@ -206,11 +207,12 @@ def _complete_row(
     for area in areas:
         (row if _is_in_row(area, block, middle) else rest).append(area)
     others = [_get_span(area) for area in rest if abs(area.y - middle) < area.height / 2]
+    known = [(start + area.growth, end - area.growth) for area in row for start, end in [_get_span(area)]]
     free = [
         mark for mark in marks
-        if mark[1] - mark[0] <= _WIDE * block.pitch and not any(start < sum(mark) / 2 < end for start, end in others)
+        if mark[1] - mark[0] <= (_JOINED if _touches(mark, known) else _WIDE) * block.pitch
+        and not any(start < sum(mark) / 2 < end for start, end in others)
     ]  # fmt: skip
-    known = [(start + area.growth, end - area.growth) for area in row for start, end in [_get_span(area)]]
     sides = _split_at(sorted([*known, *free]), gutter) if gutter else [sorted([*known, *free])]
     new = [
         _make_area(block, span, middle)
@@ -218,6 +220,10 @@ def _complete_row(
         if span[1] - span[0] >= _SIZE * block.pitch or span in known
     ]  # fmt: skip
     return rest + new
+
+
+def _touches(mark: Span, spans: Sequence[Span]) -> bool:
+    return any(mark[0] < end and start < mark[1] for start, end in spans)
 
 
 def _split_at(spans: Sequence[Span], gutter: Span) -> list[list[Span]]:

@@ -198,7 +198,8 @@ def split_runs(
         if run:
             gap, middle = _find_widest_blank(strokes, run[-1].place * width, letter.place * width)
             if gap > _APART * height:
-                yield _make_run(text, run, _select_strokes(strokes, left, middle), width, height)
+                ends = (centres[at - len(run)], centres[at - 1])
+                yield _make_run(text, run, _select_strokes(strokes, left, middle), ends, height)
                 run, text, left = [], "", middle
             elif pitch:
                 text += " " * _count_columns((centres[at] - centres[at - 1]) / pitch, spaced)
@@ -207,7 +208,7 @@ def split_runs(
         text += letter.text
         run.append(letter)
     if run:
-        yield _make_run(text, run, _select_strokes(strokes, left, width), width, height)
+        yield _make_run(text, run, _select_strokes(strokes, left, width), (centres[-len(run)], centres[-1]), height)
 
 
 def _choose_space_width(before: str, after: str, spaced: float) -> float:
@@ -313,8 +314,11 @@ def _select_strokes(strokes: Sequence[Stroke], left: int, right: int) -> list[St
     return [(start, end) for start, end in strokes if end > left and start < right]
 
 
-def _make_run(text: str, run: Sequence[Character], strokes: Sequence[Stroke], width: int, height: int) -> TextRun:
-    first, last = run[0].place * width, run[-1].place * width
+def _make_run(
+    text: str, run: Sequence[Character], strokes: Sequence[Stroke], ends: tuple[float, float], height: int
+) -> TextRun:
+    """Return a run whose first and last characters have their middles at `ends`; ink far outside of them is not its."""
+    first, last = ends
     kept = list(strokes) or [(int(first), int(last) + 1)]
     while len(kept) > 1 and first - kept[0][1] + kept[1][0] - kept[0][1] > _ASTRAY * height:
         del kept[0]

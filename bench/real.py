@@ -118,8 +118,8 @@ def measure_half(folder: Path, engine: OcrEngine) -> tuple[Counter[str], list[fl
 
 def finish_reading(pixels: Pixels, page: OcrPage) -> ImageReading:
     """Examine a picture whose text is read, as the local seer does."""
-    reading = examine_image(pixels, page.lines, read_barcodes(pixels), page.turned)
-    return replace(reading, unread=page.unread, late=page.late, searched=page.searched)
+    reading = examine_image(pixels, page.lines, read_barcodes(pixels), page.turned, page.unread)
+    return replace(reading, late=page.late, searched=page.searched)
 
 
 def _measure_rivals(folder: Path) -> dict[str, dict[str, Any]]:

@@ -152,3 +152,15 @@ def test_a_table_is_written_in_markdown() -> None:
         "| Bob\\|by | 40 | York |",
         "| Cleo | 22 | Hull |",
     ]
+
+
+@requirement("reader.code")
+def test_text_of_a_program_that_could_not_be_read_is_marked_at_its_line() -> None:
+    lines = write_program(program=LONG_PROGRAM * 2)
+    lost = next(line for line in lines if line.text == "return open(path)")
+    beside = Box(300, lost.box.y, 8, lost.box.height)  # right of all lines
+    rest = [line for line in lines if line is not lost]
+    reading = examine_image(Sketch((500, 400)).pixels, rest, unread=[lost.box, beside])
+    whole = examine_image(Sketch((500, 400)).pixels, lines)
+    assert reading.text == whole.text.replace("return open(path)", "‹?›", 1)
+    assert "‹?› is text that could not be read" in describe_reading(reading).text

@@ -383,6 +383,8 @@ def _describe_doubts(reading: ImageReading, *, positions: bool = True) -> Iterat
     """Yield what may be misread; without positions, only what the text doesn't mark."""
     if any(line.doubtful for line in reading.lines):
         yield "Characters between ‹ and › may be wrong."
+    if "‹?" in reading.text:
+        yield "In programs, ‹?› is text that could not be read."
     unsure = [line for line in reading.lines if _is_unsure(line) and (positions or not line.doubtful)]
     if unsure:
         more = f" and {len(unsure) - _MAX_LISTED} more" if len(unsure) > _MAX_LISTED else ""

@@ -46,16 +46,22 @@ _CONTAINERS = ("panel", "bar", "field")  # parts whose text is read as one
 
 
 def examine_image(
-    pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode] = (), rotation: int = 0
+    pixels: Pixels,
+    lines: Sequence[TextLine],
+    codes: Sequence[Barcode] = (),
+    rotation: int = 0,
+    unread: Sequence[Box] = (),
 ) -> ImageReading:
     """Read everything else in an image whose lines are known: colours, parts, charts, tables, one text.
 
     `lines` may be in any order. Positions in the result are those after a clockwise rotation by `rotation` degrees.
+    `unread` is what looks like text and could not be read.
     """
     size = Size(pixels.shape[1], pixels.shape[0])
     upright = [replace(line, box=rotate_box(line.box, size, rotation)) for line in lines]
     barcodes = [replace(code, box=rotate_box(code.box, size, rotation)) for code in codes]
-    return replace(_examine_upright(rotate_pixels(pixels, rotation), upright, barcodes), rotation=rotation)
+    dark = [rotate_box(box, size, rotation) for box in unread]
+    return replace(_examine_upright(rotate_pixels(pixels, rotation), upright, barcodes, dark), rotation=rotation)
 
 
 def rotate_pixels(pixels: Pixels, degrees: int) -> Pixels:
@@ -63,7 +69,9 @@ def rotate_pixels(pixels: Pixels, degrees: int) -> Pixels:
     return np.ascontiguousarray(np.rot90(pixels, -(degrees // 90))) if degrees else pixels
 
 
-def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode]) -> ImageReading:
+def _examine_upright(
+    pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode], unread: Sequence[Box]
+) -> ImageReading:
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
     segments = Segments() if photograph else segment_image(pixels)
@@ -121,6 +129,7 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
         tuple(codes),
         find_dominant_colours(pixels),
         photograph,
+        unread=tuple(unread),
         icons=icons,
         headings=tuple(headings),
         code=tuple(code),
@@ -129,7 +138,7 @@ def _examine_upright(pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),
     )
-    text = lay_out_text(mark_toggles(reading), tables, chart_boxes, code, headings, cards)
+    text = lay_out_text(mark_toggles(reading), tables, chart_boxes, code, headings, cards, unread)
     return replace(reading, text=write_marks(text))
 
 

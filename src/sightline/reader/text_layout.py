@@ -19,7 +19,9 @@ from sightline.reader.page_text import (
     measure_line_height,
 )
 from sightline.reader.reading import Table, TextLine
+from sightline.reader.rectangles import contains_centre, enclose_boxes
 from sightline.reader.sections import TOGGLE_LETTERS, escape_line, escape_marks, fence_code
+from sightline.reader.trees import split_trees
 
 APART = 1.3  # heights of a line: the blank above a new paragraph
 RULE = "\n\n---"  # between columns and around cards
@@ -27,6 +29,8 @@ BULLET = re.compile(r"^[•◦▪‣●○·] ?(?=\S)")
 FITS = 0.6  # characters: how far the length of a monospaced line may be from its number of characters
 SPREAD = 4  # characters: how much the lengths of monospaced lines must differ to tell that they are
 GUTTER_BLANK = 2  # characters between line numbers and a program
+HIGHEST = 2.0  # heights of a line of a program: what is higher and could not be read is no text of it
+UNREAD = "?"  # stands for text that could not be read, always as a doubtful letter
 MANY = 4  # lines that are needed to tell a monospaced text
 
 
@@ -37,15 +41,18 @@ def lay_out_text(
     code: Sequence[Box] = (),
     headings: Mapping[int, int] | None = None,
     cards: Sequence[Box] = (),
+    unread: Sequence[Box] = (),
 ) -> str:
     """Return all lines as one text in Markdown: headings, lists, tables, code with its indentation, paragraphs apart.
 
     Lines in `plots` are written row by row without blank lines: labels of a chart are not paragraphs. Those in `code`
     keep their columns. `headings` has the levels of lines. A rule is between columns, and around each of the `cards`.
+    Text of a program that is `unread` is marked at its place.
     """
     if not lines:
         return ""
     em = measure_line_height(lines)
+    dark = [TextLine(UNREAD, box, doubtful=(0,)) for box in unread]
     homes: dict[int, Table | Box] = {place: table for table in found for row in table.rows for c in row for place in c}
     for place, line in enumerate(lines):
         if area := next((box for box in (*code, *plots) if contains_line(box, line.box)), None):
@@ -59,10 +66,10 @@ def lay_out_text(
                 written += [] if home in done else [TextBlock(_write_table(lines, home), places[0], places[-1])]
                 done.append(home)
             case Box():
-                text = _write_rows(lines, places, columns=home in code)
+                text = _write_rows(lines, places, dark, columns=home in code)
                 written.append(TextBlock(text, places[0], places[-1]))
             case None:
-                written += _write_blocks(lines, places, em, headings or {})
+                written += _write_blocks(lines, places, em, headings or {}, dark)
     return _join_blocks(lines, written, cards)
 
 
@@ -90,7 +97,7 @@ def _find_card(line: Box, cards: Sequence[Box]) -> Box | None:
     return min((c for c in cards if contains_line(c, line)), key=lambda c: c.width * c.height, default=None)
 
 
-def _write_rows(lines: Sequence[TextLine], places: Sequence[int], *, columns: bool) -> str:
+def _write_rows(lines: Sequence[TextLine], places: Sequence[int], dark: Sequence[TextLine], *, columns: bool) -> str:
     """Return rows as they stand, at their columns where these matter."""
     level = [
         [item.lines[0] for item in row] for row in group_rows(LayoutItem(lines[at].box, (at,), 0) for at in places)
@@ -98,7 +105,7 @@ def _write_rows(lines: Sequence[TextLine], places: Sequence[int], *, columns: bo
     rows = level if columns else _join_rows(lines, places)
     width = _measure_character_width(lines, rows) if columns and len(rows) > 1 else None
     if width is not None:
-        return _write_code(lines, rows, width)
+        return _write_code(lines, rows, width, dark)
     return "\n".join(escape_line(_join_texts(lines, row)) for row in rows)
 
 
@@ -131,7 +138,11 @@ def _join_rows(lines: Sequence[TextLine], places: Sequence[int], alone: Containe
 
 
 def _write_blocks(
-    lines: Sequence[TextLine], places: Sequence[int], em: float, headings: Mapping[int, int]
+    lines: Sequence[TextLine],
+    places: Sequence[int],
+    em: float,
+    headings: Mapping[int, int],
+    dark: Sequence[TextLine],
 ) -> list[TextBlock]:
     """Return the headings and paragraphs of lines that follow each other."""
     blocks: list[list[list[int]]] = []
@@ -145,7 +156,7 @@ def _write_blocks(
         TextBlock(mark + text, rows[0][0], rows[-1][-1])
         for block in blocks
         for mark in ["#" * headings[block[0][0]] + " " if block[0][0] in headings else ""]
-        for text, rows in _write_paragraphs(lines, block, em)
+        for text, rows in _write_paragraphs(lines, block, em, dark)
     ]
 
 
@@ -163,12 +174,21 @@ def _is_below(lines: Sequence[TextLine], above: Sequence[int], row: Sequence[int
 
 
 def _write_paragraphs(
-    lines: Sequence[TextLine], block: Sequence[list[int]], em: float
+    lines: Sequence[TextLine], block: Sequence[list[int]], em: float, dark: Sequence[TextLine]
 ) -> list[tuple[str, Sequence[list[int]]]]:
     """Return each paragraph and its rows."""
     width = _measure_monospace_width(lines, block)
     if width is not None:
-        return [(_write_code(lines, block, width), block)]
+        return [(_write_code(lines, block, width, dark), block)]
+    out: list[tuple[str, Sequence[list[int]]]] = []
+    for run, levels in split_trees(lines, block):
+        out += [(_write_tree(lines, run, levels), run)] if levels else _write_prose(lines, run, em)
+    return out
+
+
+def _write_prose(
+    lines: Sequence[TextLine], block: Sequence[list[int]], em: float
+) -> list[tuple[str, Sequence[list[int]]]]:
     out: list[tuple[str, list[list[int]]]] = []
     for at, row in enumerate(block):
         written = _join_texts(lines, row)
@@ -180,6 +200,16 @@ def _write_paragraphs(
         else:
             out[-1] = (f"{out[-1][0]}\n{text}", [*out[-1][1], row])
     return list(out)
+
+
+def _write_tree(lines: Sequence[TextLine], block: Sequence[list[int]], levels: Sequence[int]) -> str:
+    """Return rows as a list of lists."""
+    out = []
+    for row, level in zip(block, levels, strict=True):
+        text = _join_texts(lines, row)
+        bullet = BULLET.match(text)
+        out.append(f"{'  ' * level}- {escape_line(text[bullet.end() :] if bullet else text)}")
+    return "\n".join(out)
 
 
 def _measure_monospace_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> float | None:
@@ -226,8 +256,27 @@ def _separate_number(line: TextLine, edge: int, width: float) -> list[tuple[str,
     return [(match[1], line.box.x), (match[2], line.box.right - letters * width)]
 
 
-def _write_code(lines: Sequence[TextLine], block: Sequence[list[int]], width: float) -> str:
+def _add_unread(
+    lines: Sequence[TextLine], block: Sequence[list[int]], dark: Sequence[TextLine]
+) -> tuple[Sequence[TextLine], Sequence[list[int]]]:
+    """Return a program with what could not be read between the ends of its lines, and all lines."""
+    numbers = _find_line_numbers(lines, block)
+    texts = [lines[place].box for row in block for place in row if place not in numbers]
+    if not texts or not dark:
+        return lines, block
+    area, high = enclose_boxes(texts), median(box.height for box in texts)
+    inside = [line for line in dark if contains_centre(area, line.box) and line.box.height <= HIGHEST * high]
+    every = [*lines, *inside]
+    places = [*(place for row in block for place in row), *range(len(lines), len(every))]
+    rows = group_rows(LayoutItem(every[place].box, (place,), 0) for place in places)
+    return every, [[item.lines[0] for item in row] for row in rows] if inside else block
+
+
+def _write_code(
+    lines: Sequence[TextLine], block: Sequence[list[int]], width: float, dark: Sequence[TextLine] = ()
+) -> str:
     """Return each line at its own column, fenced; one blank line stands for several."""
+    lines, block = _add_unread(lines, block, dark)
     numbers = _find_line_numbers(lines, block)
     digits = max((len(lines[place].text) for place in numbers), default=0)
     edge = max((lines[place].box.right for place in numbers), default=-1)

@@ -174,10 +174,10 @@ def _examine(pixels: Pixels, engine: OcrEngine, deadline: float) -> ImageReading
     from sightline.reader.rectangles import rotate_box
 
     page = read_page(pixels, engine, lambda: monotonic() < deadline)
-    reading = examine_image(pixels, page.lines, read_barcodes(pixels), page.turned)
+    reading = examine_image(pixels, page.lines, read_barcodes(pixels), page.turned, page.unread)
     size = Size(pixels.shape[1], pixels.shape[0])
-    unread, late = (tuple(rotate_box(box, size, page.turned) for box in boxes) for boxes in (page.unread, page.late))
-    return replace(reading, unread=unread, late=late, searched=page.searched)
+    late = tuple(rotate_box(box, size, page.turned) for box in page.late)
+    return replace(reading, late=late, searched=page.searched)
 
 
 def _decode(data: bytes) -> Pixels | Refusal:

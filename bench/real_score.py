@@ -121,23 +121,29 @@ def _join_lines(words: Sequence[dict[str, Any]]) -> list[tuple[str, Box]]:
 def _score_text(truth: Truth, reading: ImageReading) -> Counter[str]:
     counts: Counter[str] = Counter()
     rows = _join_lines(truth["words"])
+    unknown = [to_box(each["box"]) for each in truth["controls"] if each["kind"] in ("field", "input")]
+    unknown += [to_box(box) for box in (*truth["pictures"], *truth.get("unknown", ()))]
+    letters = _list_letters(reading.lines)
+    by_line: dict[int, list[Letter]] = {}
+    for letter in letters:
+        by_line.setdefault(letter.line, []).append(letter)
     touching = [[at for at, line in enumerate(reading.lines) if _is_in_row(line.box, box)] for _, box in rows]
     for group in _group_rows(touching):
         wanted = "".join(rows[at][0] for at in sorted(group, key=lambda at: rows[at][1].x)).replace(" ", "")
         found = sorted({place for at in group for place in touching[at]}, key=lambda place: reading.lines[place].box.x)
-        said = "".join(reading.lines[place].text for place in found).replace(" ", "")
+        said = [letter for place in found for letter in by_line.get(place, ())]
+        whole, known = (
+            "".join(letter.text for letter in each)
+            for each in (said, (letter for letter in said if not _is_unknown(letter, unknown)))
+        )
         counts["characters of"] += len(wanted)
-        counts["characters"] += max(0, len(wanted) - _count_edits(wanted, said))
-    letters = _list_letters(reading.lines)
+        counts["characters"] += max(0, len(wanted) - min(_count_edits(wanted, each) for each in (whole, known)))
     used = {at for at, each in enumerate(letters) if any(_is_near(each, box) for _, box in rows)}
-    unknown = [to_box(each["box"]) for each in truth["controls"] if each["kind"] in ("field", "input")]
-    unknown += [to_box(box) for box in (*truth["pictures"], *truth.get("unknown", ()))]
     counts["characters said"] = len(letters)
     counts["characters invented"] = sum(
-        at not in used and not any(contains_centre(box, Box(int(each.x), int(each.y), 1, 1)) for box in unknown)
-        and not _is_at_edge(each, reading)
+        at not in used and not _is_unknown(each, unknown) and not _is_at_edge(each, reading)
         for at, each in enumerate(letters)
-    )  # fmt: skip
+    )
     tokens: dict[str, list[Box]] = {}
     for line in reading.lines:
         for token in line.text.split():
@@ -149,7 +155,16 @@ def _score_text(truth: Truth, reading: ImageReading) -> Counter[str]:
     return counts
 
 
+def _is_unknown(letter: Letter, unknown: Sequence[Box]) -> bool:
+    """Return whether a character is where the DOM doesn't tell what is drawn."""
+    return any(contains_centre(box, Box(int(letter.x), int(letter.y), 1, 1)) for box in unknown)
+
+
 def _is_in_row(line: Box, row: Box) -> bool:
+    """Return whether a line may say what is in a row; one of several vertical words is beside the line's middle."""
+    if row.height > 1.5 * row.width and line.height > 1.5 * line.width:
+        middle = line.x + line.width / 2
+        return row.x <= middle <= row.right and min(line.bottom, row.bottom) - max(line.y, row.y) > 0.2 * row.width
     middle = line.y + line.height / 2
     return row.y <= middle <= row.bottom and min(line.right, row.right) - max(line.x, row.x) > 0.2 * row.height
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -134,3 +136,26 @@ def test_more_areas_than_the_limit_are_left_as_they_are() -> None:
     many = sorted((each for each in few for _ in range(6)), key=lambda each: each.y)
     assert list_cores(add_missed_ink(page, few), 3) == [(100, 266)]
     assert add_missed_ink(page, many) == many
+
+
+def test_ink_that_goes_on_with_a_line_belongs_to_it_and_a_frame_around_it_does_not() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 100, 250)
+    page[3 * PITCH + 14 : 3 * PITCH + 16, 66:104] = 0  # underscores that touch the first letter
+    page[5 * PITCH + 1, 80:270] = page[5 * PITCH + 18, 80:270] = 0
+    page[5 * PITCH + 1 : 5 * PITCH + 19, (80, 269)] = 0
+    found = add_missed_ink(page, [area(row, 100, 250) for row in range(8)])
+    assert list_cores(found, 3) == [(66, 250)]
+    assert list_cores(found, 5) == [(100, 250)]
+
+
+def test_words_below_each_other_that_were_found_as_one_are_separated() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 60, 250)
+    for row in (3, 4):
+        draw(page, row, 64, 72)
+    lines = [area(row, 60 if row not in (3, 4) else 92, 250) for row in range(8)]
+    found = add_missed_ink(page, [replace(area(3, 64, 82, rows=2), y=3.8 * PITCH), *lines])
+    assert [list_cores(found, row) for row in (3, 4)] == [[(60, 250)]] * 2

@@ -11,7 +11,7 @@ from statistics import median
 from sightline.model.geometry import Box
 from sightline.reader.page_text import LayoutItem, contains_line, group_rows, measure_line_height
 from sightline.reader.reading import InterfacePart, Pixels, Table, TextLine
-from sightline.reader.rectangles import are_level, enclose_boxes
+from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
 from sightline.reader.regions import ColourRegion
 from sightline.reader.table_finder import ROWS, LineWords, RowBlock, choose_tables
 
@@ -28,6 +28,7 @@ STEP = (0.8, 4.5)  # heights of a line: the distance of rows that have no line b
 SINGLE = 4  # rows with one piece that end a table
 LEVEL = 0.7  # share of the cells of one column that are level with those of another
 BESIDE = 1.5  # heights of a line: how far after a toggle its label begins
+HEAD = 2.0  # heights of a line: the blank below the heads of columns, at most
 FAR = 40  # heights of a line: the blank between two columns, at most
 PANEL = (8, 5)  # heights of a line: a region that is as wide and high may be a card
 
@@ -337,7 +338,30 @@ def _list_rows(chains: Sequence[_Chain], pieces: Sequence[_Piece], em: float) ->
         ]  # fmt: skip
         rows = group_rows(LayoutItem(piece.box, (piece.line,), 0) for piece in inside)
         joined = _join_wrapped(rows, em)
-        yield RowBlock(tuple(tuple(dict.fromkeys(item.lines[0] for item in row)) for row in joined))
+        yield _make_block(joined)
+        if head := _find_head(joined, [piece for piece in pieces if piece.home == home], em):
+            yield _make_block([head, *joined])
+
+
+def _make_block(rows: Iterable[Sequence[LayoutItem]]) -> RowBlock:
+    return RowBlock(tuple(tuple(dict.fromkeys(item.lines[0] for item in row)) for row in rows))
+
+
+def _find_head(rows: Sequence[Sequence[LayoutItem]], pieces: Sequence[_Piece], em: float) -> list[LayoutItem]:
+    """Return the row directly above, which may be centred above the columns, if all its texts head one each."""
+    box = enclose_boxes(item.box for row in rows for item in row)
+    pitch = (box.bottom - box.y) / len(rows)
+    above = [piece for piece in pieces if 0 <= box.y - piece.box.bottom <= max(HEAD * em, pitch)]
+    levels = group_rows(LayoutItem(piece.box, (piece.line,), 0) for piece in above)
+    if not levels or len(levels[-1]) < 2:
+        return []
+    heads = levels[-1]
+    headed = [
+        {at for row in rows for at, item in enumerate(row) if overlap_horizontally(item.box, head.box)}
+        for head in heads
+    ]
+    inside = all(box.x - em <= head.box.x and head.box.right <= box.right + em for head in heads)
+    return heads if inside and all(headed) else []
 
 
 def _join_wrapped(rows: Sequence[list[LayoutItem]], em: float) -> list[list[LayoutItem]]:

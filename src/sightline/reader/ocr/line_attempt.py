@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from sightline.reader.ocr.glyphs import MonoLine, ShapedLetter, read_by_shape
+from sightline.reader.ocr.letter_case import correct_case
 from sightline.reader.ocr.line_image import (
     UPRIGHT,
     LineImage,
@@ -139,7 +140,8 @@ def split_lines(inks: Sequence[LineInk]) -> Iterator[TextLine]:
     """Yield the lines of attempts: usually one of each, more where a wide blank divides it."""
     for ink, pitch in zip(inks, _find_pitches(inks), strict=True):
         height, width = ink.mask.shape
-        for piece in split_runs(ink.attempt.letters, ink.strokes, width, height, pitch):
+        letters = correct_case(ink.attempt.letters, ink.strokes, ink.mask[slice(*ink.rows)])
+        for piece in split_runs(letters, ink.strokes, width, height, pitch):
             first, last = trim_rows(ink.mask, ink.rows, (piece.left, piece.right))
             box = ink.attempt.frame.map_box(piece.left, first, piece.right, last)
             yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful)

@@ -69,7 +69,7 @@ def add_missed_ink(pixels: Pixels, areas: Sequence[TextArea]) -> list[TextArea]:
 
 def _split_stack(pixels: Pixels, area: TextArea) -> list[TextArea]:
     """Return the rows of an area in which several numbers are below each other; else the area itself."""
-    if area.tilt or _get_core(area) < _STACKED * (area.width - 2 * area.growth):
+    if area.tilt or area.height < _STACKED * area.width:
         return [area]
     left, top = max(0, round(area.x - area.width / 2)), max(0, round(area.y - area.height / 2))
     mask = find_ink(pixels[top : round(area.y + area.height / 2), left : round(area.x + area.width / 2)])
@@ -206,6 +206,7 @@ def _complete_row(
     rest: list[TextArea] = []
     for area in areas:
         (row if _is_in_row(area, block, middle) else rest).append(area)
+    rest = [area for area in rest if not _covers_rows(area, block, middle, marks)]
     others = [_get_span(area) for area in rest if abs(area.y - middle) < area.height / 2]
     known = [(start + area.growth, end - area.growth) for area in row for start, end in [_get_span(area)]]
     free = [
@@ -222,8 +223,18 @@ def _complete_row(
     return rest + new
 
 
+def _covers_rows(area: TextArea, block: _Block, middle: float, marks: Sequence[Span]) -> bool:
+    """Return whether a narrow area is as high as several rows, with words of this one in it."""
+    left, right = _get_span(area)
+    if not 1.5 * block.pitch < area.height < 4 * block.pitch or right - left > _WIDE * block.pitch or area.tilt:
+        return False
+    inside = block.edges[0] <= left and right <= block.edges[1] and abs(area.y - middle) < area.height / 2
+    return inside and any(left < sum(mark) / 2 < right for mark in marks)
+
+
 def _touches(mark: Span, spans: Sequence[Span]) -> bool:
-    return any(mark[0] < end and start < mark[1] for start, end in spans)
+    """Return whether a mark goes on where some span begins or ends; a frame around one contains it."""
+    return any(mark[0] < start < mark[1] < end or start < mark[0] < end < mark[1] for start, end in spans)
 
 
 def _split_at(spans: Sequence[Span], gutter: Span) -> list[list[Span]]:

@@ -249,7 +249,7 @@ def fits_pitch(letters: Sequence[Character], strokes: Sequence[Stroke], width: i
 
 def find_centres(letters: Sequence[Character], strokes: Sequence[Stroke], width: int) -> list[float]:
     """Return the middle of each character's ink, or where the network saw it if it touches another."""
-    homes = [_find_nearest_stroke(strokes, letter.place * width) for letter in letters]
+    homes = [find_nearest_stroke(strokes, letter.place * width) for letter in letters]
     alone = Counter(homes)
     return [
         letter.place * width if home is None or alone[home] > 1 else (home[0] + home[1]) / 2
@@ -257,7 +257,8 @@ def find_centres(letters: Sequence[Character], strokes: Sequence[Stroke], width:
     ]
 
 
-def _find_nearest_stroke(strokes: Sequence[Stroke], place: float) -> Stroke | None:
+def find_nearest_stroke(strokes: Sequence[Stroke], place: float) -> Stroke | None:
+    """Return the ink that is nearest to a place; None if there is none."""
     nearest = bisect_right(strokes, place, key=itemgetter(0))
     near = strokes[max(0, nearest - 1) : nearest + 1]
     return min(near, key=lambda stroke: max(stroke[0] - place, place - stroke[1], 0.0), default=None)
@@ -293,7 +294,7 @@ def _mark_spaces(
 
 def _measure_distance_to_ink(strokes: Sequence[Stroke], place: float) -> float:
     """Return the distance to the nearest ink."""
-    nearest = _find_nearest_stroke(strokes, place)
+    nearest = find_nearest_stroke(strokes, place)
     return 0.0 if nearest is None else max(nearest[0] - place, place - nearest[1], 0.0)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from sightline.reader.ocr.glyphs import MonoLine, read_by_shape
+from sightline.reader.ocr.glyphs import read_by_shape
+from sightline.reader.ocr.mono_grid import MonoLine
 from sightline.reader.reading import Pixels
 
 WIDE, HIGH, ZOOM, STEP, LEFT = 6, 11, 2, 30, 20  # of the drawn font; the distance of two rows, and where they begin

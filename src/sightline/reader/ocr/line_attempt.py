@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from sightline.reader.ocr.glyphs import MonoLine, ShapedLetter, read_by_shape
+from sightline.reader.ocr.glyphs import ShapedLetter, read_by_shape
 from sightline.reader.ocr.letter_case import correct_case
 from sightline.reader.ocr.line_image import (
     UPRIGHT,
@@ -18,6 +18,7 @@ from sightline.reader.ocr.line_image import (
     find_ink_rows,
     trim_rows,
 )
+from sightline.reader.ocr.mono_grid import MonoLine
 from sightline.reader.ocr.recognizer import REGULAR, Character, find_centres, fits_pitch, measure_pitch, split_runs
 from sightline.reader.ocr.weights import OcrModel
 from sightline.reader.reading import Pixels, TextLine
@@ -93,14 +94,14 @@ def _measure_ink(each: LineAttempt) -> LineInk:
     return LineInk(each, mask, (top, bottom), find_ink_columns(mask, top, bottom))
 
 
-def read_shapes(
+def make_lines(
     pixels: Pixels, good: Sequence[LineAttempt], poor: Sequence[LineAttempt]
-) -> tuple[list[LineInk], list[LineAttempt]]:
+) -> tuple[list[TextLine], list[LineAttempt]]:
     """Return the lines that were read, monospaced ones as the shapes of their letters tell, and those that were not."""
     inks = [_measure_ink(each) for each in good]
     pitches = _find_pitches(inks)
     if not any(pitches):
-        return inks, list(poor)
+        return list(_split_lines(inks, pitches)), list(poor)
     level = [(ink, pitch) for ink, pitch in zip(inks, pitches, strict=True) if pitch and _is_level(ink.attempt)]
     dark = [_measure_ink(each) for each in poor if _is_level(each)]
     lines = [*(ink.to_mono_line(pitch) for ink, pitch in level), *(ink.to_mono_line(None) for ink in dark)]
@@ -109,9 +110,11 @@ def read_shapes(
         for at, letters in read_by_shape(pixels, lines).items()
         for ink in [([ink for ink, _ in level] + dark)[at]]
     }
+    if not changed:
+        return list(_split_lines(inks, pitches)), list(poor)
     restored = [replace(ink, attempt=changed.get(id(ink.attempt), ink.attempt)) for ink in inks]
     restored += [replace(ink, attempt=changed[id(ink.attempt)]) for ink in dark if id(ink.attempt) in changed]
-    return restored, [each for each in poor if id(each) not in changed]
+    return list(_split_lines(restored, _find_pitches(restored))), [each for each in poor if id(each) not in changed]
 
 
 def _is_level(each: LineAttempt) -> bool:
@@ -136,9 +139,9 @@ def _restore_letters(ink: LineInk, letters: Sequence[ShapedLetter]) -> LineAttem
     )
 
 
-def split_lines(inks: Sequence[LineInk]) -> Iterator[TextLine]:
+def _split_lines(inks: Sequence[LineInk], pitches: Sequence[float | None]) -> Iterator[TextLine]:
     """Yield the lines of attempts: usually one of each, more where a wide blank divides it."""
-    for ink, pitch in zip(inks, _find_pitches(inks), strict=True):
+    for ink, pitch in zip(inks, pitches, strict=True):
         height, width = ink.mask.shape
         letters = correct_case(ink.attempt.letters, ink.strokes, ink.mask[slice(*ink.rows)])
         for piece in split_runs(letters, ink.strokes, width, height, pitch):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from sightline.model.geometry import Box
 from sightline.reader.ocr.detector import find_text_areas
-from sightline.reader.ocr.line_attempt import LineAttempt, find_line_ink, read_shapes, split_lines
+from sightline.reader.ocr.line_attempt import LineAttempt, find_line_ink, make_lines
 from sightline.reader.ocr.line_image import (
     DOWNWARD,
     UPRIGHT,
@@ -92,8 +92,8 @@ def read_page(pixels: Pixels, engine: OcrEngine, has_time: HasTime = lambda: Tru
         if piece not in good
     ]
     turned = 90 * _find_common_turn(good)
-    inks, poor = read_shapes(pixels, good, poor)
-    found = sorted(split_lines(inks), key=lambda line: _sort_key(line, turned))
+    made, poor = make_lines(pixels, good, poor)
+    found = sorted(made, key=lambda line: _sort_key(line, turned))
     unread = [_find_ink_box(piece) for piece in poor]
     unread += [line.box for line in found if line.confidence < _READ]  # an uncertain piece of a certain line
     lines = tuple(replace_lone_strokes([line for line in found if line.confidence >= _READ]))

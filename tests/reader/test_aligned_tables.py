@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PIL import ImageFont
+
 from sightline.model.geometry import Box
 from sightline.reader.examine import examine_image
 from sightline.reader.reading import TextLine
@@ -91,3 +93,22 @@ def test_a_head_tells_a_narrow_blank_between_columns_from_one_between_words() ->
     body = [[(10, 50, at), (55, 80, at)] for at in range(1, 9)]
     assert len(find_columns([[(10, 50, 0), (55, 70, 0)], *body], 10.0)) == 1
     assert len(find_columns([[(10, 20, 0), (26, 51, 0), (54, 90, 0)], *body], 10.0)) == 2
+
+
+@requirement("reader.aligned")
+def test_bold_heads_in_the_middle_of_their_columns_belong_to_the_table() -> None:
+    sketch = draw_rows()
+    heads = ("Name", "Occupation", "Town", "Age")
+    for x, right, text in zip(PLACES, (*PLACES[1:], 390), heads, strict=True):
+        sketch.write((x + right) / 2 - 6, 34, text, anchor="mm")
+        sketch.pen.text(((x + right) / 2 - 5, 34), text, sketch.ink, ImageFont.load_default(13), "mm")
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert list_tables(reading) == [[list(row) for row in (heads, *ROWS)]]
+
+
+@requirement("reader.aligned")
+def test_texts_above_that_head_no_column_are_not_in_the_table() -> None:
+    sketch = draw_rows()
+    for x, text in ((40, "Export"), (560, "Search")):
+        sketch.write(x, 34, text)
+    assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[list(row) for row in ROWS]]

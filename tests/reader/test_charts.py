@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.geometry import Box
+from sightline.model.geometry import Box, Size
 from sightline.reader.charts import find_charts, round_mark
 from sightline.reader.examine import examine_image
 from sightline.reader.phrases import parse_number
-from sightline.reader.reading import Chart, ChartMark
+from sightline.reader.reading import Chart, ChartMark, ImageReading
 from tests.reader.sketch import BLUE, GREEN, ORANGE, Sketch, bar_chart
 from tests.reader.statements import describe_reading
 
@@ -365,3 +365,18 @@ def test_a_line_up_to_the_edge_of_the_picture_is_read() -> None:
     points = ((110, 300), (220, 180), (330, 260), (440, 140), (550, 220), (620, 220))
     sketch = draw_line(points, 600)
     assert [round(mark.value) for mark in only(sketch).marks] == [30, 60, 40, 70, 50]
+
+
+def test_a_peak_between_two_labels_is_told() -> None:
+    chart = only(sketch := draw_line(((110, 300), (220, 260), (275, 140), (330, 280), (440, 260), (550, 220))))
+    assert [round(mark.value) for mark in chart.marks] == [30, 40, 35, 40, 50]
+    name, value, place = chart.between.split(", ")
+    assert (name, place) == ("it is highest", "between Tue and Wed")
+    assert abs(float(value.removeprefix("about ")) - 70) <= 2
+    reading = ImageReading(Size(640, 480), tuple(sketch.lines), charts=(chart,))
+    assert f"Between its labels, {chart.between}." in describe_reading(reading).text
+
+
+def test_lines_that_turn_at_their_labels_have_nothing_between_them() -> None:
+    chart = only(draw_line(((110, 300), (220, 180), (330, 260), (440, 140), (550, 220))))
+    assert chart.between == ""

@@ -345,6 +345,8 @@ def _describe_chart(chart: Chart, *, positions: bool = True) -> Iterator[str]:
     if colours:
         named = ", ".join(f"{series} {name_colour(colour)}" for series, colour in colours.items())
         yield f"Its colours: {named}."
+    if chart.between:
+        yield f"Between its labels, {chart.between}."
     if chart.doubts:
         yield f"Doubts about this chart: {chart.doubts}."
 

@@ -75,6 +75,7 @@ class Chart:
     marks: tuple[ChartMark, ...] = ()
     unit: str = ""
     doubts: str = ""  # what could not be read, in words
+    between: str = ""  # where lines are higher or lower than at all labels, in words
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from sightline.reader.rectangles import enclose_boxes, transpose_box
 
 COLUMNS = 160  # of a line that are looked at, about
 CUT = 0.12  # share of the columns in a row in which a line may be covered
+BEYOND, PEAK = 0.06, 0.25  # shares of the plot's height: beyond all labelled points, and what a peak covers in a column
 FLAT, STEEP = 0.8, 8  # share of level columns of a line in steps, and pixels of its jumps
 
 
@@ -61,12 +62,15 @@ def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> C
     curves = [_Curve(colour, tuple(other for other in colours if other != colour), ground) for colour in colours]
     ends = (min(places), max(places))
     traces = [_trace(picture.pixels, plot, curve) for curve in curves]
+    between: list[str] = []
     if any(_is_cut(trace, ends) for trace in traces):
         return None
-    for colour, curve in zip(colours, curves, strict=True):
+    for colour, curve, trace in zip(colours, curves, traces, strict=True):
         series = titles.get(colour, name_colour(colour) if len(colours) > 1 else "")
         heights = [_find_height(picture.pixels, plot, place, curve) for place in places]
-        marks += _read_marks(axis, curve, series, zip(labels, places, heights, strict=True))
+        points = list(zip(labels, places, heights, strict=True))
+        marks += _read_marks(axis, curve, series, points)
+        between += [f"{series or 'it'} is {phrase}" for phrase in _find_extremes(axis, plot, trace, points)]
     if len(marks) < TICKS:
         return None
     if any(map(_is_stepped, traces)):
@@ -78,7 +82,8 @@ def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> C
         doubts.append("lines that no legend names are named by their colour")
     ink = enclose_boxes([plot, axis.box, *(label.box for label in labels)])
     title, box = find_title(picture, ink, axis, [*labels, *legend])
-    return Chart("line", box, title, tuple(marks), axis.unit or find_unit(picture, axis, ink), "; ".join(doubts))
+    return Chart("line", box, title, tuple(marks), axis.unit or find_unit(picture, axis, ink), "; ".join(doubts),
+                 "; ".join(between) if marks else "")  # fmt: skip
 
 
 def _find_label_columns(picture: ChartImage, labels: Sequence[ChartText]) -> list[float]:
@@ -220,6 +225,31 @@ def _trace(pixels: Pixels, plot: Box, curve: _Curve) -> dict[int, tuple[int, int
         x: (int(top), int(foot)) if found else None
         for x, top, foot, found in zip(columns, tops, feet, own.sum(axis=0), strict=True)
     }
+
+
+def _find_extremes(
+    axis: Axis,
+    plot: Box,
+    trace: dict[int, tuple[int, int] | None],
+    points: Sequence[tuple[ChartText, float, float | None]],
+) -> Iterator[str]:
+    """Yield where a line is clearly higher or lower than at all labels."""
+    seen = [y - plot.y for _, _, y in points if y is not None]
+    spans = {x: span for x, span in trace.items() if span and points[0][1] <= x <= points[-1][1]}
+    if not seen or not spans:
+        return
+    half = median(foot - top for top, foot in spans.values()) / 2
+    thin = {x: span for x, span in spans.items() if span[1] - span[0] <= PEAK * plot.height}
+    for name, sign in (("highest", 1), ("lowest", -1)):
+        heights = {x: top + half if sign > 0 else foot - half for x, (top, foot) in thin.items()}
+        x = min(heights, key=lambda each: sign * heights[each], default=None)
+        usual = min(seen, key=lambda each: sign * each)
+        if x is not None and sign * (usual - heights[x]) > BEYOND * plot.height:
+            step = abs(axis.value_at(axis.span[0]) - axis.value_at(axis.span[1]))
+            value = round_to_step(axis.value_at(plot.y + heights[x] + 0.5), step)
+            before = max((label for label in points if label[1] <= x), key=lambda each: each[1])
+            after = min((label for label in points if label[1] >= x), key=lambda each: each[1])
+            yield f"{name}, about {value:g}, between {before[0].text} and {after[0].text}"
 
 
 def _is_cut(trace: dict[int, tuple[int, int] | None], ends: tuple[float, float]) -> bool:

@@ -7,8 +7,9 @@ random sections: forms, tool bars, menus, tabs, lists, tables, and much that loo
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from training_kits import StylePackage
 
 WORDS = """account address archive audit backup billing branch browser bucket build cache calendar certificate change channel
 client cluster code color comment commit company config contact container content copy country create currency customer
@@ -54,18 +55,21 @@ TICKS = (
     "M2 8l4 4 8-9", "M3 8.5l3.2 3.2L13 5", "M4 8l3 3 5-6", "M1.5 8.5 6 13 14.5 3", "M3 3l10 10M13 3L3 13", "M3 8h10",
 )  # fmt: skip
 ICONS = (
-    "M3 4h18M3 12h18M3 20h18", "M4 4h16v16H4z", "M12 3a9 9 0 1 0 .01 0z", "M5 12h14M12 5v14", "M6 9l6 6 6-6",
+    "M3 4h18M3 12h18M3 20h18", "M5 12h14M12 5v14", "M6 9l6 6 6-6",
     "M10 4a6 6 0 1 0 .01 0zM15 15l6 6", "M4 6h16v12H4zM4 6l8 7 8-7", "M12 2l3 7h7l-6 4 2 8-6-5-6 5 2-8-6-4h7z",
     "M5 5l14 14M19 5L5 19", "M4 12l6 6L20 6", "M12 4v12M6 11l6 6 6-6M4 21h16", "M3 11l9-8 9 8v10H3z",
     "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z", "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21a8 8 0 0 1 16 0",
-    "M3 7a4 4 0 0 1 4-4h10a4 4 0 0 1 4 4v10a4 4 0 0 1-4 4H7a4 4 0 0 1-4-4z", "M12 3v18M5 8h14M8 14h8",
+    "M12 3v18M5 8h14M8 14h8",
 )  # fmt: skip
 
 
+LOOKS = 3  # of the controls of one page
 ICON_FONTS = {  # the style sheet, what is before a name, and the pattern of a name
     "@fortawesome/fontawesome-free": ("css/all.min.css", "fa-solid ", r"\.(fa-[a-z0-9-]+)\{--fa:"),
     "bootstrap-icons": ("font/bootstrap-icons.min.css", "bi ", r"\.(bi-[a-z0-9-]+)::before"),
-    "@mdi/font": ("css/materialdesignicons.min.css", "mdi ", r"\.(mdi-[a-z0-9-]+)::before"),
+    "line-awesome": ("dist/line-awesome/css/line-awesome.min.css", "las ", r"\.(la-[a-z0-9-]+):before"),
+    "primeicons": ("primeicons.css", "pi ", r"\.(pi-[a-z0-9-]+):before"),
+    "@phosphor-icons/web": ("src/regular/style.css", "ph ", r"\.ph\.(ph-[a-z0-9-]+):before"),
     "remixicon": ("fonts/remixicon.css", "", r"\.(ri-[a-z0-9-]+):before"),
     "boxicons": ("css/boxicons.min.css", "bx ", r"\.(bxs?-[a-z0-9-]+):before"),
 }
@@ -73,74 +77,6 @@ ICON_FONTS = {  # the style sheet, what is before a name, and the pattern of a n
 TOGGLE_ICONS = re.compile(
     r"checkbox|radio|toggle|switch|check-?(square|circle)|(square|circle)-check|(circle|square|record|stop|dot|bulls)[a-z0-9-]*$"
 )
-
-
-@dataclass(frozen=True)
-class StylePackage:
-    """The style sheets of a package, and the classes and markup that it documents; plain HTML where it has none."""
-
-    styles: tuple[str, ...] = ()
-    button: tuple[str, ...] = ("",)
-    field: str = ""
-    select: str = ""
-    check: str = '<label><input type="{type}" name="{id}" {state}> {text}</label>'
-    switch: str = ""
-    card: str = "x-card"
-    badge: str = "x-badge"
-    tabs: str = ""  # the items of a row of tabs, around {items}
-    tab: str = ""  # one of them, with {on} where it is active and {text}
-    on: str = "active"
-
-
-BOOTSTRAP = {
-    "button": ("btn btn-primary", "btn btn-secondary", "btn btn-outline-primary", "btn btn-light", "btn btn-danger", "btn btn-success btn-sm", "btn btn-outline-secondary btn-lg", "btn btn-info", "btn btn-dark", "btn btn-warning"),
-    "field": "form-control", "select": "form-select",
-    "check": '<div class="form-check"><input class="form-check-input" type="{type}" id="{id}" {state}><label class="form-check-label" for="{id}">{text}</label></div>',
-    "switch": '<div class="form-check form-switch"><input class="form-check-input" type="checkbox" role="switch" id="{id}" {state}><label class="form-check-label" for="{id}">{text}</label></div>',
-    "card": "card card-body", "badge": "badge bg-secondary",
-    "tabs": '<ul class="nav {tabkind}">{items}</ul>', "tab": '<li class="nav-item"><a class="nav-link {on}" href="#">{text}</a></li>',
-}  # fmt: skip
-THEMES = "cerulean cosmo cyborg darkly flatly journal litera lumen lux materia minty morph pulse quartz sandstone simplex sketchy slate solar spacelab superhero united vapor yeti zephyr".split()
-PLAIN_BUTTON = ("",)
-PACKAGES: dict[str, StylePackage] = {
-    "": StylePackage(),
-    "water.css": StylePackage(("out/light.css", "out/dark.css")),
-    "mvp.css": StylePackage(("mvp.css",)),
-    "sakura.css": StylePackage(("css/sakura.css", "css/sakura-dark.css", "css/sakura-vader.css", "css/sakura-ink.css")),
-    "@exampledev/new.css": StylePackage(("new.css",)),
-    "simpledotcss": StylePackage(("simple.min.css",)),
-    "holiday.css": StylePackage(("dist/holiday.css",)),
-    "awsm.css": StylePackage(("dist/awsm.min.css", "dist/awsm_theme_black.min.css", "dist/awsm_theme_gondola.min.css")),
-    "tacit-css": StylePackage(("dist/tacit-css.min.css",)),
-    "bamboo.css": StylePackage(("dist/bamboo.min.css", "dist/dark.min.css", "dist/light.min.css")),
-    "marx-css": StylePackage(("css/marx.min.css",)),
-    "chota": StylePackage(("dist/chota.min.css",), ("button primary", "button outline", "button", "button error", "button secondary"), tabs='<nav class="tabs">{items}</nav>', tab='<a class="{on}" href="#">{text}</a>', card="card", badge="tag"),
-    "purecss": StylePackage(("build/pure-min.css",), ("pure-button", "pure-button pure-button-primary", "pure-button pure-button-active"), tabs='<div class="pure-menu pure-menu-horizontal"><ul class="pure-menu-list">{items}</ul></div>', tab='<li class="pure-menu-item {on}"><a href="#" class="pure-menu-link">{text}</a></li>', on="pure-menu-selected active"),
-    "skeleton-css": StylePackage(("css/skeleton.css",), ("", "button-primary")),
-    "@primer/css": StylePackage(("dist/primer.css",), ("btn", "btn btn-primary", "btn btn-danger", "btn btn-outline", "btn btn-sm"), "form-control", "form-select", tabs='<div class="UnderlineNav"><div class="UnderlineNav-body">{items}</div></div>', tab='<a class="UnderlineNav-item {on}" href="#">{text}</a>', on="selected", card="Box p-3", badge="Label"),
-    "nes.css": StylePackage(("css/nes.min.css",), ("nes-btn", "nes-btn is-primary", "nes-btn is-success", "nes-btn is-error"), "nes-input", "", '<label><input type="{type}" class="nes-{kind}" name="{id}" {state}><span>{text}</span></label>', card="nes-container"),
-    "xp.css": StylePackage(("dist/XP.css", "dist/98.css"), check='<div class="field-row"><input type="{type}" id="{id}" {state}><label for="{id}">{text}</label></div>', tabs='<menu role="tablist">{items}</menu>', tab='<button role="tab" {selected}>{text}</button>'),
-    "7.css": StylePackage(("dist/7.css",), check='<div class="field-row"><input type="{type}" id="{id}" {state}><label for="{id}">{text}</label></div>', tabs='<section class="tabs"><menu role="tablist">{items}</menu></section>', tab='<button role="tab" {selected}>{text}</button>'),
-    "papercss": StylePackage(("dist/paper.min.css",), ("", "btn-secondary", "btn-small", "btn-primary-outline"), check='<label class="paper-{kind}"><input type="{type}" name="{id}" {state}><span>{text}</span></label>', switch='<fieldset class="form-group"><label class="paper-switch"><input type="checkbox" {state}><span class="paper-switch-slider"></span></label> {text}</fieldset>', card="card", badge="badge"),
-    "cirrus-ui": StylePackage(("dist/cirrus.min.css",), ("btn", "btn-primary", "btn btn-info", "btn btn-danger outline", "btn-dark")),
-    "siimple": StylePackage(("siimple.css",), ("button", "button is-primary")),
-    "picnic": StylePackage(("picnic.css",), ("button", "success", "warning", "error"), check='<label><input type="{type}" name="{id}" {state}><span class="checkable">{text}</span></label>', card="card"),
-    "mini.css": StylePackage(("dist/mini-default.min.css", "dist/mini-dark.min.css", "dist/mini-nord.min.css"), ("", "primary", "secondary", "tertiary small", "inverse"), card="card"),
-    "wingcss": StylePackage(("dist/wing.min.css",), ("btn", "btn-outline")),
-    "turretcss": StylePackage(("dist/turretcss.min.css",), ("button", "button primary", "button secondary", "button error"), "input", "", '<label class="control {type}"><input type="{type}" name="{id}" {state}><span class="control-indicator"></span><span class="control-label">{text}</span></label>'),
-    "@blaze/css": StylePackage(("dist/blaze/blaze.css",), ("c-button", "c-button c-button--brand", "c-button c-button--ghost", "c-button c-button--success"), "c-field", "c-field", '<label class="c-field c-field--choice"><input type="{type}" name="{id}" {state}> {text}</label>', '<label class="c-toggle">{text}<input type="checkbox" {state}><div class="c-toggle__track"><div class="c-toggle__handle"></div></div></label>', tabs='<div class="c-tabs"><div class="c-tabs__nav"><div class="c-tabs__headings">{items}</div></div></div>', tab='<button class="c-tab-heading {on}">{text}</button>', on="c-tab-heading--active active"),
-    "beercss": StylePackage(("dist/cdn/beer.min.css",), ("", "border", "small", "secondary"), check='<nav><label class="{kind}"><input type="{type}" name="{id}" {state}><span>{text}</span></label></nav>', switch='<nav><label class="switch"><input type="checkbox" {state}><span></span></label><span>{text}</span></nav>', tabs='<div class="tabs">{items}</div>', tab='<a class="{on}">{text}</a>'),
-    "missing.css": StylePackage(("dist/missing.min.css",)),
-    "jquery-ui-dist": StylePackage(("jquery-ui.min.css",), ("ui-button ui-widget ui-corner-all ui-state-default",), tabs='<div class="ui-tabs ui-widget ui-widget-content"><ul class="ui-tabs-nav ui-widget-header">{items}</ul></div>', tab='<li class="ui-tab ui-state-default {on}"><a class="ui-tabs-anchor">{text}</a></li>', on="ui-tabs-active ui-state-active active"),
-    "@clr/ui": StylePackage(("clr-ui.min.css",), ("btn", "btn btn-primary", "btn btn-success-outline", "btn btn-sm", "btn btn-danger"), "clr-input", "clr-select", '<div class="clr-{kind}-wrapper"><input type="{type}" id="{id}" class="clr-{kind}" {state}><label for="{id}" class="clr-control-label">{text}</label></div>', '<div class="clr-toggle-wrapper"><input type="checkbox" id="{id}" class="clr-toggle" {state}><label for="{id}">{text}</label></div>', tabs='<ul class="nav" role="tablist">{items}</ul>', tab='<li class="nav-item"><button class="btn btn-link nav-link {on}" {selected}>{text}</button></li>', card="card", badge="badge badge-info"),
-    "@salesforce-ux/design-system": StylePackage(("assets/styles/salesforce-lightning-design-system.min.css",), ("slds-button slds-button_neutral", "slds-button slds-button_brand", "slds-button slds-button_outline-brand", "slds-button slds-button_destructive"), "slds-input", "slds-select", '<div class="slds-{kind}"><input type="{type}" id="{id}" {state}><label class="slds-{kind}{tail}" for="{id}"><span class="slds-{kind}_faux"></span><span class="slds-form-element__label">{text}</span></label></div>', '<label class="slds-checkbox_toggle slds-grid"><span class="slds-m-right_small">{text}</span><input type="checkbox" {state}><span class="slds-checkbox_faux_container"><span class="slds-checkbox_faux"></span></span></label>', tabs='<div class="slds-tabs_default"><ul class="slds-tabs_default__nav">{items}</ul></div>', tab='<li class="slds-tabs_default__item {on}"><a class="slds-tabs_default__link">{text}</a></li>', on="slds-is-active active", card="slds-box", badge="slds-badge"),
-    "@blueprintjs/core": StylePackage(("lib/css/blueprint.css",), ("bp6-button", "bp6-button bp6-intent-primary", "bp6-button bp6-intent-danger", "bp6-button bp6-outlined", "bp6-button bp6-large"), "bp6-input", "", '<label class="bp6-control bp6-{kind}"><input type="{type}" name="{id}" {state}><span class="bp6-control-indicator"></span>{text}</label>', '<label class="bp6-control bp6-switch"><input type="checkbox" {state}><span class="bp6-control-indicator"></span>{text}</label>', card="bp6-card", badge="bp6-tag"),
-    "rsuite": StylePackage(("dist/rsuite.min.css",), ("rs-btn rs-btn-default", "rs-btn rs-btn-primary", "rs-btn rs-btn-ghost", "rs-btn rs-btn-subtle"), "rs-input", ""),
-    "element-plus": StylePackage(("dist/index.css",), ("el-button", "el-button el-button--primary", "el-button el-button--danger is-plain", "el-button el-button--success el-button--small", "el-button is-round"), "", "", '<label class="el-{kind} {classes}"><span class="el-{kind}__input {classes}"><input type="{type}" class="el-{kind}__original" {state}><span class="el-{kind}__inner"></span></span><span class="el-{kind}__label">{text}</span></label>', '<div class="el-switch {classes}"><input class="el-switch__input" type="checkbox" role="switch" {state}><span class="el-switch__core"><div class="el-switch__action"></div></span></div> {text}', tabs='<div class="el-tabs__header"><div class="el-tabs__nav">{items}</div></div>', tab='<div class="el-tabs__item is-top {on}" role="tab" {selected}>{text}</div>', on="is-active"),
-    "flowbite": StylePackage(("dist/flowbite.min.css",), ("text-white bg-blue-700 rounded-lg text-sm px-5 py-2.5", "text-gray-900 bg-white border border-gray-300 rounded-lg text-sm px-5 py-2.5"), "bg-gray-50 border border-gray-300 rounded-lg p-2.5", "bg-gray-50 border border-gray-300 rounded-lg p-2.5"),
-    "w3-css": StylePackage(("w3.css",), ("w3-button w3-blue", "w3-button w3-border", "w3-btn w3-teal", "w3-button w3-black w3-round"), "w3-input w3-border", "w3-select w3-border", '<p><input class="w3-{kindshort}" type="{type}" {state}> <label>{text}</label></p>', tabs='<div class="w3-bar w3-light-grey">{items}</div>', tab='<a class="w3-bar-item w3-button {on}">{text}</a>', on="w3-green active"),
-    **{f"bootswatch {theme}": StylePackage((f"dist/{theme}/bootstrap.min.css",), **BOOTSTRAP) for theme in THEMES},  # type: ignore[arg-type]
-}  # fmt: skip
 
 
 class PageWriter:
@@ -153,7 +89,7 @@ class PageWriter:
         self.glyphs = glyphs  # what is before the name of an icon, and the names
         self.number = 0
         self.accent = chance.choice(ACCENTS)
-        self.own_toggles = chance.random() < (0.75 if not package.styles else 0.3)
+        self.own_toggles = False
         self.plain = not package.styles
 
     def name(self, least: int = 1, most: int = 3) -> str:
@@ -190,9 +126,10 @@ class PageWriter:
         kind = self.chance.random()
         if kind < 0.12 and "<" not in label:
             return f'<input type="{self.chance.choice(("submit", "button", "reset"))}" class="{style}" value="{label}" {state}>'
+        text = self.package.inside.format(text=label)
         if kind < 0.3 and style and not state:
-            return f'<a href="#" class="{style}" role="button">{label}</a>'
-        return f'<button type="button" class="{style}" {state}>{label}</button>'
+            return f'<a href="#" class="{style}" role="button">{text}</a>'
+        return f'<button type="button" class="{style}" {state}>{text}</button>'
 
     def field(self) -> str:
         state = "disabled" if self.chance.random() < 0.1 else ""
@@ -201,7 +138,17 @@ class PageWriter:
         wide = f'style="width: {width}"' if self.chance.random() < 0.7 else ""
         if kind < 0.25:
             options = "".join(f"<option>{self.name(1, 3)}</option>" for _ in range(3))
-            return f'<select class="{self.package.select or self.package.field}" {state} {wide}>{options}</select>'
+            return self.surround(
+                f'<select class="{self.package.select or self.package.field}" {state} {wide}>{options}</select>'
+            )
+        if kind < 0.31:
+            return self.surround(
+                f'<textarea rows="2" class="{self.package.field}" {state} {wide}>{self.name(0, 6)}</textarea>'
+            )
+        if kind < 0.38:  # drawn by elements that are none
+            arrow = self.chance.choice(("▾", "▼", "⌄", self.icon(12)))
+            side = 'style="width: 220px; display: flex; justify-content: space-between; align-items: center"'
+            return f'<div role="combobox" class="x-combo {self.package.field}" {side}><span>{self.name(1, 3)}</span><span>{arrow}</span></div>'
         filled = self.chance.random()
         text = (
             f'value="{self.name(1, 4)}"'
@@ -214,7 +161,10 @@ class PageWriter:
         which = self.chance.choice(kinds) if self.chance.random() < 0.5 else "text"
         if which in ("number", "date", "time"):
             text = 'value="42"' if which == "number" else 'value="2026-11-18"'
-        return f'<input type="{which}" class="{self.package.field}" {text} {state} {wide}>'
+        return self.surround(f'<input type="{which}" class="{self.package.field}" {text} {state} {wide}>')
+
+    def surround(self, field: str) -> str:
+        return self.package.around.format(field=field)
 
     def group(self) -> str:
         """Write a field that is joined with a text, an icon or a button."""
@@ -256,20 +206,20 @@ class PageWriter:
         return f'<div class="x-bar">{"".join(f"<div><small>{self.name(1, 2)}</small><br>{self.field()}</div>" for _ in range(self.chance.randint(2, 4)))}{self.button()}</div>'
 
     def toggle(self, kind: str, text: str | None = None) -> str:
-        on = self.chance.random() < 0.5
-        state = ("checked " if on else "") + ("disabled" if self.chance.random() < 0.2 else "")
+        on, off = self.chance.random() < 0.5, self.chance.random() < 0.2
+        state = ("checked " if on else "") + ("disabled" if off else "")
         label = self.name(1, 4) if text is None else text
         if kind == "switch" and (self.own_toggles or not self.package.switch):
-            knob = self.chance.choice(("span", "before"))
-            return f'<label class="x-row x-switch-row"><input type="checkbox" role="switch" class="x-switch {knob}" {state}><span>{label}</span></label>'
+            return f'<label class="x-row x-switch-row"><input type="checkbox" role="switch" class="x-switch" {state}><span>{label}</span></label>'
         if self.own_toggles:
             return f'<label class="x-row"><input type="{kind}" class="x-{kind}" name="{self.next_id()}" {state}><span>{label}</span></label>'
-        short = "radio" if kind == "radio" else "checkbox"
-        template = self.package.switch if kind == "switch" else self.package.check
-        return template.format(
-            type="radio" if kind == "radio" else "checkbox", kind=short, id=self.next_id(), state=state, text=label,
-            kindshort="radio" if kind == "radio" else "check", tail="__label",
-            classes=" ".join(f"is-{name}" for name in state.split()),
+        short, package = "radio" if kind == "radio" else "checkbox", self.package
+        template = package.switch if kind == "switch" else package.radio if kind == "radio" else ""
+        return (template or package.check).format(
+            type=short, kind=short, id=self.next_id(), state=state, text=label, off="disabled" if off else "",
+            kindshort="radio" if kind == "radio" else "check", tail="__label", data="checked" if on else "unchecked",
+            classes=" ".join(f"is-{name}" for name in state.split()), aria=f'aria-checked="{str(on).lower()}"',
+            marks=f"{package.checked if on else ''} {package.disabled if off else ''}",
         )  # fmt: skip
 
     def toggles(self, kind: str, count: int) -> str:
@@ -332,6 +282,13 @@ class PageWriter:
         )
         return f'<div class="{self.package.card} x-wide">{rows}</div>'
 
+    def toggle_row(self) -> str:
+        """Write toggles of all kinds beside each other."""
+        kinds = [self.chance.choice(("checkbox", "radio", "switch")) for _ in range(self.chance.randint(4, 9))]
+        return (
+            f'<div class="x-bar">{"".join(f"<div>{self.toggle(kind, self.name(1, 1))}</div>" for kind in kinds)}</div>'
+        )
+
     def table(self) -> str:
         boxes, buttons, chosen = self.chance.random() < 0.35, self.chance.random() < 0.35, self.chance.random() < 0.4
         columns = self.chance.randint(3, 5)
@@ -372,7 +329,7 @@ class PageWriter:
             f"{self.icon(16) + ' ' if with_icons else ''}{self.name(1, 2)}</a></li>"
             for at in range(count)
         )
-        look = self.chance.choice(("fill", "tint", "mark", "under", "bold", "ink", "box", "tint"))
+        look = self.chance.choice(("fill", "tint", "mark", "under", "bold", "ink", "box", "tint", "pill", "fill"))
         return f'<ul class="{style or self.chance.choice(("x-menu", "x-menu", "x-tabs"))} x-look-{look}">{items}</ul>'
 
     def pagination(self) -> str:
@@ -436,22 +393,69 @@ class PageWriter:
             lambda: f"<h2>{self.name(2, 5)}</h2><p>{self.sentence()} {self.sentence()}</p>",
             lambda: f"<dl><dt>{self.name(1, 2)}</dt><dd>{self.name(1, 3)}</dd><dt>{self.name(1, 2)}</dt><dd>{self.name(1, 3)}</dd></dl>",
             lambda: f'<div class="x-head x-wide">{self.name(1, 3)}</div>',
+            self.gallery,
+            self.gallery,
+            self.calendar,
+            self.people,
+            self.people,
+            lambda: "".join(f'<span class="x-swatch" style="background: {self.chance.choice(ACCENTS)}"></span>' for _ in range(12)),
+            lambda: "".join(f'<div class="x-line"><span class="x-avatar">{self.chance.choice(("A", "JD", "MK", self.icon(14)))}</span> <b>{self.name(1, 2)}</b> <small>{self.name(2, 5)}</small></div>' for _ in range(3)),
+            lambda: "".join(f'<div class="x-line">{self.chance.choice("✓✔✗✘★☆▲▼●")} {self.name(1, 3)}</div>' for _ in range(4)),
+            lambda: f'<p>{"".join(self.chance.choice("★☆") for _ in range(5))} {self.name(1, 2)}</p>',
             lambda: "".join(f'<span class="x-chip">{self.name(1, 2)} ×</span> ' for _ in range(3)),
         ]  # fmt: skip
         return "".join(f"<div>{self.chance.choice(ways)()}</div>" for _ in range(self.chance.randint(1, 4)))
+
+    def gallery(self) -> str:
+        """Write a grid of icons, each with its name below it or beside it."""
+        side, framed = self.chance.choice((16, 20, 24, 28, 32)), self.chance.choice(("", "x-framed"))
+        between = self.chance.choice(("<br>", "<br>", " "))
+        cells = "".join(
+            f'<div class="{framed}">{self.icon(side)}{between}<small>{self.name(1, 1)}</small></div>' for _ in range(12)
+        )
+        return f'<div class="x-gallery">{cells}</div>'
+
+    def people(self) -> str:
+        """Write names with small pictures before them."""
+        side, corner = self.chance.choice((20, 24, 28, 32, 40)), self.chance.choice(("50%", "6px", "0", "12px"))
+        wide = self.chance.choice((side, side, round(1.5 * side)))
+        return "".join(
+            f'<div class="x-line"><span style="display: inline-block; width: {wide}px; height: {side}px; '
+            f'border-radius: {corner}; vertical-align: middle; background: {self.photograph()}"></span> '
+            f"<b>{self.name(1, 2)}</b> {self.name(1, 3)}</div>"
+            for _ in range(4)
+        )
+
+    def photograph(self) -> str:
+        """Return a background of several soft colours, as a small photograph has."""
+        chance = self.chance
+        spots = [
+            f"radial-gradient(circle at {chance.randint(20, 80)}% {chance.randint(10, 90)}%, "
+            f"hsl({chance.randint(0, 360)} {chance.randint(10, 60)}% {chance.randint(20, 85)}%) {chance.randint(8, 30)}%, transparent {chance.randint(31, 60)}%)"
+            for _ in range(3)
+        ]
+        ground = f"linear-gradient(hsl({chance.randint(0, 360)} 30% {chance.randint(15, 90)}%), hsl({chance.randint(0, 360)} 40% {chance.randint(15, 90)}%))"
+        return ", ".join([*spots, ground])
+
+    def calendar(self) -> str:
+        """Write the days of a month, one of them marked."""
+        today = self.chance.randint(1, 28)
+        days = "".join(f'<div class="{"x-today" if day == today else ""}">{day}</div>' for day in range(1, 29))
+        return f'<b>{self.name(1, 1)} 2026</b><div class="x-days">{days}</div>'
 
     # -- the page
 
     def write(self, link: str) -> str:
         chance = self.chance
         sections: list[Callable[[], str]] = [
-            self.form, self.form, self.toolbar, self.options, self.options, self.settings, self.table, self.tabs, self.menu,
+            self.form, self.form, self.toolbar, self.options, self.options, self.options, self.options, self.settings,
+            self.settings, self.toggle_row, self.toggle_row, self.table, self.tabs, self.menu,
             self.menu, self.pagination, self.list_group, self.cards, self.decoys, self.decoys, self.decoys, self.button_grid,
             self.button_grid, self.wells, self.filters, self.group, self.group,
         ]  # fmt: skip
         if chance.random() < 0.05:
             sections = [*sections, self.pins]
-        cells = [f'<div class="x-cell">{chance.choice(sections)()}</div>' for _ in range(chance.randint(7, 14))]
+        cells = [self.cell(chance.choice(sections)) for _ in range(chance.randint(7, 14))]
         side = (
             f'<div class="x-side">{self.menu("x-menu")}{self.menu("x-menu") if chance.random() < 0.3 else ""}</div>'
             if chance.random() < 0.4
@@ -464,7 +468,13 @@ class PageWriter:
         )
         width = chance.choice((300, 360, 420, 560))
         body = f'{top}<div class="x-page">{side}<div class="x-main" style="column-width: {width}px">{"".join(cells)}</div></div>'
-        return f'<!DOCTYPE html><html data-bs-theme="{"dark" if self.dark else "light"}" data-theme="{"dark" if self.dark else "light"}"><meta charset="utf-8">{link}<style>{self.write_style()}</style><body>{body}{self.mix_indeterminate()}'
+        return f'<!DOCTYPE html><html data-bs-theme="{"dark" if self.dark else "light"}" data-theme="{"dark" if self.dark else "light"}"><meta charset="utf-8">{link}<style>{self.package.more}{self.write_style()}</style><body {self.package.body.format(scheme="dark" if self.dark else "light")}>{body}{self.mix_indeterminate()}'
+
+    def cell(self, section: Callable[[], str]) -> str:
+        """Write a section in one of the page's looks; the first look of a package's page is the package's own."""
+        look = self.chance.randrange(LOOKS)
+        self.own_toggles = self.chance.random() < (0.75 if self.plain else 0.25)
+        return f'<div class="x-cell x-v{look}">{section()}</div>'
 
     def write_style(self) -> str:
         chance, accent = self.chance, self.accent
@@ -484,8 +494,6 @@ class PageWriter:
             if self.dark
             else chance.choice(("#f1f3f5", "#eee", "#e9ecef", "#f6f8fa", "#e3e8ef", "#fff"))
         )
-        radius = chance.choice((0, 2, 3, 4, 6, 8, 12, 20, 999))
-        thick = chance.choice((1, 1, 1, 1.5, 2, 2, 3))
         layout = (
             f".x-page{{display:flex;gap:16px}}.x-side{{width:{chance.choice((160, 200, 240))}px;flex:none;background:{(side := chance.choice((soft, ground, '#222', '#1e293b', accent)))};color:{ink if side in (soft, ground) else chance.choice(('#fff', '#ccc', '#aab'))};padding:{chance.choice((0, 8, 8, 16))}px}}"
             f".x-main{{flex:1;padding:{chance.choice((8, 16, 24))}px;column-gap:{chance.choice((16, 24, 32))}px}}.x-cell{{break-inside:avoid;margin-bottom:16px}}"
@@ -507,13 +515,15 @@ class PageWriter:
             f".x-ring{{display:inline-flex;width:{chance.choice((16, 18, 20, 22, 24))}px;aspect-ratio:1;align-items:center;justify-content:center;border:{chance.choice((1, 1, 1.5, 2))}px solid {chance.choice((line, accent, ink))};border-radius:{chance.choice(('50%', '50%', '3px', '0'))};font-size:{chance.choice((11, 12, 13, 14))}px}}"
             f".x-dot{{display:inline-block;width:{chance.choice((6, 8, 10, 12, 14))}px;aspect-ratio:1;border-radius:50%;background:{accent}}}.x-swatch{{display:inline-block;width:{chance.choice((10, 12, 14, 16, 20))}px;aspect-ratio:{chance.choice((1, 1, 2))};background:{accent};border-radius:{chance.choice((0, 2, 3))}px}}"
             f".x-tiles{{display:grid;grid-template-columns:repeat(7,{chance.choice((28, 34, 40))}px)}}.x-tiles div{{border:{chance.choice((0, 1))}px solid {line};text-align:center;padding:4px}}.x-bars{{display:flex;gap:6px;align-items:end;height:100px}}.x-bars i{{width:18px}}"
+            f".x-gallery{{display:grid;grid-template-columns:repeat({chance.choice((4, 6, 6))},1fr);gap:{chance.choice((2, 6, 12))}px;text-align:center}}.x-framed{{border:1px solid {line};padding:6px;border-radius:{chance.choice((0, 3, 6))}px}}.x-line{{padding:{chance.choice((2, 5, 8))}px 0}}"
+            f".x-days{{display:grid;grid-template-columns:repeat(7,{chance.choice((24, 30, 36))}px)}}.x-days div{{text-align:center;padding:{chance.choice((2, 5))}px}}.x-days .x-today{{background:{accent};color:#fff;border-radius:{chance.choice((0, 4, 99))}px}}"
             f".x-slider{{position:relative;display:inline-block;width:120px;height:6px;border-radius:9px;background:{line}}}.x-slider i{{position:absolute;top:-5px;width:16px;height:16px;border-radius:50%;background:{accent}}}"
         )
         rules = [
             layout,
             self.style_menus(ink, line, soft),
             self.style_tables(line, soft),
-            self.style_toggles(line, ground),
+            *(self.style_toggles(f".x-v{look} ", line, ground) for look in range(LOOKS)),
         ]
         if self.plain or chance.random() < 0.25:
             rules.append(
@@ -523,12 +533,16 @@ class PageWriter:
             rules.append(
                 f"body{{font-family:{chance.choice(FONTS)!r};font-size:{chance.choice((12, 13, 14, 15, 16, 16, 17, 18))}px}}"
             )
-        if chance.random() < (0.85 if self.plain else 0.3):
-            rules.append(self.style_controls(ink, line, soft, ground, radius, thick))
+        rules += [
+            self.style_controls(f".x-v{look} ", ink, line, soft, ground)
+            for look in range(LOOKS)
+            if chance.random() < (0.85 if self.plain else 0.3 * look)
+        ]
         return "".join(rules)
 
-    def style_controls(self, ink: str, line: str, soft: str, ground: str, radius: float, thick: float) -> str:
+    def style_controls(self, home: str, ink: str, line: str, soft: str, ground: str) -> str:
         chance, accent = self.chance, self.accent
+        radius, thick = chance.choice((0, 2, 3, 4, 6, 8, 12, 20, 999)), chance.choice((1, 1, 1, 1.5, 2, 2, 3))
         pad = chance.choice(("2px 8px", "4px 10px", "6px 12px", "8px 16px", "10px 20px", "12px 24px", "5px 30px"))
         gradient = f"linear-gradient({accent},{chance.choice(ACCENTS)})" if chance.random() < 0.15 else "none"
         if chance.random() < 0.15:
@@ -541,20 +555,27 @@ class PageWriter:
         ]  # fmt: skip
         one, other = chance.sample(looks, 2)
         family = chance.choice(("inherit", "inherit", "Arial"))
-        button = f"button:not([role]),input[type=submit],input[type=button],input[type=reset]{{{one};border-radius:{radius}px;padding:{pad};font-family:{family};font-size:{chance.choice((12, 13, 14, 15, 16))}px;box-shadow:{chance.choice(('none', 'none', '0 1px 2px #0004', '0 2px 6px #0005'))};text-transform:{chance.choice(('none', 'none', 'none', 'uppercase'))}}}"
-        button += (
-            f"button:nth-of-type(even){{{other}}}button:disabled{{opacity:{chance.choice((0.3, 0.4, 0.5, 0.6, 0.65))}}}"
-        )
+        button = f"{home}:is(button:not([role]),input[type=submit],input[type=button],input[type=reset]){{{one};border-radius:{radius}px;padding:{pad};font-family:{family};font-size:{chance.choice((12, 13, 14, 15, 16))}px;box-shadow:{chance.choice(('none', 'none', '0 1px 2px #0004', '0 2px 6px #0005'))};text-transform:{chance.choice(('none', 'none', 'none', 'uppercase'))}}}"
+        button += f"{home}button:not([role]):nth-of-type(even){{{other}}}{home}:is(button,input):disabled{{{self.fade(line, soft)}}}"
         box = chance.random()
         border = f"border:{thick}px solid {line};background:{chance.choice((ground, soft, '#fff' if not self.dark else '#000'))}"
         if box < 0.12:
             border = f"border:0;border-bottom:{thick}px solid {line};background:{soft}"
         elif box < 0.22:
             border = f"border:0;background:{soft}"
-        field = f"input:not([type=checkbox]):not([type=radio]):not([type=submit]):not([type=button]):not([type=reset]),select,textarea{{{border};color:{ink};border-radius:{min(radius, 24)}px;padding:{chance.choice(('2px 4px', '4px 8px', '6px 10px', '8px 12px', '10px 14px'))};font-family:{family};font-size:{chance.choice((13, 14, 15, 16))}px;max-width:100%}}"
-        field += f"input:disabled,select:disabled{{opacity:{chance.choice((0.4, 0.5, 0.6, 1))};color:{chance.choice(('#888', '#999', '#aaa'))}}}"
+        field = f"{home}:is(input:not([type=checkbox]):not([type=radio]):not([type=submit]):not([type=button]):not([type=reset]),select,textarea,.x-combo){{{border};color:{ink};border-radius:{min(radius, 24)}px;padding:{chance.choice(('2px 4px', '4px 8px', '6px 10px', '8px 12px', '10px 14px'))};font-family:{family};font-size:{chance.choice((13, 14, 15, 16))}px;max-width:100%}}"
+        field += f"{home}:is(input:not([type=button]),select):disabled{{{self.fade(line, soft)}}}"
         parts = [button if chance.random() < 0.85 else "", field if chance.random() < 0.85 else ""]
         return "".join(parts)
+
+    def fade(self, line: str, soft: str) -> str:
+        """Return how something disabled is drawn: by opacity, or in greys."""
+        chance = self.chance
+        if chance.random() < 0.5:
+            return f"opacity:{chance.choice((0.25, 0.3, 0.38, 0.4, 0.5, 0.5, 0.6, 0.65, 0.7))}"
+        grey = chance.choice(("#555", "#666", "#777") if self.dark else ("#888", "#999", "#aaa", "#bbb"))
+        ground = chance.choice((soft, line, "#eee" if not self.dark else "#2a2a2a"))
+        return f"color:{grey};background:{ground};border-color:{line};box-shadow:none"
 
     def style_menus(self, ink: str, line: str, soft: str) -> str:
         chance, accent = self.chance, self.accent
@@ -566,7 +587,7 @@ class PageWriter:
             f".x-pages li a{{border:{chance.choice((0, 1))}px solid {line}}}li.disabled a{{opacity:{chance.choice((0.4, 0.5))}}}"
             f".x-look-fill .active>a,.x-list.x-look-fill .active{{background:{accent};color:#fff}}.x-look-tint .active>a,.x-list.x-look-tint .active{{background:{tint};color:{chance.choice((accent, ink))}}}"
             f".x-look-mark .active>a{{border-left:{chance.choice((3, 4))}px solid {accent};color:{accent};background:{chance.choice((tint, 'transparent'))}}}.x-look-under .active>a{{border-bottom:{chance.choice((2, 3))}px solid {accent};border-radius:0;color:{chance.choice((accent, ink))}}}"
-            f".x-look-bold .active>a{{font-weight:bold;color:{chance.choice((accent, ink))}}}.x-look-ink .active>a{{color:{accent}}}.x-look-box .active>a{{border:1px solid {line};border-bottom-color:transparent;background:{soft}}}"
+            f".x-look-bold .active>a{{font-weight:bold;color:{chance.choice((accent, ink))}}}.x-look-ink .active>a{{color:{accent}}}.x-look-pill{{background:{soft};border-radius:8px}}.x-look-pill .active>a{{background:{chance.choice((accent, '#fff' if not self.dark else '#555'))};color:{ink};box-shadow:0 1px 3px #0004}}.x-look-box .active>a{{border:1px solid {line};border-bottom-color:transparent;background:{soft}}}"
         )
 
     def style_tables(self, line: str, soft: str) -> str:
@@ -578,69 +599,115 @@ class PageWriter:
             f".x-table th{{background:{chance.choice(('transparent', soft, line))}}}{stripe}.x-table tr.x-chosen,.x-table tr.x-chosen td{{background:{self.accent}{chance.choice(('22', '33', '55', ''))}}}"
         )
 
-    def style_toggles(self, line: str, ground: str) -> str:
-        chance, accent = self.chance, self.accent
-        side = chance.choice((12, 13, 14, 15, 16, 16, 17, 18, 20, 22, 24, 26, 30, 36, 40))
+    def style_toggles(self, home: str, line: str, ground: str) -> str:
+        return self.style_boxes(home, line, ground) + self.style_switches(home, line, ground)
+
+    def pick_pair(self, ground: str, line: str) -> tuple[str, str]:
+        """Return the colour of what is on, and one that is clear on it."""
+        dark = self.chance.choice(("#fff", "#fff", "#fff", "#f8f8f8"))
+        pairs = [(self.accent, dark)] * 4 + [(self.chance.choice(ACCENTS), dark)] * 2
+        pairs += (
+            [("#eee", "#111"), ("#9ecbff", "#06264d"), ("#bb86fc", "#222")]
+            if self.dark
+            else [("#111", "#fff"), ("#555", "#fff")]
+        )
+        return self.chance.choice(pairs)
+
+    def style_boxes(self, home: str, line: str, ground: str) -> str:
+        """Return the rules of check boxes and radio buttons."""
+        chance = self.chance
+        accent, mark = self.pick_pair(ground, line)
+        side = chance.choice((12, 13, 14, 15, 16, 16, 16, 17, 18, 18, 20, 20, 22, 24, 26, 30, 36, 40))
         edge = chance.choice((1, 1, 1, 1.5, 2, 2, 3))
-        strong = chance.choice((line, accent, "#888", "#666" if not self.dark else "#aaa"))
-        tick = chance.choice(TICKS[:4] if chance.random() < 0.85 else TICKS)
+        strong = chance.choice((line, line, accent, "#888", "#666" if not self.dark else "#aaa"))
         filled = chance.random() < 0.6
-        mark = "white" if filled else accent
-        image = f"url(\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='{tick}' fill='none' stroke='{mark.replace('#', '%23')}' stroke-width='{chance.choice((1.5, 2, 2.5, 3))}'/%3E%3C/svg%3E\")"
-        inner = chance.choice((ground, "transparent", "#fff" if not self.dark else "#222"))
-        shade = chance.choice(
-            (
-                "none",
-                "none",
-                "none",
-                "inset 1px 1px 0 #0006,inset -1px -1px 0 #fff",
-                "0 1px 2px #0004",
-                f"0 0 0 3px {accent}33",
-            )
-        )
-        check = (
-            f"input.x-checkbox{{appearance:none;box-sizing:border-box;width:{side}px;height:{side}px;flex:none;margin:0;border:{edge}px solid {strong};border-radius:{chance.choice(('0', '2px', '3px', '4px', '6px', '25%', '50%' if chance.random() < 0.3 else '3px'))};background:{inner};box-shadow:{shade}}}"
-            f"input.x-checkbox:checked{{background:{accent if filled else inner} {image} center/{chance.choice((70, 80, 100))}% no-repeat;border-color:{accent}}}"
-            f"input.x-checkbox:indeterminate{{background:linear-gradient({accent},{accent}) center/60% 2px no-repeat}}"
-        )
-        if chance.random() < 0.06:  # a tick without its box
-            check += f"input.x-checkbox:checked{{background:{image.replace('white', accent.replace('#', '%23'))} center/100% no-repeat;border-color:transparent}}"
-        if chance.random() < 0.12:  # a full square inside, as some have
-            check += f"input.x-checkbox:checked{{background:linear-gradient({accent},{accent}) center/60% 60% no-repeat;border-color:{strong}}}"
-        if chance.random() < 0.4:  # neither on nor off, on a filled box
-            check += f"input.x-checkbox:indeterminate{{background:linear-gradient(#fff,#fff) center/{chance.choice((50, 60, 70))}% {chance.choice((2, 3))}px no-repeat {accent};border-color:{accent}}}"
-        dot = chance.choice((30, 35, 40, 45, 50))
-        radio = f"input.x-radio{{appearance:none;box-sizing:border-box;width:{side}px;height:{side}px;flex:none;margin:0;border:{edge}px solid {strong};border-radius:50%;background:{inner};box-shadow:{shade}}}"
-        radio += chance.choice((
-            f"input.x-radio:checked{{border-color:{accent};background:radial-gradient({accent} {dot}%,transparent {dot + 6}%)}}",
-            f"input.x-radio:checked{{border-color:{accent};background:radial-gradient(#fff {dot - 8}%,{accent} {dot - 2}%)}}",
-            f"input.x-radio:checked{{border:{round(side * chance.choice((0.25, 0.3, 0.33)))}px solid {accent};background:#fff}}",
+        drawn = mark if filled else accent
+        tick = chance.choice(TICKS[:4] if chance.random() < 0.85 else TICKS)
+        image = f"url(\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='{tick}' fill='none' stroke='{drawn.replace('#', '%23')}' stroke-width='{chance.choice((1.5, 2, 2.5, 3))}' stroke-linecap='{chance.choice(('butt', 'round'))}'/%3E%3C/svg%3E\")"
+        soft = "#f1f1f1" if not self.dark else "#3a3a3a"
+        inner = chance.choice((ground, "transparent", "#fff" if not self.dark else "#222", soft))
+        shade = chance.choice((
+            "none", "none", "none", "none", "inset 1px 1px 0 #0006,inset -1px -1px 0 #fff", "0 1px 2px #0004",
+            f"0 0 0 3px {accent}33", "inset 0 1px 2px #0003",
         ))  # fmt: skip
-        tall = chance.choice((14, 16, 18, 20, 22, 24, 26, 28, 32))
-        wide = round(tall * chance.choice((1.6, 1.75, 1.8, 2, 2, 2.2)))
-        gap = chance.choice((1, 2, 2, 3, 4))
-        knob = tall - 2 * gap
-        off = chance.choice((line, "#bbb" if not self.dark else "#555", "#999"))
-        outline = chance.random() < 0.25
-        base = (
-            f"border:{chance.choice((1, 2))}px solid {strong};background:{inner}"
-            if outline
-            else f"border:0;background:{off}"
-        )
-        dotted = off if outline else chance.choice(("#fff", "#fff", "#f4f4f4"))
-        switch = (
-            f"input.x-switch{{appearance:none;box-sizing:border-box;position:relative;width:{wide}px;height:{tall}px;flex:none;margin:0;border-radius:{chance.choice((99, 99, 99, 4))}px;{base}}}"
-            f"input.x-switch::after{{content:'';position:absolute;box-sizing:border-box;top:50%;left:{gap}px;transform:translateY(-50%);width:{knob}px;height:{knob}px;border-radius:{chance.choice(('50%', '50%', '50%', '3px'))};background:{dotted};box-shadow:{chance.choice(('none', 'none', '0 1px 3px #0006'))}}}"
-            f"input.x-switch:checked{{background:{accent};border-color:{accent}}}input.x-switch:checked::after{{left:calc(100% - {knob + gap}px);background:#fff}}"
-        )
-        if chance.random() < 0.15:  # a knob that is higher than its track
-            switch = (
-                f"input.x-switch{{appearance:none;position:relative;width:{wide}px;height:{round(0.6 * tall)}px;flex:none;margin:{round(0.2 * tall)}px 4px;border-radius:99px;background:{off}}}"
-                f"input.x-switch::after{{content:'';position:absolute;top:50%;left:0;transform:translate(-10%,-50%);width:{tall}px;height:{tall}px;border-radius:50%;background:{chance.choice(('#fff', '#f1f1f1', '#ddd'))};box-shadow:0 1px 3px #0008}}"
-                f"input.x-switch:checked{{background:{accent}80}}input.x-switch:checked::after{{left:calc(100% - {tall}px);transform:translate(10%,-50%);background:{accent}}}"
+        base = f"appearance:none;box-sizing:border-box;width:{side}px;height:{side}px;flex:none;margin:0;border:{edge}px solid {strong};background:{inner};box-shadow:{shade}"
+        corner = chance.choice(("0", "2px", "3px", "4px", "6px", "25%", "50%" if chance.random() < 0.3 else "3px"))
+        rules = [
+            f"input.x-checkbox{{{base};border-radius:{corner}}}",
+            f"input.x-checkbox:checked{{background:{accent if filled else inner} {image} center/{chance.choice((65, 75, 85, 100))}% no-repeat;border-color:{accent}}}",
+            f"input.x-checkbox:indeterminate{{background:linear-gradient({accent},{accent}) center/60% 2px no-repeat}}",
+        ]
+        special = chance.random()
+        if special < 0.06:  # a tick without its box
+            rules.append(
+                f"input.x-checkbox:checked{{background:{image.replace('white', accent.replace('#', '%23'))} center/100% no-repeat;border-color:transparent}}"
             )
-        pale = f"input:disabled+span,input.x-checkbox:disabled,input.x-radio:disabled,input.x-switch:disabled{{opacity:{chance.choice((0.35, 0.4, 0.5, 0.6))}}}"
-        return check + radio + switch + pale
+        elif special < 0.16:  # a full square inside, as some have
+            rules.append(
+                f"input.x-checkbox:checked{{background:linear-gradient({accent},{accent}) center/60% 60% no-repeat;border-color:{strong}}}"
+            )
+        if chance.random() < 0.4:  # neither on nor off, on a filled box
+            rules.append(
+                f"input.x-checkbox:indeterminate{{background:linear-gradient({mark},{mark}) center/{chance.choice((50, 60, 70))}% {chance.choice((2, 3))}px no-repeat {accent};border-color:{accent}}}"
+            )
+        dot = chance.choice((25, 30, 35, 40, 45, 50))
+        ring = round(side * chance.choice((0.2, 0.25, 0.3, 0.33)))
+        rules += [f"input.x-radio{{{base};border-radius:50%}}", chance.choice((
+            f"input.x-radio:checked{{border-color:{accent};background:radial-gradient({accent} {dot}%,transparent {dot + 6}%)}}",
+            f"input.x-radio:checked{{border-color:{chance.choice((accent, strong))};background:radial-gradient({accent} {dot}%,{inner} {dot + 6}%)}}",
+            f"input.x-radio:checked{{border-color:{accent};background:radial-gradient({mark} {dot - 8}%,{accent} {dot - 2}%)}}",
+            f"input.x-radio:checked{{border:{ring}px solid {accent};background:{mark}}}",
+        ))]  # fmt: skip
+        off = self.fade_toggle()
+        rules.append(f":is(input.x-checkbox,input.x-radio):disabled{{{off}}}")
+        rules.append(
+            f"input:disabled+span{{{chance.choice(('opacity:.4', 'opacity:.5', 'opacity:.6', 'color:#999', 'opacity:1'))}}}"
+        )
+        return "".join(home + rule for rule in rules)
+
+    def fade_toggle(self) -> str:
+        return f"opacity:{self.chance.choice((0.25, 0.35, 0.4, 0.5, 0.5, 0.6))}"
+
+    def style_switches(self, home: str, line: str, ground: str) -> str:
+        """Return the rules of switches: a track, and a knob at its left or right end, each in its own colours."""
+        chance = self.chance
+        accent, mark = self.pick_pair(ground, line)
+        tall = chance.choice((12, 14, 16, 18, 20, 20, 22, 24, 24, 26, 28, 32))
+        wide = round(tall * chance.choice((1.5, 1.6, 1.75, 1.8, 2, 2, 2.2, 2.4)))
+        gap = chance.choice((0, 1, 2, 2, 2, 3, 4)) if tall > 14 else chance.choice((0, 1, 2))
+        greys = (
+            ("#555", "#666", "#3a3f4b", "#444") if self.dark else ("#bbb", "#ccc", "#999", "#ddd", "#e5e5e5", "#e9e9ea")
+        )
+        track, edge = chance.choice((line, *greys)), chance.choice((0, 0, 0, 1, 1, 2))
+        strong = chance.choice((line, "#888", accent, "#666" if not self.dark else "#aaa"))
+        knob_off = chance.choice(("#fff", "#fff", "#f4f4f4", ground, "#aaa", "#222" if self.dark else "#fff"))
+        if chance.random() < 0.3:  # an outline with a knob of the outline's colour
+            track, edge, knob_off = chance.choice((ground, "transparent")), chance.choice((1, 1, 2)), strong
+        knob_on = chance.choice((mark, mark, mark, knob_off))
+        small = chance.choice((0, 0, 0, 0, 4, 6)) if tall >= 20 else 0  # how much smaller the knob is where it is off
+        side = tall - 2 * gap - 2 * edge
+        radius = chance.choice((99, 99, 99, 99, 4, 2, 0))
+        corner = "50%" if radius == 99 or chance.random() < 0.2 else f"{max(0, radius - 1)}px"
+        fill = f"background:{accent};border-color:{accent}"
+        if chance.random() < 0.12:  # only the knob is in colour
+            fill, knob_on = f"border-color:{strong}", accent
+        over = 0
+        if chance.random() < 0.18:  # a knob that is higher than its track
+            over, gap, small, side = round(tall * 0.25), 0, 0, tall
+            fill, knob_on = f"background:{accent}{chance.choice(('80', '66', ''))}", chance.choice((accent, "#fff"))
+        rules = [
+            f"input.x-switch{{appearance:none;box-sizing:border-box;position:relative;width:{wide}px;height:{tall - 2 * over}px;flex:none;margin:{over}px 2px;border-radius:{radius}px;border:{edge}px solid {strong};background:{track};box-shadow:{chance.choice(('none', 'none', 'none', 'inset 0 1px 3px #0005'))}}}",
+            f"input.x-switch::after{{content:'';position:absolute;box-sizing:border-box;top:50%;left:{gap + small / 2}px;transform:translateY(-50%);width:{side - small}px;height:{side - small}px;border-radius:{corner};background:{knob_off};box-shadow:{chance.choice(('none', 'none', '0 1px 3px #0006', f'0 0 0 1px {strong}'))}}}",
+            f"input.x-switch:checked{{{fill}}}",
+            f"input.x-switch:checked::after{{width:{side}px;height:{side}px;left:calc(100% - {side + gap}px);background:{knob_on}}}",
+            f"input.x-switch:disabled{{{self.fade_toggle()}}}",
+        ]
+        if chance.random() < 0.12 and wide >= 36:  # a word or a sign in the track
+            word, other = chance.choice((("ON", "OFF"), ("I", "O"), ("✓", "×")))
+            rules.append(
+                f"input.x-switch::before{{content:'{other}';position:absolute;font:{round(tall * 0.4)}px Arial;right:{round(tall * 0.2)}px;top:50%;transform:translateY(-50%);color:{'#ddd' if self.dark else '#555'}}}{home}input.x-switch:checked::before{{content:'{word}';right:auto;left:{round(tall * 0.2)}px;color:{mark}}}"
+            )
+        return "".join(home + rule for rule in rules)
 
 
 def write_page(name: str, package: StylePackage, number: int, fonts: Mapping[str, Sequence[str]]) -> str:
@@ -649,7 +716,7 @@ def write_page(name: str, package: StylePackage, number: int, fonts: Mapping[str
     dark = chance.random() < 0.3
     font = chance.choice(list(ICON_FONTS)) if chance.random() < 0.6 else ""
     writer = PageWriter(chance, package, (ICON_FONTS[font][1], fonts[font]) if font else None, dark=dark)
-    styles = [f"package/{chance.choice(package.styles)}"] if package.styles else []
+    styles = [f"package/{sheet}" for sheet in chance.choice(package.styles).split()] if package.styles else []
     styles += [f"icons/{font}/{ICON_FONTS[font][0]}"] if font else []
     return writer.write("".join(f'<link rel="stylesheet" href="{style}">' for style in styles))
 

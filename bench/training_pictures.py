@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import peer_environments
+import training_kits
 import training_pages
 from real_browser import open_browser, serve_folder
 from real_pictures import STILL
@@ -16,17 +17,17 @@ HERE = Path(__file__).resolve().parent
 PINS = HERE / "training_packages.json"
 SIZES = ((1280, 800), (1440, 900), (1024, 768), (1100, 700))
 SCALES = (1, 1, 1, 2, 2, 1.25, 1.5)
-PLAIN = 8  # pages without a package, for each page of one
+PLAIN = 24  # pages without a package, for each page of one
 
 
 def make_pictures(folder: Path, pages: int) -> None:
     """Write `pages` pictures around each package, and the truth of each, as far as they are not there."""
     known = json.loads(PINS.read_text())
-    pins = {each["name"]: each for each in known["packages"]}
+    pins = {each.get("key", each["name"]): each for each in known["packages"]}
     fonts = {each["name"]: unpack_package(each) for each in known["icons"]}
     icons = {name: training_pages.list_icons(name, home) for name, home in fonts.items()}
     with open_browser() as browser:
-        for name, package in training_pages.PACKAGES.items():
+        for name, package in training_kits.PACKAGES.items():
             host = folder / "hosts" / (name.replace("/", "_") or "none")
             host.mkdir(parents=True, exist_ok=True)
             source = name.split()[0] if name else ""
@@ -37,7 +38,7 @@ def make_pictures(folder: Path, pages: int) -> None:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 if not link.is_symlink():
                     link.symlink_to(home)
-            count = pages * PLAIN * 3 if not name else max(1, pages // 2) if source == "bootswatch" else pages
+            count = pages * PLAIN if not name else max(1, pages // 2) if " " in name else pages
             for number in range(count):
                 file = folder / re.sub(r"\W", "_", f"{name or 'none'} {number}")
                 if file.with_suffix(".json").exists():

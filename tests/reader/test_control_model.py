@@ -55,6 +55,14 @@ def count_measures() -> int:
     return len(measure_controls(pixels, boxes, np.zeros((1, 3), np.float32), page)[0])
 
 
+def test_no_package_is_trained_on_that_is_set_aside() -> None:
+    bench = Path(__file__).parents[2] / "bench"
+    trained = json.loads((bench / "training_packages.json").read_text())
+    aside = json.loads((bench / "real_packages.json").read_text())["set aside"]
+    names = {each["name"] for part in aside.values() if isinstance(part, list) for each in part}
+    assert not names & {each["name"] for each in (*trained["packages"], *trained["icons"])}
+
+
 def test_the_weights_are_small() -> None:
     assert len(files("sightline.reader").joinpath(WEIGHTS).read_bytes()) <= 300_000
 

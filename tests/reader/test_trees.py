@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sightline.model.geometry import Box
 from sightline.reader.reading import TextLine
 from sightline.reader.text_layout import lay_out_text
@@ -52,3 +54,20 @@ def test_sentences_with_an_indented_first_line_are_no_tree() -> None:
         *[(40, "and what follows begins at the margin again.")] * 5,
     ]
     assert "- " not in lay_out_text(write_rows(rows))
+
+
+def test_rows_of_a_program_are_no_tree() -> None:
+    rows = [
+        (40, "call("),
+        (60, "id: 10,"),
+        (60, "tags: ["),
+        (80, "mmm,"),
+        (80, "illi"),
+        (60, "limit: 2"),
+        (40, "done()"),
+    ]
+    narrow = [
+        replace(line, box=replace(line.box, width=sum(3 if letter in ' .,:"[]{}ilt1' else 9 for letter in line.text)))
+        for line in write_rows(rows)
+    ]  # as in a proportional font
+    assert "- " not in lay_out_text(narrow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from statistics import median
@@ -11,6 +12,7 @@ from sightline.reader.reading import TextLine
 
 ROWS = 4  # of a tree, at least
 LENGTH = 30  # characters of most rows, at most
+_is_program_row = re.compile(r".*[{\[(,;]|[}\])].*").fullmatch  # opens, continues or ends something
 EVEN = 0.2  # share of the distance of two rows by which it may differ
 # In heights of a line.
 STEP = (0.6, 3.5)  # from one level to the next
@@ -50,11 +52,13 @@ def _split_at_steps(lines: Sequence[TextLine], block: Rows) -> list[list[list[in
 
 
 def find_levels(lines: Sequence[TextLine], rows: Rows) -> list[int]:
-    """Return the level of each row by where it begins; nothing if the rows are no tree.
+    """Return the level of each row by where it begins; nothing if the rows are no tree, such as those of a program.
 
     A row may be one level deeper than the row above, at the same level, or at any that is less deep.
     """
     if len(rows) < ROWS or len({len(row) for row in rows}) > 1:
+        return []
+    if 3 * sum(bool(_is_program_row(lines[row[-1]].text.strip())) for row in rows) >= len(rows):
         return []
     if median(sum(len(lines[at].text) for at in row) for row in rows) > LENGTH:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from sightline.reader.regions import Segments, segment_image
 from sightline.reader.sections import write_marks
 from sightline.reader.states import find_states
 from sightline.reader.table_rows import find_aligned_tables, find_ruled_tables
-from sightline.reader.tables import fill_cell_grid, find_cell_grids, find_tables, renumber_table
+from sightline.reader.tables import CellGrid, fill_cell_grid, find_cell_grids, find_tables, renumber_table
 from sightline.reader.text_layout import lay_out_text
 from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 
@@ -69,12 +69,79 @@ def rotate_pixels(pixels: Pixels, degrees: int) -> Pixels:
     return np.ascontiguousarray(np.rot90(pixels, -(degrees // 90))) if degrees else pixels
 
 
+@dataclass(frozen=True, slots=True)
+class _PageContents:
+    """What was found in a picture, before its lines are in reading order."""
+
+    lines: list[TextLine]
+    icons: tuple[Box, ...]
+    parts: tuple[InterfacePart, ...]
+    grids: tuple[CellGrid, ...]
+    tables: list[Table]
+    charts: tuple[Chart, ...]
+    code: list[Box]
+
+    @property
+    def chart_boxes(self) -> list[Box]:
+        return [chart.box for chart in self.charts]
+
+    @property
+    def plots(self) -> list[Box]:
+        """Where lines have an order of their own."""
+        tables = (table.box for table in self.tables)
+        return [*self.chart_boxes, *(grid.box for grid in self.grids), *tables, *self.code]
+
+
 def _examine_upright(
     pixels: Pixels, lines: Sequence[TextLine], codes: Sequence[Barcode], unread: Sequence[Box]
 ) -> ImageReading:
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
     segments = Segments() if photograph else segment_image(pixels)
+    found = _find_contents(pixels, lines, segments, is_page=not photograph)
+    parts, plots = found.parts, found.plots
+    containers = [part.box for part in parts if part.kind in _CONTAINERS]
+    order = order_lines(
+        found.lines, containers, plots, {at for part in parts if part.kind in TOGGLES for at in part.lines}
+    )
+    ordered = tuple(found.lines[place] for place in order)
+    new_places = {old: new for new, old in enumerate(order)}
+    plotted = frozenset(place for place, line in enumerate(ordered) if any(is_inside(line.box, plot) for plot in plots))
+    drawn_tables = [table for grid in found.grids if (table := fill_cell_grid(grid, ordered))]
+    drawn_tables += [renumber_table(table, new_places) for table in found.tables]
+    numbered = tuple(renumber_lines(part, new_places) for part in parts)
+    loose = find_tables(ordered, containers, plotted)
+    tables = sorted((table for table in (*loose, *drawn_tables) if not _has_buttons(table, numbered)), key=_sort_key)
+    cells_of_tables = {at for table in tables for row in table.rows for cell in row for at in cell}
+    controls = {at for part in numbered if part.kind not in ("panel", "bar", "picture") for at in part.lines}
+    headings = rank_headings(ordered, plotted | cells_of_tables | controls)
+    cards = [part.box for part in numbered if part.kind == "panel" and len(part.lines) > 1]
+    reading = ImageReading(
+        size,
+        ordered,
+        "",
+        numbered,
+        tuple(tables),
+        found.charts,
+        tuple(codes),
+        find_dominant_colours(pixels),
+        photograph,
+        unread=tuple(unread),
+        icons=found.icons,
+        headings=tuple(headings),
+        code=tuple(found.code),
+        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots, segments.regions)),
+        marked=tuple(
+            part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
+        ),
+    )
+    text = lay_out_text(mark_toggles(reading), tables, found.chart_boxes, found.code, headings, cards, unread)
+    return replace(reading, text=write_marks(text))
+
+
+def _find_contents(pixels: Pixels, lines: Sequence[TextLine], segments: Segments, *, is_page: bool) -> _PageContents:
+    """Find charts, code, tables and controls. A photograph, which is no page, has no controls or aligned tables."""
+    size = Size(pixels.shape[1], pixels.shape[0])
     toggles = find_toggles(pixels, lines, segments)
     texts, icons = separate_icons(remove_toggle_glyphs(lines, toggles))
     coloured = restore_line_numbers(list(add_colours(pixels, texts)))
@@ -90,10 +157,10 @@ def _examine_upright(
     code = [area for area in find_code_areas(coloured) if not any(_overlap(area, box) for box in wide)]
     ruled = [table for table in ruled if not any(_overlap(table.box, box) for box in (*chart_boxes, *code))]
     drawn = [table.box for table in ruled]
-    if not photograph:
+    if is_page:
         coloured, ruled = _add_aligned_tables(pixels, segments, coloured, ruled, [*chart_boxes, *code], toggles)
-    parts = () if photograph else select_parts_outside(find_parts(pixels, coloured, segments, toggles), chart_boxes)
-    parts = select_parts_outside(parts, code)
+    parts = find_parts(pixels, coloured, segments, toggles) if is_page else ()
+    parts = select_parts_outside(parts, [*chart_boxes, *code])
     ruled = [table for table in ruled if table.box in drawn or not _has_boxes(table, parts)]
     grids = find_cell_grids(parts)
     cells = {at for grid in grids for at in grid.cells}
@@ -102,44 +169,7 @@ def _examine_upright(
         part for at, part in enumerate(parts)
         if at not in cells and not any(_is_row(part, table) for table in ruled)
     )  # fmt: skip
-    containers = [part.box for part in parts if part.kind in _CONTAINERS]
-    plots = [*chart_boxes, *(grid.box for grid in grids), *(table.box for table in ruled), *code]
-    order = order_lines(
-        coloured, containers, plots, {at for part in parts if part.kind in TOGGLES for at in part.lines}
-    )
-    ordered = tuple(coloured[place] for place in order)
-    new_places = {old: new for new, old in enumerate(order)}
-    plotted = frozenset(place for place, line in enumerate(ordered) if any(is_inside(line.box, plot) for plot in plots))
-    drawn_tables = [table for grid in grids if (table := fill_cell_grid(grid, ordered))]
-    drawn_tables += [renumber_table(table, new_places) for table in ruled]
-    numbered = tuple(renumber_lines(part, new_places) for part in parts)
-    loose = find_tables(ordered, containers, plotted)
-    tables = sorted((table for table in (*loose, *drawn_tables) if not _has_buttons(table, numbered)), key=_sort_key)
-    cells_of_tables = {at for table in tables for row in table.rows for cell in row for at in cell}
-    controls = {at for part in numbered if part.kind not in ("panel", "bar", "picture") for at in part.lines}
-    headings = rank_headings(ordered, plotted | cells_of_tables | controls)
-    cards = [part.box for part in numbered if part.kind == "panel" and len(part.lines) > 1]
-    reading = ImageReading(
-        size,
-        ordered,
-        "",
-        numbered,
-        tuple(tables),
-        charts,
-        tuple(codes),
-        find_dominant_colours(pixels),
-        photograph,
-        unread=tuple(unread),
-        icons=icons,
-        headings=tuple(headings),
-        code=tuple(code),
-        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots, segments.regions)),
-        marked=tuple(
-            part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
-        ),
-    )
-    text = lay_out_text(mark_toggles(reading), tables, chart_boxes, code, headings, cards, unread)
-    return replace(reading, text=write_marks(text))
+    return _PageContents(coloured, icons, parts, grids, ruled, charts, code)
 
 
 def _add_aligned_tables(

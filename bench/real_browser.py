@@ -155,7 +155,8 @@ def _accept_dialog(number: int, session: dict[str, str]) -> bytes:
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    with TemporaryDirectory() as profile:
+    # Chromium's children may still write to the profile while it is removed.
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(Path(profile))
         try:
             yield browser

@@ -22,29 +22,33 @@ def write_atomically(
 
     The temporary file has a random name and must not exist, so that no planted file or link is opened.
     """
-    part = path.with_name(f".{secrets.token_hex(8)}{PART_SUFFIX}")
+    folder, _ = os.path.split(path)  # texts instead of paths: each new image is written here
+    part = os.path.join(folder, f".{secrets.token_hex(8)}{PART_SUFFIX}")  # noqa: PTH118
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
-        with os.fdopen(handle, "wb") as file:
+        try:
             if force_mode and os.name == "posix":
                 os.fchmod(handle, mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
         if exclusive:
             path.open("xb").close()  # raises if the file exists
-        part.replace(path)
+        os.replace(part, path)  # noqa: PTH105
     except BaseException:
-        part.unlink(missing_ok=True)
+        Path(part).unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    sync_folder(folder)
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: str | Path) -> None:
     """Make the names in a folder survive a power failure."""
     if os.name != "posix":
         return  # Windows cannot open a folder
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder or os.curdir, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -113,3 +113,37 @@ async def test_a_broken_response_fails_after_what_was_handed_over() -> None:
         assert taker.pieces == [b"taken"]
         exchange.close()
         await dialler.close()
+
+
+class Watcher:
+    """Notes what an observer is told."""
+
+    def __init__(self) -> None:
+        self.told: list[bytes | None] = []  # None: the end
+
+    def add(self, piece: bytes) -> None:
+        self.told.append(piece)
+
+    def end(self) -> None:
+        self.told.append(None)
+
+
+async def test_an_observer_sees_all_pieces_and_then_the_end() -> None:
+    dialler, taker, watcher = HttpClient(), Taker(), Watcher()
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(_HEAD + framed(b"first"))
+        await taker.waits.wait()
+        await peer.say(framed(b"in ") + framed(b"one ") + framed(b"read"))
+        await taker.has(1)
+        await peer.say(framed(b"last") + b"0\r\n\r\n")
+
+    async with listening(script) as upstream:
+        exchange = await begun(dialler, upstream.url)
+        exchange.observe(watcher)
+        await handed(exchange, taker)
+        assert taker.pieces == [b"in one read"]
+        assert watcher.told == [b"in one read", b"last", None]
+        assert await exchange.read_piece() == b"last"
+        await dialler.close()

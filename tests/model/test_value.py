@@ -44,6 +44,7 @@ class Coin:
     sides: tuple[str, ...] = ()
     owner: str = field(default="", compare=False)
     ledger: bytes = field(default=b"", compare=False, repr=False)
+    marks: list[str] = field(default_factory=list, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,31 @@ def test_methods_of_a_value_do_what_those_of_a_dataclass_do() -> None:
     others: list[object] = [2, FrozenCoin(2, ("a",)), Coin(3)]
     assert one not in others
     assert (Token() == Token(), repr(Token()), len({Token(), Token()})) == (True, "Token()", 1)
+
+
+@value_class
+class Purse:
+    """A value that checks its fields."""
+
+    coins: int = 1
+
+    def __post_init__(self) -> None:
+        if self.coins < 0:
+            raise ValueError("a purse holds no debts")
+
+
+def test_a_value_is_created_like_a_dataclass() -> None:
+    one = Coin(2, owner="me")
+    assert (one.size, one.sides, one.owner, one.ledger, one.marks) == (2, (), "me", b"", [])
+    one.marks.append("old")
+    assert (Coin(2).marks, Coin(2, marks=["new"]).marks) == ([], ["new"]), "each has a list of its own"
+    assert (Purse().coins, replace(Purse(), coins=2).coins) == (1, 2)
+    with pytest.raises(ValueError, match="debts"):
+        Purse(-3)
+    with pytest.raises(TypeError, match="size"):
+        Coin()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="weight"):
+        Coin(2, weight=3)  # type: ignore[call-arg]
 
 
 def test_a_value_keeps_its_own_methods() -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from sightline.store import open_record, open_record_or_refuse
-from sightline.store.migrations import MIGRATIONS
+from sightline.store.migrations import COLUMNS, MIGRATIONS
 from sightline.store.record_folder import check_health
+from sightline.store.sqlite_database import list_columns
 from tests.privileges import as_nobody
 from tests.requirements import requirement
 from tests.store.damaged_records import DAMAGES, IMAGES, begin_read, damage_root, fill, overwrite
@@ -43,6 +44,14 @@ def test_a_sound_record_is_healthy(folder: Path, caplog: pytest.LogCaptureFixtur
     record.close()
     assert caplog.records == []
     assert check_health(folder.with_name("none"), 60).refusal is None
+
+
+def test_the_expected_columns_are_those_of_a_new_record(tmp_path: Path) -> None:
+    open_record(tmp_path / "record").close()
+    database = sqlite3.connect(tmp_path / "record" / "record.sqlite")
+    expected = {(table, column) for table, columns in COLUMNS.items() for column in columns.split()}
+    assert list_columns(database) == expected
+    database.close()
 
 
 @requirement("record.damage.found", "record.trouble")

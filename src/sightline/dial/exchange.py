@@ -58,6 +58,8 @@ class Exchange(asyncio.Protocol):
         self._receiver: Callable[[bytes], bool] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
+        self._arrived: list[bytes] = []  # parts of the body in the read that is being parsed
+        self.on_body = self._arrived.append  # a callback of the parser; a function in Python would take longer
         self._parser = httptools.HttpResponseParser(self)
         self._has_no_body = False
         self._reset(b"", ())
@@ -75,6 +77,7 @@ class Exchange(asyncio.Protocol):
         self._has_framing = False  # the response says where it ends
         self._error: BrokenResponse | None = None
         self._pieces: list[bytes] = []
+        self._arrived.clear()
         self._unread_bytes = 0
         self._observer: BodyObserver | None = None
         self._unwritten: Iterator[list[Buffer]] | None = None  # the rest of the request
@@ -129,12 +132,6 @@ class Exchange(asyncio.Protocol):
                 await self._wait()
         finally:
             self._receiver = None
-
-    def _try_hand_over(self) -> bool:
-        """Return whether a receiver took what has arrived, so that no task has to wake up for it."""
-        if self._receiver is None or not self._pieces or self.complete or self._error is not None:
-            return False
-        return self._receiver(self._take_pieces())
 
     def _take_pieces(self) -> bytes:
         pieces, self._pieces = self._pieces, []
@@ -263,13 +260,38 @@ class Exchange(asyncio.Protocol):
         self._overhead += len(data)
         try:
             self._parser.feed_data(data)
-            if self._overhead > _MAX_OVERHEAD_BYTES:
-                self._fail(EndlessResponse("its headers are too long"))
         except httptools.HttpParserError as error:
             cause = error.__context__  # what a callback raised
             self._fail(cause if isinstance(cause, BrokenResponse) else BrokenResponse("the response is not HTTP"))
-        if not self._try_hand_over():
-            self._wake()
+        if not self._arrived or not self._pass_on_arrived():
+            self._finish_read()
+
+    def _finish_read(self) -> None:
+        """Check what was read beside the body, and wake up the task that waits for the response."""
+        if self._overhead > _MAX_OVERHEAD_BYTES and self._error is None:
+            self._fail(EndlessResponse("its headers are too long"))
+        if self.complete:
+            self._end_observation()
+        self._wake()
+
+    def _pass_on_arrived(self) -> bool:
+        """Pass on the part of the body that a read had; return whether no task has to wake up for it."""
+        arrived = self._arrived
+        piece = arrived[0] if len(arrived) == 1 else b"".join(arrived)
+        arrived.clear()
+        allowed = _OVERHEAD_PER_BYTE * len(piece)
+        self._overhead = self._overhead - allowed if self._overhead > allowed else 0
+        if self._observer is not None:
+            self._observer.add(piece)
+        receiver = self._receiver
+        if receiver is not None and not self.complete and self._error is None:
+            return receiver(piece) and self._overhead <= _MAX_OVERHEAD_BYTES
+        if not self._has_no_body:
+            self._pieces.append(piece)
+            self._unread_bytes += len(piece)
+            if self._unread_bytes > _MAX_UNREAD:
+                self._transport.pause_reading()
+        return False
 
     def _fail(self, error: BrokenResponse) -> None:
         self._error = error
@@ -325,24 +347,12 @@ class Exchange(asyncio.Protocol):
         self._head_complete = True
         self.complete = self._has_no_body  # the parser would wait for the body of a HEAD, which never comes
 
-    def on_body(self, body: bytes) -> None:
-        self._overhead = max(0, self._overhead - _OVERHEAD_PER_BYTE * len(body))
-        if self._has_no_body:
-            return
-        self._pieces.append(body)
-        self._unread_bytes += len(body)
-        if self._observer is not None:
-            self._observer.add(body)
-        if self._unread_bytes > _MAX_UNREAD:
-            self._transport.pause_reading()
-
     def on_message_complete(self) -> None:
         if not self._head_complete:  # an interim response; the final one follows
             self.headers = []
             self._has_framing = False
             return
         self.complete = True
-        self._end_observation()
         self._keep_alive = self._parser.should_keep_alive() and not self._has_no_body
 
 

@@ -258,7 +258,8 @@ def find_preset_name(url: str) -> str:
         for preset in PRESETS.values()
         for address in preset.addresses
         for pattern, _, prefix in [address.partition("/")]
-        if match_glob(pattern, host) and path.startswith(f"/{prefix}/" if prefix else "/")
+        if pattern == host or ("*" in pattern and match_glob(pattern, host))
+        if path.startswith(f"/{prefix}/" if prefix else "/")
     ]
     return max(found, key=lambda each: each[0])[1] if found else ""
 

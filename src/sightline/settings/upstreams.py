@@ -208,7 +208,7 @@ def complete_upstream(own: Upstream) -> Upstream:
 
 def parse_upstream_flag(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
     """Parse `[NAME=]URL`, or the name of a known upstream."""
-    if (known := find_upstream(named, flag)) is not None:
+    if "://" not in flag and (known := find_upstream(named, flag)) is not None:
         return known
     head, _, tail = flag.partition("://")
     name, equals, scheme = head.rpartition("=")

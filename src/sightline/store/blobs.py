@@ -93,10 +93,9 @@ class FileBlobs:
 
     def write(self, sha256: str, data: bytes) -> None:
         path = self._path(sha256)
-        for folder in (path.parent.parent, path.parent):
-            if not folder.is_dir():
-                create_private_folder(folder)
-                sync_folder(folder.parent)
+        folder = os.path.dirname(path)  # noqa: PTH120  a text, because most new images are the first of their folder
+        if not os.path.isdir(folder):  # noqa: PTH112
+            _create_synced_folder(folder)
         write_atomically(path, data)
 
     def read(self, sha256: str) -> bytes | None:
@@ -155,6 +154,20 @@ def create_private_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix" and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
+
+
+def _create_synced_folder(folder: str) -> None:
+    """Create a folder below a private one, with those between them, and make its name survive a power failure."""
+    above = os.path.dirname(folder)  # noqa: PTH120
+    try:
+        os.mkdir(folder, 0o700)  # noqa: PTH102
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        _create_synced_folder(above)
+        _create_synced_folder(folder)
+        return
+    sync_folder(above)
 
 
 def _delete_abandoned_part(part: Path) -> None:

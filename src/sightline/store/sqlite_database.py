@@ -15,11 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from sightline.store.migrations import (
+    COLUMNS,
     MIGRATIONS,
     OtherVersionError,
     check_origin,
@@ -93,9 +94,10 @@ def _list_faults(connection: sqlite3.Connection) -> Iterator[str]:
         return
     if read_version(connection) != len(MIGRATIONS):  # another version, with other tables
         return
-    missing = _list_expected_columns() - _list_columns(connection)
+    expected = {(table, column) for table, columns in COLUMNS.items() for column in columns.split()}
+    missing = expected - list_columns(connection)
     yield from (f"the column {column} of {table} is missing" for table, column in sorted(missing)[:_MAX_FAULTS])
-    for table in () if missing else sorted({table for table, _ in _list_expected_columns()}):
+    for table in () if missing else COLUMNS:
         yield from _run_check(connection, f"PRAGMA integrity_check({table})")[:_MAX_FAULTS]
 
 
@@ -103,23 +105,14 @@ def _run_check(connection: sqlite3.Connection, pragma: str) -> list[str]:
     return [row[0] for row in connection.execute(pragma) if row[0] != "ok"]
 
 
-def _list_columns(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+def list_columns(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+    """Return all columns, each with its table."""
     return frozenset(
         connection.execute(
             "SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns"
             " WHERE tables.type = 'table'"
         )
     )
-
-
-@cache
-def _list_expected_columns() -> frozenset[tuple[str, str]]:
-    fresh = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        migrate(fresh)
-        return _list_columns(fresh)
-    finally:
-        fresh.close()
 
 
 class Database:

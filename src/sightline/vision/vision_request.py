@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from typing import Any
 
 from sightline.grounding import GRIDS
@@ -78,7 +78,7 @@ FitImages = Callable[[Seer, str], Awaitable[Sequence[Image] | Refusal]]
 """Makes the images of a request fit a seer that writes coordinates in a given form."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CacheRule:
     """Which known answers a request accepts, and where its own answer is kept."""
 
@@ -170,10 +170,11 @@ class Attempt:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class VisionRequest:
     """A question about images or files, with everything that differs between those who ask."""
 
+    _: KW_ONLY
     scope: str
     prompt: Prompt
     fit: FitImages
@@ -189,7 +190,7 @@ class VisionRequest:
     check_candidate: Callable[[Candidate], Refusal | None] = lambda candidate: None  # whether it takes such files
     ask_coordinates: bool = True
     fit_first: bool = False  # before known answers are looked for, because these depend on what would be sent
-    cache: CacheRule = CacheRule()
+    cache: CacheRule = field(default_factory=CacheRule)
     quota: Quota | None = None
     keep_images: Callable[[], bool] = lambda: False  # stores the bytes before anything refers to them
     find_fault: Callable[[str], str] | None = None  # why an answer can't be used; the seer is then asked once more

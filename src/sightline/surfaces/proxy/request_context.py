@@ -358,15 +358,14 @@ class ClientResponse:
 
     def _write_at_once(self, data: bytes) -> bool:
         """Write bytes now and listen to them later: they are sent as they came in any case."""
-        assert self._direct is not None
-        output = data if self._listener is None else self._listener.feed(data)
-        if not output:
+        if self._listener is not None and not (data := self._listener.feed(data)):
             return True
-        self._unheard.append(output)
-        self._unheard_bytes += len(output)
+        self._unheard.append(data)
+        self._unheard_bytes += len(data)
         if self._unheard_bytes > _MAX_UNHEARD:
             self._catch_up_listening()
-        return self._direct.write_body(output)
+        assert self._direct is not None
+        return self._direct.write_body(data)
 
     def _catch_up_listening(self) -> None:
         assert self._listening is not None

@@ -202,13 +202,10 @@ class LastUses:
         self._times: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
 
-    def add(self, table: str, row: Row, now: float) -> bool:
-        """Note that a row, which begins with its rowid and `used`, was read; return whether that has to be written."""
-        if now - row[1] < USED_PRECISION:
-            return False
+    def add(self, table: str, rowid: int, now: float) -> None:
+        """Note that a row was read."""
         with self._lock:
-            self._times[table, row[0]] = now
-        return True
+            self._times[table, rowid] = now
 
     def write(self, database: SqlDatabase) -> None:
         with self._lock:

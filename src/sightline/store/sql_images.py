@@ -78,8 +78,7 @@ class SqlImages:
         if not (hashes and store.storage.ensure_current(wait=False)) or store.storage.write_refusal:
             return frozenset()
         known = self._find_rows(scope, hashes)
-        for sha256, row in known.items():
-            store.mark_used("images", row, _name_image(scope, sha256))
+        store.mark_all_used("images", {_name_image(scope, sha256): row for sha256, row in known.items()})
         has_bytes = store.backend.blobs.has  # another process deletes the bytes with the row
         return frozenset(sha256 for sha256 in known if has_bytes(sha256))
 

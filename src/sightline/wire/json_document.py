@@ -5,12 +5,13 @@ A body with images is nearly all base64. Lifting replaces each long base64 run w
 kilobytes is probed, and from a hit the search jumps to the closing quote.
 
 Splicing rewrites exactly the values that an edit names. Every other byte of the result is a byte of the original, in
-its place: clients' fields are never lost, and prompt caches see the same prefix. Three ways give that result, from the
+its place: clients' fields are never lost, and prompt caches see the same prefix. Four ways give that result, from the
 fastest to the most general:
 
 1. `_find_append`: the edits append to a list of the body, as offering a tool does. Its end is found in the text.
-2. `_rewrite`: the skeleton is written just as orjson writes it. Then the edited tree is dumped again.
-3. `patch_text`: the values are located in the text and replaced there.
+2. `_edit_images`: the edits are of blocks with lifted runs, as those of images are. Each is found in the text.
+3. `_rewrite`: the skeleton is written just as orjson writes it. Then the edited tree is dumped again.
+4. `patch_text`: the values are located in the text and replaced there.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ import orjson
 
 from sightline.model.image import BASE64_CHARACTERS, BASE64_RUN_TABLE
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Edit, Insert, Json, JsonPath
+from sightline.model.scene import Edit, Insert, Json, JsonPath, Replace
 from sightline.model.value import value_class
 from sightline.wire.json_edits import WrittenObject, graft, patch_text
-from sightline.wire.json_tree import Buffer, count_values, measure_json
+from sightline.wire.json_tree import Buffer, count_values, get_at, measure_json
 
 STRIDE = 4096  # bytes between two probes: a run of twice this length is always found
 _PROBE_LENGTH = 64  # base64 characters in a row that make a run likely
@@ -75,7 +76,8 @@ class JsonDocument:
             at, more = found
             body = memoryview(self.body)
             return [body[:at], more, body[at:]]
-        return self._expand(self._rewrite(edits) or patch_text(self.skeleton.decode("utf-8"), edits).encode())
+        written = self._edit_images(edits) or self._rewrite(edits)
+        return self._expand(written or patch_text(self.skeleton.decode("utf-8"), edits).encode())
 
     def _find_append(self, edits: Sequence[Edit]) -> tuple[int, bytes] | None:
         """Return where to insert, and what, if all edits append to the same list of the body's object; else None."""
@@ -88,6 +90,36 @@ class JsonDocument:
             )
         except TypeError:  # orjson can't write a value
             return None
+
+    def _edit_images(self, edits: Sequence[Edit]) -> bytes | None:
+        """Return the skeleton after `edits`, if each inserts before, or replaces, a value with a lifted run; else None.
+
+        A placeholder occurs only once in the skeleton, and so does a value that contains it. If the value is written
+        as orjson writes it, it is found without reading or writing the rest: with one image in 100 KB of text, this
+        takes a tenth of the time of `_rewrite`.
+        """
+        if not self.spans:
+            return None
+        skeleton, token = self.skeleton, self.token.encode()
+        pieces: list[Buffer] = []
+        at = 0
+        for edit in edits:
+            if type(edit) is not Insert and type(edit) is not Replace:
+                return None
+            try:
+                old, new = orjson.dumps(get_at(self.tree, *edit.place)), _write_value(edit.value)
+            except TypeError:  # nested too deep for it, or a lone surrogate
+                return None
+            found = skeleton.find(old, at) if old.find(token) >= 0 else -1
+            if found < 0:  # also if the edits aren't in the order of the text
+                return None
+            pieces += [skeleton[at:found], new]
+            if type(edit) is Insert:
+                pieces.append(b",")
+                at = found
+            else:
+                at = found + len(old)
+        return b"".join([*pieces, skeleton[at:]])
 
     def _rewrite(self, edits: Sequence[Edit]) -> bytes | None:
         """Return the skeleton after `edits`, if it is written just as orjson writes, as by most clients; else None.
@@ -183,6 +215,8 @@ def lift_few_runs(
     body: bytes | bytearray, token: str, max_runs: int, find_known: FindKnownRun | None = None
 ) -> LiftedBody | None:
     """Do the same, or return None if there are more than `max_runs` of them."""
+    if len(body) <= STRIDE:  # too short for a long run
+        return LiftedBody(body, body, (), token)
     found = list(islice(_find_runs(body, find_known), max_runs + 1))
     return _replace_runs(body, token, found) if len(found) <= max_runs else None
 

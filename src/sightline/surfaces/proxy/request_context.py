@@ -119,11 +119,17 @@ class RequestContext:
             self._caller = RequestOrigin(route.upstream, route.wire.name, scope, self.head.seer_headers)
         return self._caller
 
-    async def keep_alive(self, work: Awaitable[T]) -> T:
+    def get_scope(self) -> str:
+        """Return the scope of the record to which the request belongs."""
+        return self.caller.scope
+
+    def keep_alive(self, work: Awaitable[T]) -> Awaitable[T]:
         """Return the result of `work`; send keep-alives meanwhile, every `keep_alive_after` seconds."""
         wire = self.route.wire
-        if not self.wants_stream or wire is None or not wire.stream_format.keep_alive:
-            return await work
+        needs_none = not self.wants_stream or wire is None or not wire.stream_format.keep_alive
+        return work if needs_none else self._send_keep_alives(work)
+
+    async def _send_keep_alives(self, work: Awaitable[T]) -> T:
         task = asyncio.ensure_future(work)
         try:
             while not (await asyncio.wait({task}, timeout=self.keep_alive_after))[0]:

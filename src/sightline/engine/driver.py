@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 from collections import deque
@@ -344,17 +345,17 @@ class Engine:
         return frozenset(key for key in keys if (origin.upstream.name, key) in self._poison)
 
 
-_drawn_tokens: deque[str] = deque()
+_drawn_tokens: deque[str] = deque()  # their digits
+_split_digits = re.compile(r"[0-9a-f]{16}").findall
 
 
 def _draw_token() -> str:
     """Return a text that no body contains, because it is random. Many are drawn at a time, by one system call."""
     while True:
         try:
-            return _drawn_tokens.pop()
+            return f"sightline-{_drawn_tokens.pop()}-"
         except IndexError:  # threads may draw at the same time
-            digits = secrets.token_hex(8 * _TOKENS_DRAWN)
-            _drawn_tokens.extend([f"sightline-{digits[at : at + 16]}-" for at in range(0, len(digits), 16)])
+            _drawn_tokens.extend(_split_digits(secrets.token_hex(8 * _TOKENS_DRAWN)))
 
 
 def _parse(lifted: LiftedBody, wire: Codec, caller: str = "") -> Reading | Refusal | None:

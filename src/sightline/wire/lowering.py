@@ -120,11 +120,16 @@ def drop_cache_mark(block: Block) -> Block:
 def lower_in_place(sights: Sequence[Sight], tree: Json, blocks: BlockFormat) -> list[Edit]:
     """Return the edits for sights that are in blocks of their own and stay there."""
     edits: list[Edit] = []
+    parent: JsonPath | None = None
+    siblings: Json = None  # at `parent`: most images of a message are in one list
     for sight in sights:
         if sight.path_in_text is not None:
             continue
-        edits += [Insert(sight.place, blocks.build_text(text)) for text in _list_texts_before(sight, tree)]
-        if not can_stay(sight, tree, blocks):
+        if sight.place[:-1] != parent:
+            parent = sight.place[:-1]
+            siblings = get_at(tree, *parent)
+        edits += [Insert(sight.place, blocks.build_text(text)) for text in _list_texts_before(sight, siblings)]
+        if not can_stay(sight, get_at(siblings, sight.place[-1]), blocks):
             edits.append(Replace(sight.place, build_block(sight, tree, blocks)))
     return edits
 
@@ -151,23 +156,24 @@ def _find_content_place(sight: Sight) -> JsonPath:
     return tuple(content[:-1]) if isinstance(content[-1], int) else tuple(content)
 
 
-def _list_texts_before(sight: Sight, tree: Json) -> list[str]:
+def _list_texts_before(sight: Sight, siblings: Json) -> Sequence[str]:
     """Return the texts to write before an image that stays. The label is next to it, where readers look for it."""
-    return [text for text in (get_note(sight), sight.label if _lacks_label(sight, tree) else "") if text]
+    note, label = get_note(sight), sight.label if _lacks_label(sight, siblings) else ""
+    return [text for text in (note, label) if text] if note or label else ()
 
 
-def _lacks_label(sight: Sight, tree: Json) -> bool:
+def _lacks_label(sight: Sight, siblings: Json) -> bool:
     """Return whether an image of a message still needs its label; another Sightline may have put it there before."""
     if not sight.label or sight.is_in_tool_result:
         return False
-    *parent, index = sight.place
-    before = get_at(tree, *parent, index - 1) if isinstance(index, int) and index > 0 else None
+    index = sight.place[-1]
+    before = get_at(siblings, index - 1) if isinstance(index, int) else None
     return get_text(before, "text") != sight.label
 
 
-def can_stay(sight: Sight, tree: Json, blocks: BlockFormat) -> bool:
+def can_stay(sight: Sight, block: Json, blocks: BlockFormat) -> bool:
     """Return whether a sight is sent in the block in which it came."""
-    return is_unchanged(sight) and (blocks.accepts is None or blocks.accepts(get_at(tree, *sight.place)))
+    return is_unchanged(sight) and (blocks.accepts is None or blocks.accepts(block))
 
 
 def find_converted(sights: Iterable[Sight], edits: Sequence[Edit]) -> frozenset[JsonPath]:
@@ -245,10 +251,10 @@ def _rebuild_list(
             if hoist and has_pixels(block_sights[0]):
                 marker = _move_cache_mark(marker, block, blocks)
             else:
-                kept += map(blocks.build_text, _list_texts_before(block_sights[0], tree))
-                kept.append(
-                    index if can_stay(block_sights[0], tree, blocks) else build_block(block_sights[0], tree, blocks)
-                )
+                sight = block_sights[0]
+                kept += map(blocks.build_text, _list_texts_before(sight, get_at(tree, *sight.place[:-1])))
+                stays = can_stay(sight, get_at(tree, *sight.place), blocks)
+                kept.append(index if stays else build_block(sight, tree, blocks))
         else:
             text = get_at(tree, *block_sights[0].place)
             assert isinstance(text, str)

@@ -202,10 +202,13 @@ class LastUses:
         self._times: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
 
-    def add(self, table: str, rowid: int, now: float) -> None:
-        """Note that a row was read."""
+    def add(self, table: str, row: Row, now: float) -> bool:
+        """Note that a row, which begins with its rowid and `used`, was read; return whether that has to be written."""
+        if now - row[1] < USED_PRECISION:
+            return False
         with self._lock:
-            self._times[table, rowid] = now
+            self._times[table, row[0]] = now
+        return True
 
     def write(self, database: SqlDatabase) -> None:
         with self._lock:

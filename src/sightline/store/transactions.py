@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -225,15 +225,8 @@ class Transactions:
 
     def mark_used(self, table: str, row: Row, key: Hashable = None) -> None:
         """Note that a row was read. `row` begins with its rowid and its `used`; `key` is that of its cache."""
-        self.mark_all_used(table, {key: row})
-
-    def mark_all_used(self, table: str, rows: Mapping[Hashable, Row]) -> None:
-        """Do the same for several rows, by the keys of their cache."""
-        backend, now = self.backend, self.read_record_time()
-        for key, row in rows.items():
-            if now - row[1] >= USED_PRECISION:  # it has to be written
-                backend.last_uses.add(table, row[0], now)
-                backend.row_cache.discard(key)  # its `used` is about to change
+        if self.backend.last_uses.add(table, row, self.read_record_time()):
+            self.backend.row_cache.discard(key)  # its `used` is about to change
 
     def write(self, write: Callable[[WriteTransaction], int], *, unsynced: bool = False) -> None:
         """Write rows, whose bytes `write` returns. With `unsynced`, a power failure may lose them."""

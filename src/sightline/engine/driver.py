@@ -160,8 +160,8 @@ class Engine:
 
     async def load_lesson(self, origin: RequestOrigin, model: str) -> None:
         """Read what an upstream has taught about a model and the image model, so that it is in memory from now on."""
-        models = {model, self._get_image_model(origin)} if self._options.mode == "route" else {model}
-        for each in filter(None, models):
+        image_model = self._get_image_model(origin) if self._options.mode == "route" else ""
+        for each in filter(None, (model, image_model)):
             await read_record(self._policy.read_lesson, origin.upstream.name, replace_surrogates(each))
 
     def can_see(self, origin: RequestOrigin, model: str) -> bool:

@@ -117,11 +117,14 @@ def drop_cache_mark(block: Block) -> Block:
     return {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
 
 
-def lower_in_place(sights: Sequence[Sight], tree: Json, blocks: BlockFormat) -> list[Edit]:
-    """Return the edits for sights that are in blocks of their own and stay there."""
+def lower_in_place(
+    sights: Sequence[Sight], tree: Json, blocks: BlockFormat, parent: JsonPath | None = None, siblings: Json = None
+) -> list[Edit]:
+    """Return the edits for sights that are in blocks of their own and stay there.
+
+    `siblings` is the value at `parent`, if it is known: most images of a message are in one list.
+    """
     edits: list[Edit] = []
-    parent: JsonPath | None = None
-    siblings: Json = None  # at `parent`: most images of a message are in one list
     for sight in sights:
         if sight.path_in_text is not None:
             continue
@@ -197,7 +200,7 @@ def lower_tool_result(
         return _lower_single_part(place, content, sights, blocks, hoist=hoist)
     pixels_leave = hoist and any(map(has_pixels, sights))
     if not pixels_leave and all(sight.path_in_text is None for sight in sights):
-        return lower_in_place(sights, tree, blocks)
+        return lower_in_place(sights, tree, blocks, place, content)
     if isinstance(content, str):
         pieces = _split_text(content, sights, tree, blocks, hoist=hoist)
         return [Replace(place, _join_texts([*pieces, blocks.build_text(SHOWN_BELOW)] if pixels_leave else pieces))]

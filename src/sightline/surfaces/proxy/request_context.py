@@ -387,16 +387,16 @@ class ClientResponse:
         if words:
             await self._send_body(words, more=True)
 
-    async def _send_start(self, status: int, headers: list[tuple[bytes, bytes]], *, at_once: bool = True) -> None:
+    def _send_start(self, status: int, headers: list[tuple[bytes, bytes]], *, at_once: bool = True) -> Awaitable[None]:
         self.started, self.status = True, status
-        await self._send({"type": "http.response.start", "status": status, "headers": headers, BODY_FOLLOWS: at_once})
+        return self._send({"type": "http.response.start", "status": status, "headers": headers, BODY_FOLLOWS: at_once})
 
-    async def _send_body(self, data: bytes, more: bool) -> None:
+    def _send_body(self, data: bytes, more: bool) -> Awaitable[None]:
         self.ended = not more
-        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        return self._send({"type": "http.response.body", "body": data, "more_body": more})
 
-    async def _send_end(self) -> None:
-        await self._send_body(b"", more=False)
+    def _send_end(self) -> Awaitable[None]:
+        return self._send_body(b"", more=False)
 
 
 def describe_refusal(refusal: Refusal) -> str:

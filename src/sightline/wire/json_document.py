@@ -9,7 +9,7 @@ its place: clients' fields are never lost, and prompt caches see the same prefix
 fastest to the most general:
 
 1. `_find_append`: the edits append to a list of the body, as offering a tool does. Its end is found in the text.
-2. `_edit_images`: the edits are of blocks with lifted runs, as those of images are. Each is found in the text.
+2. `_edit_images`: the edits are of values with a lifted run, as those of images are. Each is found around its run.
 3. `_rewrite`: the skeleton is written just as orjson writes it. Then the edited tree is dumped again.
 4. `patch_text`: the values are located in the text and replaced there.
 """
@@ -57,6 +57,7 @@ class JsonDocument:
     tree: Json  # the parsed skeleton, with a placeholder for each lifted run
     skeleton: bytes | bytearray = field(repr=False)
     spans: tuple[Buffer, ...] = field(repr=False)
+    starts: tuple[int, ...] = field(repr=False)  # of the spans in the body
     token: str
 
     def expand_text(self, leaf: str) -> Buffer:
@@ -76,8 +77,9 @@ class JsonDocument:
             at, more = found
             body = memoryview(self.body)
             return [body[:at], more, body[at:]]
-        written = self._edit_images(edits) or self._rewrite(edits)
-        return self._expand(written or patch_text(self.skeleton.decode("utf-8"), edits).encode())
+        if (edited := self._edit_images(edits)) is not None:
+            return edited
+        return self._expand(self._rewrite(edits) or patch_text(self.skeleton.decode("utf-8"), edits).encode())
 
     def _find_append(self, edits: Sequence[Edit]) -> tuple[int, bytes] | None:
         """Return where to insert, and what, if all edits append to the same list of the body's object; else None."""
@@ -91,35 +93,40 @@ class JsonDocument:
         except TypeError:  # orjson can't write a value
             return None
 
-    def _edit_images(self, edits: Sequence[Edit]) -> bytes | None:
-        """Return the skeleton after `edits`, if each inserts before, or replaces, a value with a lifted run; else None.
+    def _edit_images(self, edits: Sequence[Edit]) -> list[Buffer] | None:
+        """Return the body after `edits`, if each inserts before, or replaces, a value with one lifted run; else None.
 
-        A placeholder occurs only once in the skeleton, and so does a value that contains it. If the value is written
-        as orjson writes it, it is found without reading or writing the rest: with one image in 100 KB of text, this
-        takes a tenth of the time of `_rewrite`.
+        The value is around its run. If it is written there as orjson writes it, nothing else is read or written: with
+        100 KB of text around an image, this takes a fifteenth of the time of `_rewrite` and `_expand`.
         """
-        if not self.spans:
-            return None
-        skeleton, token = self.skeleton, self.token.encode()
         pieces: list[Buffer] = []
-        at = 0
-        for edit in edits:
+        body, token, at = memoryview(self.body), self.token.encode(), 0
+        for edit in edits if self.spans else ():
             if type(edit) is not Insert and type(edit) is not Replace:
                 return None
             try:
-                old, new = orjson.dumps(get_at(self.tree, *edit.place)), _write_value(edit.value)
+                new = _write_value(edit.value)
+                span = self._find_span(orjson.dumps(get_at(self.tree, *edit.place)), token)
             except TypeError:  # nested too deep for it, or a lone surrogate
                 return None
-            found = skeleton.find(old, at) if old.find(token) >= 0 else -1
-            if found < 0:  # also if the edits aren't in the order of the text
+            # Edits may be in another order than the text, and may move a run to another place.
+            if span is None or span[0] < at or new.find(token) >= 0:
                 return None
-            pieces += [skeleton[at:found], new]
-            if type(edit) is Insert:
-                pieces.append(b",")
-                at = found
-            else:
-                at = found + len(old)
-        return b"".join([*pieces, skeleton[at:]])
+            pieces += [body[at : span[0]], new, b","] if type(edit) is Insert else [body[at : span[0]], new]
+            at = span[0] if type(edit) is Insert else span[1]
+        return [piece for piece in (*pieces, body[at:]) if piece] if pieces else None
+
+    def _find_span(self, value: bytes, token: bytes) -> tuple[int, int] | None:
+        """Return where a value of the skeleton with one placeholder is in the body; None if it is written otherwise."""
+        before, found, rest = value.partition(token)
+        number, _, after = rest.partition(b";")
+        if not found or after.find(token) >= 0:
+            return None
+        run_start, run_length = self.starts[int(number)], len(self.spans[int(number)])
+        start, run_end = run_start - len(before), run_start + run_length
+        end = run_end + len(after)
+        is_same = start >= 0 and self.body[start:run_start] == before and self.body[run_end:end] == after
+        return (start, end) if is_same else None
 
     def _rewrite(self, edits: Sequence[Edit]) -> bytes | None:
         """Return the skeleton after `edits`, if it is written just as orjson writes, as by most clients; else None.
@@ -192,6 +199,7 @@ class LiftedBody:
     body: bytes | bytearray
     skeleton: bytes | bytearray = field(repr=False)
     spans: tuple[Buffer, ...] = field(repr=False)
+    starts: tuple[int, ...] = field(repr=False)  # of the spans in the body
     token: str
 
     def measure(self) -> int | Refusal:
@@ -203,7 +211,7 @@ class LiftedBody:
         tree = parse_object(self.skeleton)
         if tree is None or self.skeleton.count(self.token.encode()) != len(self.spans):
             return None
-        return JsonDocument(self.body, tree, self.skeleton, self.spans, self.token)
+        return JsonDocument(self.body, tree, self.skeleton, self.spans, self.starts, self.token)
 
 
 def lift_runs(body: bytes | bytearray, token: str, find_known: FindKnownRun | None = None) -> LiftedBody:
@@ -216,7 +224,7 @@ def lift_few_runs(
 ) -> LiftedBody | None:
     """Do the same, or return None if there are more than `max_runs` of them."""
     if len(body) <= STRIDE:  # too short for a long run
-        return LiftedBody(body, body, (), token)
+        return LiftedBody(body, body, (), (), token)
     found = list(islice(_find_runs(body, find_known), max_runs + 1))
     return _replace_runs(body, token, found) if len(found) <= max_runs else None
 
@@ -225,13 +233,15 @@ def _replace_runs(body: bytes | bytearray, token: str, runs: Iterable[tuple[int,
     view = memoryview(body)
     pieces: list[Buffer] = []
     spans: list[Buffer] = []
+    starts: list[int] = []
     at = 0
     for start, end, known in runs:
         pieces += [view[at:start], f"{token}{len(spans)};".encode()]
         spans.append(view[start:end] if known is None else known)
+        starts.append(start)
         at = end
     skeleton = b"".join([*pieces, view[at:]]) if spans else body
-    return LiftedBody(body, skeleton, tuple(spans), token)
+    return LiftedBody(body, skeleton, tuple(spans), tuple(starts), token)
 
 
 def _find_runs(

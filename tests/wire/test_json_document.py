@@ -296,6 +296,41 @@ def test_appending_to_a_list_changes_nothing_else(
     assert made.replace(b',{"new":1},{"new":2}', b"") == body
 
 
+LONG = "iVBORw0KGgo" * 800
+
+
+def build_image(number: int) -> dict[str, Json]:
+    return {"type": "image", "source": {"data": f"{LONG}{number}", "n": 1.0}}
+
+
+@pytest.mark.parametrize("item", [",", ", "])
+@pytest.mark.parametrize("rest", ["{}", '{"n": 1e0, "text":"\\u00e9 {\\"type\\":\\"image\\"}" }'])
+def test_edits_of_images_change_nothing_else(item: str, rest: str) -> None:
+    first, second = (json.dumps(build_image(number), separators=(item, ":")) for number in range(2))
+    body = f'{{"n":{rest},"content":[{first},{rest},{second}]}}'
+    label: Json = {"type": "text", "text": "é"}
+    wanted = json.dumps(label, ensure_ascii=False, separators=(",", ":"))
+    document = lifted(body)
+    assert len(document.spans) == 2
+    edits: list[Edit] = [Insert(("content", 0), label), Insert(("content", 0), 2), Replace(("content", 2), label)]
+    changed = f'{{"n":{rest},"content":[{wanted},2,{first},{rest},{wanted}]}}'
+    assert splice(document, edits).decode() == changed
+    assert splice(document, edits[::-1]).decode() == changed.replace(f"{wanted},2", f"2,{wanted}")
+
+
+def test_edits_of_images_and_of_other_values_are_applied_together() -> None:
+    body = json.dumps({"content": [build_image(0), 1, build_image(1)]}, separators=(",", ":"))
+    edits: list[Edit] = [Replace(("content", 0, "source"), 3), Insert(("content", 1), 4), Replace(("content", 2), 5)]
+    changed = json.dumps({"content": [{"type": "image", "source": 3}, 4, 1, 5]}, separators=(",", ":"))
+    assert splice(lifted(body), edits).decode() == changed
+    assert splice(lifted(body), [edits[0], edits[2]]).decode() == changed.replace("4,", "")
+    removed: list[Edit] = [Remove(("content", 0, "source"))]
+    assert (
+        splice(lifted(body), removed)
+        == body.replace(f',"source":{json.dumps(build_image(0)["source"], separators=(",", ":"))}', "", 1).encode()
+    )
+
+
 @requirement("load.beside")
 def test_a_body_with_more_runs_than_a_limit_is_not_lifted() -> None:
     body = json.dumps({"images": ["A" * 2 * STRIDE] * 3}).encode()

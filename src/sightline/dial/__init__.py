@@ -67,11 +67,12 @@ class HttpClient:
             # An idle connection may be closed just as it is reused: use one only if the body can be sent again.
             if is_whole(body) and (idle := self._take_idle(address)) is not None:
                 try:
-                    return await _send_or_close(idle, verb, head, body)
+                    return await idle.send(verb, head, body)
                 except BrokenResponse:
                     if not idle.can_retry:
                         raise
-            return await _send_or_close(await self._connect(address), verb, head, body)
+            exchange = await self._connect(address)
+            return await exchange.send(verb, head, body)
         except (BrokenResponse, OSError, ValueError) as error:
             return Refusal(
                 "unavailable", f"the request to {_get_host(address)} failed: {_explain_error(error)}", _REMEDY
@@ -137,15 +138,6 @@ class HttpClient:
                 _, exchange = await loop.create_connection(Exchange, host, port, ssl=tls, server_hostname=name)
                 return exchange
             return await _open_tunnel(loop, urlsplit(proxy), f"[{host}]" if ":" in host else host, port, tls)
-
-
-async def _send_or_close(exchange: Exchange, method: bytes, head: bytes, body: Body) -> Exchange:
-    try:
-        await exchange.send(method, head, body)
-    except BaseException:  # also when the caller is cancelled
-        exchange.close()
-        raise
-    return exchange
 
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -222,7 +214,7 @@ async def _open_tunnel(
     _, exchange = await loop.create_connection(
         Exchange, proxy.hostname or "", proxy.port or _DEFAULT_PORTS.get(proxy.scheme, 80)
     )
-    await _send_or_close(exchange, b"CONNECT", f"{head}\r\n".encode("latin-1"), ())
+    await exchange.send(b"CONNECT", f"{head}\r\n".encode("latin-1"), ())
     try:
         if exchange.status != 200:
             raise BrokenResponse("the HTTP proxy of this machine refused the connection")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Protocol, TypeGuard, cast
+from typing import Protocol, Self, TypeGuard, cast
 
 import httptools
 
@@ -85,23 +85,34 @@ class Exchange(asyncio.Protocol):
             self._parser = httptools.HttpResponseParser(self)
         self._has_no_body = method in (b"HEAD", b"CONNECT")
 
-    async def send(self, method: bytes, head: bytes, body: Body) -> None:
-        """Write a request and wait for the head of its response; raise `BrokenResponse` if none comes."""
-        self._reset(method, body)
-        self._written_at = self._loop.time()
-        if is_whole(body):
-            if sum(map(len, body)) < _SMALL_REQUEST:
-                self._transport.write(b"".join((head, *body)))
-            elif self._uses_tls:
-                self._unwritten = _split_into_steps([head, *body])
-                self._write_more()
+    async def send(self, method: bytes, head: bytes, body: Body) -> Self:
+        """Write a request and wait for the head of its response, then return this exchange.
+
+        Close it and raise `BrokenResponse` if none comes; also close it when the caller is cancelled.
+        """
+        try:
+            self._reset(method, body)
+            self._written_at = self._loop.time()
+            if is_whole(body):
+                self._write_whole(head, body)
             else:
-                self._transport.writelines([head, *body])
+                self._transport.write(head)
+                await self._write_stream(cast("AsyncIterator[bytes]", body))
+            while not self._head_complete:
+                await self._wait()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _write_whole(self, head: bytes, body: Sequence[Buffer]) -> None:
+        if sum(map(len, body)) < _SMALL_REQUEST:
+            self._transport.write(b"".join((head, *body)))
+        elif self._uses_tls:
+            self._unwritten = _split_into_steps([head, *body])
+            self._write_more()
         else:
-            self._transport.write(head)
-            await self._write_stream(cast("AsyncIterator[bytes]", body))
-        while not self._head_complete:
-            await self._wait()
+            self._transport.writelines([head, *body])
 
     async def read_piece(self) -> bytes | None:
         """Return the next bytes of the body, or None at its end; raise `BrokenResponse` if it breaks off."""

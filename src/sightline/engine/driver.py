@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 from collections import deque
@@ -159,8 +160,8 @@ class Engine:
 
     async def load_lesson(self, origin: RequestOrigin, model: str) -> None:
         """Read what an upstream has taught about a model and the image model, so that it is in memory from now on."""
-        models = {model, self._get_image_model(origin)} if self._options.mode == "route" else {model}
-        for each in filter(None, models):
+        image_model = self._get_image_model(origin) if self._options.mode == "route" else ""
+        for each in filter(None, (model, image_model)):
             await read_record(self._policy.read_lesson, origin.upstream.name, replace_surrogates(each))
 
     def can_see(self, origin: RequestOrigin, model: str) -> bool:
@@ -344,17 +345,17 @@ class Engine:
         return frozenset(key for key in keys if (origin.upstream.name, key) in self._poison)
 
 
-_drawn_tokens: deque[str] = deque()
+_drawn_tokens: deque[str] = deque()  # their digits
+_split_digits = re.compile(r"[0-9a-f]{16}").findall
 
 
 def _draw_token() -> str:
     """Return a text that no body contains, because it is random. Many are drawn at a time, by one system call."""
     while True:
         try:
-            return _drawn_tokens.pop()
+            return f"sightline-{_drawn_tokens.pop()}-"
         except IndexError:  # threads may draw at the same time
-            digits = secrets.token_hex(8 * _TOKENS_DRAWN)
-            _drawn_tokens.extend([f"sightline-{digits[at : at + 16]}-" for at in range(0, len(digits), 16)])
+            _drawn_tokens.extend(_split_digits(secrets.token_hex(8 * _TOKENS_DRAWN)))
 
 
 def _parse(lifted: LiftedBody, wire: Codec, caller: str = "") -> Reading | Refusal | None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field
+from functools import lru_cache
 from typing import Literal, assert_never
 
 from sightline.model.facts import (
@@ -42,7 +43,6 @@ from sightline.model.scene import (
     Scene,
     Shown,
     Sight,
-    Source,
     Told,
 )
 from sightline.model.seer import Usage
@@ -174,11 +174,13 @@ def build_receipt(
 def _build_line(
     sight: Sight, sizing: Sizing | None, facts: Facts, find_digest: Callable[[InlineSource], str], is_converted: bool
 ) -> ReceiptLine:
-    size = (sight.fate.size if isinstance(sight.fate, Told) else None) or _find_size(sight.source, facts)
+    inline = sight.source if isinstance(sight.source, InlineSource) else None
+    info = _find_info(inline, facts) if inline else None
+    size = (sight.fate.size if isinstance(sight.fate, Told) else None) or (info.size if info else None)
     pixels = count_image_tokens(size, sizing) if size and sizing else None
     before = pixels
-    if sight.path_in_text is not None and isinstance(sight.source, InlineSource):
-        before = len(sight.source.text) // CHARACTERS_PER_TOKEN  # the model would have got it as text
+    if sight.path_in_text is not None and inline:
+        before = len(inline.text) // CHARACTERS_PER_TOKEN  # the model would have got it as text
     fate = sight.fate or Shown()
     match fate:
         case Shown(mime=mime):
@@ -198,8 +200,9 @@ def _build_line(
             name, why, after = "repeated", "in a text beside the image itself", 0
         case _:
             assert_never(fate)
-    inline = sight.source if isinstance(sight.source, InlineSource) else None
     refit = fate.image if isinstance(fate, Refitted) else None
+    # An info has the same number of bytes.
+    decoded_bytes = info.bytes if info else compute_decoded_size(inline.text) if inline else None
     return ReceiptLine(
         _format_pointer(sight.place),
         name,
@@ -210,7 +213,7 @@ def _build_line(
         _shorten(sight.filename or ""),
         (size.width, size.height) if size else None,
         (refit.size.width, refit.size.height) if refit else None,
-        compute_decoded_size(inline.text) if inline else None,
+        decoded_bytes,
         len(refit.data) if refit else None,
         _shorten(fate.seer) if isinstance(fate, Told) else "",
         refit.sha256 if refit else "",
@@ -225,20 +228,21 @@ def _describe_moves(sight: Sight) -> list[str]:
     return [*out_of_text, *(["moved out of a tool result"] if sight.label and sight.role == "tool" else [])]
 
 
-def _find_size(source: Source, facts: Facts) -> Size | None:
-    if not isinstance(source, InlineSource):
-        return None
-    for need in (Probe(source), Check(source)):
-        if isinstance(seen := facts.get(need, ImageInfo), ImageInfo):
-            return seen.size
+def _find_info(source: InlineSource, facts: Facts) -> ImageInfo | None:
+    seen = facts.get(Probe(source), ImageInfo)
+    if not isinstance(seen, ImageInfo):
+        seen = facts.get(Check(source), ImageInfo)
+    if isinstance(seen, ImageInfo):
+        return seen
     kept = facts.get(Keep(source), KeptImage)
-    return None if kept is None or isinstance(kept, Refusal) else kept.info.size
+    return None if kept is None or isinstance(kept, Refusal) else kept.info
 
 
 def _count_text_tokens(words: str) -> int:
     return -(-len(words) // CHARACTERS_PER_TOKEN)
 
 
+@lru_cache(4096)  # the images of a conversation are at the same places in each of its requests
 def _format_pointer(place: JsonPath) -> str:
     return "".join([f"/{step}" if isinstance(step, int) else f"/{_escape_step(step)}" for step in place])
 
@@ -253,8 +257,9 @@ def _format_count(number: int | None) -> str:
 
 def _shorten(text: str) -> str:
     """Shorten a text and make it printable: receipts go to terminals, and names come from outside."""
-    short = text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
-    return to_printable(short)
+    if not text:
+        return text
+    return to_printable(text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…")
 
 
 EntryKind = Literal[

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from blake3 import blake3
 
@@ -38,37 +38,39 @@ _SAMPLE = 32
 _HASHED_ENTIRELY = 4096  # bytes; longer texts are hashed by samples
 
 
-@dataclass(frozen=True, eq=False)
 class InlineSource:
     """Base64 text in the body, not decoded yet. Two sources are equal if their texts and declared types are."""
 
-    declared_mime: str  # the media type that the client declares; it may be wrong or empty
-    text: bytes | bytearray | memoryview = field(repr=False)
-    leaf: str = field(default="", repr=False)  # the string in the parsed body, which may be a placeholder for the text
+    def __init__(self, declared_mime: str, text: bytes | bytearray | memoryview, leaf: str = "") -> None:
+        self.declared_mime: Final = declared_mime  # the media type that the client declares; it may be wrong or empty
+        self.text: Final = text
+        self.leaf: Final = leaf  # the string in the parsed body, which may be a placeholder for the text
+        # The key and the hash are computed once, when they are asked for.
+        self._key: str | None = None
+        self._hash: int | None = None
 
-    # The key and the hash are computed once. `functools.cached_property` would take a lock for each image on
-    # Python 3.11.
+    def __repr__(self) -> str:
+        return f"InlineSource(declared_mime={self.declared_mime!r})"
+
     @property
     def key(self) -> str:
         """The name of the image across requests: a hash of its text. Computed on demand, since it reads every byte."""
-        known: str | None = self.__dict__.get("_key")
-        if known is None:
-            known = self.__dict__["_key"] = blake3(self.text).hexdigest()
-        return known
+        if self._key is None:
+            self._key = blake3(self.text).hexdigest()
+        return self._key
 
     @property
     def has_key(self) -> bool:
-        return "_key" in self.__dict__
+        return self._key is not None
 
     def set_key(self, key: str) -> None:
         """Set the key without hashing, for callers that know it already."""
-        self.__dict__["_key"] = key
+        self._key = key
 
     def __hash__(self) -> int:
-        known: int | None = self.__dict__.get("_sample")
-        if known is None:
-            known = self.__dict__["_sample"] = hash(_sample_text(self.text))
-        return known
+        if self._hash is None:
+            self._hash = hash(_sample_text(self.text))
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -43,6 +43,8 @@ def _refuse(sight: Sight) -> Sight:
 
 def resolve(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     """Drop sights in texts that are no images or have to stay, reopen damaged ones, and fetch links to be described."""
+    if all(sight.path_in_text is None and isinstance(sight.source, InlineSource) for sight in scene.sights):
+        return scene  # as nearly always
     may_fetch = rules.may_pay and rules.mode != "off"
     stays_in_text = rules.profile.tool_images == "as_sent"
     pairs = [

@@ -43,7 +43,7 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     live = [sight for sight in scene.sights if sight.fate is None]
     encoded = sum(len(s.source.text) for s in live if isinstance(s.source, InlineSource))
     target = build_target(rules.profile.limits, len(live), encoded, keeps_geometry=True)
-    folds = rules.fold_pages and _may_fold(scene, live, facts, rules)
+    folding = _FoldingCheck(scene)
     max_count = rules.profile.limits.count
     dropped = _find_over_count(live, max_count)
     needs: list[Need] = []
@@ -55,7 +55,7 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
         if id(sight) in dropped:
             outcome = _refuse_over_count(sight, max_count, facts)
         else:
-            outcome = _choose_fate(sight, target, facts, rules, folds)
+            outcome = _choose_fate(sight, target, facts, rules, folding)
         if isinstance(outcome, tuple):
             needs += outcome
         elif not needs:
@@ -79,14 +79,19 @@ def _note_scale(sight: Sight, facts: Facts, rules: Rules) -> Sight:
     return sight.with_fate(replace(fate, note=note))
 
 
-def _may_fold(scene: Scene, live: Sequence[Sight], facts: Facts, rules: Rules) -> bool:
-    """Return whether a page may be folded. The tools are searched only if there is a page to fold."""
-    for sight in live:
-        if isinstance(sight.source, InlineSource):
-            info = facts.get(_choose_info_need(sight.source, rules), ImageInfo)
-            if isinstance(info, ImageInfo) and is_illegibly_tall(info.size, rules.profile.sizing):
-                return not takes_coordinates(scene)
-    return False
+class _FoldingCheck:
+    """Tells whether pages of a scene may be folded. The tools are searched once, if there is a page to fold."""
+
+    __slots__ = ("_found", "_scene")
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._found: bool | None = None
+
+    def may_fold(self) -> bool:
+        if self._found is None:
+            self._found = not takes_coordinates(self._scene)
+        return self._found
 
 
 def takes_coordinates(scene: Scene) -> bool:
@@ -155,7 +160,9 @@ def _refuse_over_count(sight: Sight, limit: int | None, facts: Facts) -> Fate | 
 _FIRST_FRAME = "only its first frame is shown"
 
 
-def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules, folds: bool) -> Fate | _NeedTuple:
+def _choose_fate(
+    sight: Sight, target: ImageTarget, facts: Facts, rules: Rules, folding: _FoldingCheck
+) -> Fate | _NeedTuple:
     source = sight.source
     if not isinstance(source, InlineSource):
         return _AS_SENT
@@ -169,7 +176,7 @@ def _choose_fate(sight: Sight, target: ImageTarget, facts: Facts, rules: Rules, 
         case Refusal():
             return Refused(write_absence(info, sight.filename), info)
         case ImageInfo():
-            return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules, folds)
+            return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules, folding)
 
 
 def _choose_info_need(source: InlineSource, rules: Rules) -> Check | Probe:
@@ -192,9 +199,16 @@ def _encode_limit(max_bytes: int) -> int:
 
 
 def _fit_sight(
-    sight: Sight, source: InlineSource, info: ImageInfo, target: ImageTarget, facts: Facts, rules: Rules, folds: bool
+    sight: Sight,
+    source: InlineSource,
+    info: ImageInfo,
+    target: ImageTarget,
+    facts: Facts,
+    rules: Rules,
+    folding: _FoldingCheck,
 ) -> Fate | _NeedTuple:
-    if folds and (folded := _fold_page(sight, source, info, target, facts, rules)):
+    is_tall = rules.fold_pages and is_illegibly_tall(info.size, rules.profile.sizing)
+    if is_tall and folding.may_fold() and (folded := _fold_page(sight, source, info, target, facts, rules)):
         return folded
     if target.accepts(info, len(source.text)) and not rules.reencode:
         return _AS_SENT if info.mime == source.declared_mime else Shown(info.mime)
@@ -228,9 +242,9 @@ def _refit(sight: Sight, source: InlineSource, target: ImageTarget, why: str, fa
 def _fold_page(
     sight: Sight, source: InlineSource, info: ImageInfo, target: ImageTarget, facts: Facts, rules: Rules
 ) -> Fate | _NeedTuple | None:
-    """Return the fate of a page that is more legible in another layout; None: it has no such layout, or needs none."""
+    """Return the fate of a tall page that is more legible in another layout; None: it has no such layout."""
     sizing = rules.profile.sizing
-    if not _takes_note(sight) or info.is_animated or not is_illegibly_tall(info.size, sizing):
+    if not _takes_note(sight) or info.is_animated:
         return None
     need = Refit(source, replace(target, sizing=sizing, keeps_geometry=False))
     fitted = facts.get(need, FitPart)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from sightline.model.geometry import Size
 from sightline.model.image import Image, ImageSummary
 from sightline.model.records import StoredView
+from sightline.store.retention import USED_PRECISION
 from sightline.store.sql import Row, SqlConnection, build_upsert
 from sightline.store.transactions import Transactions, WriteTransaction, return_on_error
 
@@ -78,8 +79,10 @@ class SqlImages:
         if not (hashes and store.storage.ensure_current(wait=False)) or store.storage.write_refusal:
             return frozenset()
         known = self._find_rows(scope, hashes)
+        now = store.read_record_time()
         for sha256, row in known.items():
-            store.mark_used("images", row, _name_image(scope, sha256))
+            if now - row[1] >= USED_PRECISION:  # nearly never
+                store.mark_used("images", row, _name_image(scope, sha256))
         has_bytes = store.backend.blobs.has  # another process deletes the bytes with the row
         return frozenset(sha256 for sha256 in known if has_bytes(sha256))
 

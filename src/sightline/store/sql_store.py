@@ -13,6 +13,7 @@ import math
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import lru_cache
 from itertools import groupby
 from typing import cast
 
@@ -221,9 +222,11 @@ class SqlPolicy:
 
     @return_on_error(None)
     def read_lesson(self, upstream: str, model: str) -> Lesson | None:
-        key = ReloadedQuery(_LESSON_QUERY, (upstream, model))
+        key = _name_lesson(upstream, model)
         rows = self.transactions.fetch_cached(key, key.query, *key.values, absent=True)
-        now = self.transactions.read_record_time() if rows else 0.0
+        if not rows:  # nearly always
+            return None
+        now = self.transactions.read_record_time()
         known = [row[:3] for row in rows if row[3] > now]
         return _merge_lesson(known) if known else None
 
@@ -267,6 +270,11 @@ class SqlPolicy:
         with self.transactions.begin_exclusive() as tx:
             deleted = tx.connection.execute("DELETE FROM lessons WHERE (upstream, model) = (?, ?)", (upstream, model))
             return deleted.rowcount > 0
+
+
+@lru_cache(256)  # requests with images or tools have one, of few
+def _name_lesson(upstream: str, model: str) -> ReloadedQuery:
+    return ReloadedQuery(_LESSON_QUERY, (upstream, model))
 
 
 def _insert_lesson(

@@ -94,7 +94,9 @@ class RowCache:
 
     def expire(self, now: float) -> None:
         """Clear the cache if its rows are too old, by a clock that may also be set back."""
-        if not self.is_announced and not 0 <= now - self._since < self._seconds:
+        if 0 <= now - self._since < self._seconds:  # nearly always
+            return
+        if not self.is_announced:
             self._since = now
             self.clear()
 

@@ -183,7 +183,9 @@ class Transactions:
 
     def fetch_cached(self, key: Hashable, query: str, *values: object, absent: bool = False) -> list[Row]:
         """Return rows that never change under their key. If there are none, that is only cached with `absent`."""
-        backend, cache = self.backend, self.row_cache
+        backend = self.backend
+        cache = backend.row_cache
+        cache.expire(self.wall_clock())
         if (cached := cache.get(key)) is not None:
             return cached
         generation = cache.generation

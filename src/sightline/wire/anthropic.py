@@ -54,7 +54,7 @@ def read(tree: Json, texts: Texts) -> Scene:
             run = _read_user(reader, place, message, run)
     model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
     declared = get_value(tree, "tools")
-    tools = (get_name(tool, "name", texts) for _, tool in enumerate_objects(declared))
+    tools = [get_name(tool, "name", texts) for _, tool in enumerate_objects(declared)]
     return reader.build_scene(model, stream=stream, tools=tools, declared_tools=(declared,))
 
 
@@ -78,7 +78,7 @@ def _read_user(reader: SceneReader, place: JsonPath, message: Json, calls: list[
     results = {j: reader.find_call(block, "tool_use_id") for j, block in others if block.get("type") == "tool_result"}
     role: Role = "tool" if results else "user" if is_user else "other"
     reader.begin_message(role, opens=is_user and is_from_person(words))
-    if is_user and not results and any(len(text) >= MIN_BASE64 for text in words):
+    if is_user and not results and max(map(len, words), default=0) >= MIN_BASE64:
         reader.read_user_texts(place, content, blocks)
     if not others:
         return []

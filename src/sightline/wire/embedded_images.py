@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from sightline.model.image import BASE64_RUN_TABLE
@@ -85,15 +85,16 @@ def find_embedded_images(leaf: str, texts: Texts, path: str | None = None) -> It
     yield from sorted(found, key=lambda each: each[0])
 
 
-def find_message_images(leaf: str, texts: Texts) -> Iterator[PrintedImage]:
-    """Yield the images that a library has written into the words of a user's message.
+def find_message_images(leaf: str, texts: Texts) -> Iterable[PrintedImage]:
+    """Return the images that a library has written into the words of a user's message.
 
     Only forms count that no person writes: a person may paste JSON, to ask about it.
     """
     if "[" not in leaf and "<" not in leaf:  # most texts; single characters are found ten times as fast as words
-        return
+        return ()
     if any(mark in leaf for mark in (_DSPY_START, _AUTOGEN_START)) or (_DSPY_FIELD in leaf and "type='image'" in leaf):
-        yield from _find_base64(leaf, texts, in_message=True)
+        return _find_base64(leaf, texts, in_message=True)
+    return ()
 
 
 def _find_base64(leaf: str, texts: Texts, *, in_message: bool) -> Iterator[PrintedImage]:

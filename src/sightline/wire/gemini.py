@@ -305,7 +305,11 @@ def _lower_response(
     for k, name in enumerate(names):
         sight = by_place.get((*place, "parts", k))
         if sight is None or (has_pixels(sight) and not hoist):
-            parts.append(k if sight is None or can_stay(sight, tree, blocks) else build_block(sight, tree, blocks))
+            parts.append(
+                k
+                if sight is None or can_stay(sight, get_at(tree, *sight.place), blocks)
+                else build_block(sight, tree, blocks)
+            )
             loose += [note] if sight is not None and (note := get_note(sight)) else []
             continue
         words = _get_words(sight)

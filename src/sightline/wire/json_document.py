@@ -5,12 +5,13 @@ A body with images is nearly all base64. Lifting replaces each long base64 run w
 kilobytes is probed, and from a hit the search jumps to the closing quote.
 
 Splicing rewrites exactly the values that an edit names. Every other byte of the result is a byte of the original, in
-its place: clients' fields are never lost, and prompt caches see the same prefix. Three ways give that result, from the
+its place: clients' fields are never lost, and prompt caches see the same prefix. Four ways give that result, from the
 fastest to the most general:
 
 1. `_find_append`: the edits append to a list of the body, as offering a tool does. Its end is found in the text.
-2. `_rewrite`: the skeleton is written just as orjson writes it. Then the edited tree is dumped again.
-3. `patch_text`: the values are located in the text and replaced there.
+2. `_edit_images`: the edits are of values with a lifted run, as those of images are. Each is found around its run.
+3. `_rewrite`: the skeleton is written just as orjson writes it. Then the edited tree is dumped again.
+4. `patch_text`: the values are located in the text and replaced there.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ import orjson
 
 from sightline.model.image import BASE64_CHARACTERS, BASE64_RUN_TABLE
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Edit, Insert, Json, JsonPath
+from sightline.model.scene import Edit, Insert, Json, JsonPath, Replace
 from sightline.model.value import value_class
 from sightline.wire.json_edits import WrittenObject, graft, patch_text
-from sightline.wire.json_tree import Buffer, count_values, measure_json
+from sightline.wire.json_tree import Buffer, count_values, get_at, measure_json
 
 STRIDE = 4096  # bytes between two probes: a run of twice this length is always found
 _PROBE_LENGTH = 64  # base64 characters in a row that make a run likely
@@ -56,6 +57,7 @@ class JsonDocument:
     tree: Json  # the parsed skeleton, with a placeholder for each lifted run
     skeleton: bytes | bytearray = field(repr=False)
     spans: tuple[Buffer, ...] = field(repr=False)
+    starts: tuple[int, ...] = field(repr=False)  # of the spans in the body
     token: str
 
     def expand_text(self, leaf: str) -> Buffer:
@@ -75,6 +77,8 @@ class JsonDocument:
             at, more = found
             body = memoryview(self.body)
             return [body[:at], more, body[at:]]
+        if (edited := self._edit_images(edits)) is not None:
+            return edited
         return self._expand(self._rewrite(edits) or patch_text(self.skeleton.decode("utf-8"), edits).encode())
 
     def _find_append(self, edits: Sequence[Edit]) -> tuple[int, bytes] | None:
@@ -88,6 +92,41 @@ class JsonDocument:
             )
         except TypeError:  # orjson can't write a value
             return None
+
+    def _edit_images(self, edits: Sequence[Edit]) -> list[Buffer] | None:
+        """Return the body after `edits`, if each inserts before, or replaces, a value with one lifted run; else None.
+
+        The value is around its run. If it is written there as orjson writes it, nothing else is read or written: with
+        100 KB of text around an image, this takes a fifteenth of the time of `_rewrite` and `_expand`.
+        """
+        pieces: list[Buffer] = []
+        body, token, at = memoryview(self.body), self.token.encode(), 0
+        for edit in edits if self.spans else ():
+            if type(edit) is not Insert and type(edit) is not Replace:
+                return None
+            try:
+                new = _write_value(edit.value)
+                span = self._find_span(orjson.dumps(get_at(self.tree, *edit.place)), token)
+            except TypeError:  # nested too deep for it, or a lone surrogate
+                return None
+            # Edits may be in another order than the text, and may move a run to another place.
+            if span is None or span[0] < at or new.find(token) >= 0:
+                return None
+            pieces += [body[at : span[0]], new, b","] if type(edit) is Insert else [body[at : span[0]], new]
+            at = span[0] if type(edit) is Insert else span[1]
+        return [piece for piece in (*pieces, body[at:]) if piece] if pieces else None
+
+    def _find_span(self, value: bytes, token: bytes) -> tuple[int, int] | None:
+        """Return where a value of the skeleton with one placeholder is in the body; None if it is written otherwise."""
+        before, found, rest = value.partition(token)
+        number, _, after = rest.partition(b";")
+        if not found or after.find(token) >= 0:
+            return None
+        run_start, run_length = self.starts[int(number)], len(self.spans[int(number)])
+        start, run_end = run_start - len(before), run_start + run_length
+        end = run_end + len(after)
+        is_same = start >= 0 and self.body[start:run_start] == before and self.body[run_end:end] == after
+        return (start, end) if is_same else None
 
     def _rewrite(self, edits: Sequence[Edit]) -> bytes | None:
         """Return the skeleton after `edits`, if it is written just as orjson writes, as by most clients; else None.
@@ -160,6 +199,7 @@ class LiftedBody:
     body: bytes | bytearray
     skeleton: bytes | bytearray = field(repr=False)
     spans: tuple[Buffer, ...] = field(repr=False)
+    starts: tuple[int, ...] = field(repr=False)  # of the spans in the body
     token: str
 
     def measure(self) -> int | Refusal:
@@ -171,7 +211,7 @@ class LiftedBody:
         tree = parse_object(self.skeleton)
         if tree is None or self.skeleton.count(self.token.encode()) != len(self.spans):
             return None
-        return JsonDocument(self.body, tree, self.skeleton, self.spans, self.token)
+        return JsonDocument(self.body, tree, self.skeleton, self.spans, self.starts, self.token)
 
 
 def lift_runs(body: bytes | bytearray, token: str, find_known: FindKnownRun | None = None) -> LiftedBody:
@@ -183,6 +223,8 @@ def lift_few_runs(
     body: bytes | bytearray, token: str, max_runs: int, find_known: FindKnownRun | None = None
 ) -> LiftedBody | None:
     """Do the same, or return None if there are more than `max_runs` of them."""
+    if len(body) <= STRIDE:  # too short for a long run
+        return LiftedBody(body, body, (), (), token)
     found = list(islice(_find_runs(body, find_known), max_runs + 1))
     return _replace_runs(body, token, found) if len(found) <= max_runs else None
 
@@ -191,13 +233,15 @@ def _replace_runs(body: bytes | bytearray, token: str, runs: Iterable[tuple[int,
     view = memoryview(body)
     pieces: list[Buffer] = []
     spans: list[Buffer] = []
+    starts: list[int] = []
     at = 0
     for start, end, known in runs:
         pieces += [view[at:start], f"{token}{len(spans)};".encode()]
         spans.append(view[start:end] if known is None else known)
+        starts.append(start)
         at = end
     skeleton = b"".join([*pieces, view[at:]]) if spans else body
-    return LiftedBody(body, skeleton, tuple(spans), token)
+    return LiftedBody(body, skeleton, tuple(spans), tuple(starts), token)
 
 
 def _find_runs(

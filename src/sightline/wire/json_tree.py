@@ -119,11 +119,9 @@ class PlainTexts:
 def get_at(tree: Json, *steps: str | int) -> Json:
     """Return the value at the end of `steps`, or None."""
     for step in steps:
-        if isinstance(step, str):
-            if not isinstance(tree, dict):
-                return None
-            tree = tree.get(step)
-        elif isinstance(tree, list) and 0 <= step < len(tree):
+        if isinstance(tree, dict):
+            tree = tree.get(step)  # type: ignore[arg-type]  # None for an index, which no object has as a key
+        elif isinstance(tree, list) and not isinstance(step, str) and 0 <= step < len(tree):
             tree = tree[step]
         else:
             return None

@@ -117,14 +117,22 @@ def drop_cache_mark(block: Block) -> Block:
     return {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
 
 
-def lower_in_place(sights: Sequence[Sight], tree: Json, blocks: BlockFormat) -> list[Edit]:
-    """Return the edits for sights that are in blocks of their own and stay there."""
+def lower_in_place(
+    sights: Sequence[Sight], tree: Json, blocks: BlockFormat, parent: JsonPath | None = None, siblings: Json = None
+) -> list[Edit]:
+    """Return the edits for sights that are in blocks of their own and stay there.
+
+    `siblings` is the value at `parent`, if it is known: most images of a message are in one list.
+    """
     edits: list[Edit] = []
     for sight in sights:
         if sight.path_in_text is not None:
             continue
-        edits += [Insert(sight.place, blocks.build_text(text)) for text in _list_texts_before(sight, tree)]
-        if not can_stay(sight, tree, blocks):
+        if sight.place[:-1] != parent:
+            parent = sight.place[:-1]
+            siblings = get_at(tree, *parent)
+        edits += [Insert(sight.place, blocks.build_text(text)) for text in _list_texts_before(sight, siblings)]
+        if not can_stay(sight, get_at(siblings, sight.place[-1]), blocks):
             edits.append(Replace(sight.place, build_block(sight, tree, blocks)))
     return edits
 
@@ -151,23 +159,24 @@ def _find_content_place(sight: Sight) -> JsonPath:
     return tuple(content[:-1]) if isinstance(content[-1], int) else tuple(content)
 
 
-def _list_texts_before(sight: Sight, tree: Json) -> list[str]:
+def _list_texts_before(sight: Sight, siblings: Json) -> Sequence[str]:
     """Return the texts to write before an image that stays. The label is next to it, where readers look for it."""
-    return [text for text in (get_note(sight), sight.label if _lacks_label(sight, tree) else "") if text]
+    note, label = get_note(sight), sight.label if _lacks_label(sight, siblings) else ""
+    return [text for text in (note, label) if text] if note or label else ()
 
 
-def _lacks_label(sight: Sight, tree: Json) -> bool:
+def _lacks_label(sight: Sight, siblings: Json) -> bool:
     """Return whether an image of a message still needs its label; another Sightline may have put it there before."""
     if not sight.label or sight.is_in_tool_result:
         return False
-    *parent, index = sight.place
-    before = get_at(tree, *parent, index - 1) if isinstance(index, int) and index > 0 else None
+    index = sight.place[-1]
+    before = get_at(siblings, index - 1) if isinstance(index, int) else None
     return get_text(before, "text") != sight.label
 
 
-def can_stay(sight: Sight, tree: Json, blocks: BlockFormat) -> bool:
+def can_stay(sight: Sight, block: Json, blocks: BlockFormat) -> bool:
     """Return whether a sight is sent in the block in which it came."""
-    return is_unchanged(sight) and (blocks.accepts is None or blocks.accepts(get_at(tree, *sight.place)))
+    return is_unchanged(sight) and (blocks.accepts is None or blocks.accepts(block))
 
 
 def find_converted(sights: Iterable[Sight], edits: Sequence[Edit]) -> frozenset[JsonPath]:
@@ -191,7 +200,7 @@ def lower_tool_result(
         return _lower_single_part(place, content, sights, blocks, hoist=hoist)
     pixels_leave = hoist and any(map(has_pixels, sights))
     if not pixels_leave and all(sight.path_in_text is None for sight in sights):
-        return lower_in_place(sights, tree, blocks)
+        return lower_in_place(sights, tree, blocks, place, content)
     if isinstance(content, str):
         pieces = _split_text(content, sights, tree, blocks, hoist=hoist)
         return [Replace(place, _join_texts([*pieces, blocks.build_text(SHOWN_BELOW)] if pixels_leave else pieces))]
@@ -245,10 +254,10 @@ def _rebuild_list(
             if hoist and has_pixels(block_sights[0]):
                 marker = _move_cache_mark(marker, block, blocks)
             else:
-                kept += map(blocks.build_text, _list_texts_before(block_sights[0], tree))
-                kept.append(
-                    index if can_stay(block_sights[0], tree, blocks) else build_block(block_sights[0], tree, blocks)
-                )
+                sight = block_sights[0]
+                kept += map(blocks.build_text, _list_texts_before(sight, get_at(tree, *sight.place[:-1])))
+                stays = can_stay(sight, get_at(tree, *sight.place), blocks)
+                kept.append(index if stays else build_block(sight, tree, blocks))
         else:
             text = get_at(tree, *block_sights[0].place)
             assert isinstance(text, str)

@@ -80,7 +80,7 @@ def read(tree: Json, texts: Texts) -> Scene:
                         reader.add_pasted_image(place if isinstance(content, dict) else (*place, j), source)
         run = []
     declared = get_value(tree, "tools"), get_value(tree, "functions")
-    tools = (get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(declared[0]))
+    tools = [get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(declared[0])]
     model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
     return reader.build_scene(model, stream=stream, tools=tools, declared_tools=declared)
 

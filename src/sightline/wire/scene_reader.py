@@ -117,8 +117,10 @@ class SceneReader:
         is_single = isinstance(content, dict)  # some clients write one part instead of a list of parts
         message_texts = list_texts(content, parts)
         self.begin_message("user", opens=is_from_person(message_texts))
-        if any(len(words) >= MIN_BASE64 for words in message_texts):
+        if max(map(len, message_texts), default=0) >= MIN_BASE64:
             self.read_user_texts(place, content, parts)
+        if not parts:
+            return []
         images = [(j, source) for j, part in parts if (source := find_source(part, self.texts)) is not None]
         if not images:
             return []

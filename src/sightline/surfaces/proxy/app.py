@@ -31,7 +31,7 @@ from sightline.surfaces.proxy.bodies import (
     relay_response,
 )
 from sightline.surfaces.proxy.document_expander import DocumentExpander, may_have_pdf
-from sightline.surfaces.proxy.http_headers import ClientRequest, HeadRoute, LocationRewriter
+from sightline.surfaces.proxy.http_headers import ClientRequest, HeadRoute
 from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets, serve_pages
 from sightline.surfaces.proxy.request_context import (
     CancelOnDisconnect,
@@ -143,9 +143,9 @@ class Proxy:
             return
         route = head.route
         direct: DirectConnection | None = scope.get("extensions", {}).get(DIRECT_CONNECTION)
-        rewriter = LocationRewriter(request, route, head.directory, head.path)
-        wire = route.wire or find_error_wire(head.path, request.headers, head.directory)
-        response = ClientResponse(send, wire, listens=route.wire is not None, direct=direct, rewriter=rewriter)
+        response = ClientResponse(
+            send, head.error_wire, listens=route.wire is not None, direct=direct, rewriter=head.rewriter
+        )
         entry = scope.get(LOG_ENTRY)
         context = RequestContext(request, head, response, self._scope_of, self._keep_alive_after, entry)
         self._metrics.start_request()
@@ -186,9 +186,7 @@ class Proxy:
             await context.response.refuse(body)
             return
         with CancelOnDisconnect(receive, direct, None if isinstance(body, BufferedBody) else body.complete):
-            reading = await self._reader.open(
-                context.request, context.route, body, memory, lambda: context.caller.scope
-            )
+            reading = await self._reader.open(context, body, memory)
             if isinstance(reading, Refusal):
                 notes = (f"not read: {reading}",)
                 self._log.file_receipt(context, Receipt(context.route.upstream.name, "", notes=notes))
@@ -262,9 +260,11 @@ class Proxy:
             await self._engine.load_lesson(context.caller, reading.scene.model)
             if isinstance(body, BufferedBody) and self._documents and may_have_pdf(reading):
                 body, reading = await self._expand_documents(context, self._documents, body, reading, memory)
-        if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
-            own = body.own if isinstance(body, BufferedBody) else None
-            return SendResult(await self._upstream.send(context, body, reading, own))
+        if isinstance(body, StreamedBody) or reading is None:
+            return SendResult(await self._upstream.send(context, body, reading))
+        # Without tools in a request, no wire gets ours, and some upstreams reject calls.
+        if self._tool_loop is None or not get_value(reading.tree, "tools"):
+            return SendResult(await self._upstream.send(context, body, reading, body.own))
         return await self._tool_loop.send(context, body, reading)
 
     async def _expand_documents(

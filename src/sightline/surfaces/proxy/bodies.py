@@ -21,10 +21,8 @@ from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
 from sightline.server import DirectConnection, Receive
 from sightline.server.asgi import MemoryBudget, PartialBody, Reservation, read_body, receive_piece
-from sightline.surfaces.proxy.http_headers import ClientRequest
 from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, STREAM_HEADERS, STREAM_TYPE, RequestContext
 from sightline.surfaces.proxy.routes import Route
-from sightline.wire import Wire
 from sightline.wire.answer_writer import convert_to_stream
 from sightline.wire.json_tree import MAX_ANSWER_VALUES, SMALL_BYTES, count_marks
 from sightline.wire.sse import begins_stream
@@ -40,9 +38,6 @@ _REMEDY = "it is forwarded as it came"
 _TOO_LARGE = Refusal("too_large", f"it is larger than {MAX_BODY_BYTES >> 20} MB", _REMEDY)
 _NOT_DECOMPRESSED = Refusal("too_large", "it can't be decompressed, or is too large when decompressed", _REMEDY)
 _NO_MEMORY = Refusal("unavailable", "other large requests use all the memory for reading", _REMEDY)
-
-GetScope = Callable[[], str]
-"""Returns the scope of the record to which a request belongs; only large requests need it."""
 
 
 @value_class
@@ -178,43 +173,41 @@ class BodyReader:
         self._json_values = 0  # held by the requests under way
 
     async def open(
-        self,
-        request: ClientRequest,
-        route: Route,
-        body: BufferedBody | StreamedBody,
-        memory: Reservation,
-        get_scope: GetScope,
+        self, context: RequestContext, body: BufferedBody | StreamedBody, memory: Reservation
     ) -> Reading | Refusal | None:
         """Read a body; None if it has no wire, is signed or not JSON; a refusal if it is too large.
 
         Call `release` when the reading is no longer used.
         """
-        signed = request.get_header(b"authorization").startswith("AWS4-HMAC-SHA256")
-        if route.wire is None or request.method != "POST" or signed:
+        head, route = context.head, context.route
+        if route.wire is None or context.request.method != "POST" or head.is_signed:
             return None
         if isinstance(body, StreamedBody):
             return _TOO_LARGE
-        if not (encoding := request.get_header(b"content-encoding")):
-            return await self._open(route, route.wire, body.data, get_scope)
-        data = await self._decompressor.decompress(body.data, encoding)
-        if data is None:
-            return _NOT_DECOMPRESSED
-        return await self._open(route, route.wire, data, get_scope) if memory.add(len(data)) else _NO_MEMORY
-
-    async def _open(
-        self, route: Route, wire: Wire, data: bytes | bytearray, get_scope: GetScope
-    ) -> Reading | Refusal | None:
+        encoding = head.content_encoding
+        data = await self._decompress(body.data, encoding, memory) if encoding else body.data
+        if isinstance(data, Refusal):
+            return data
         try:
-            reading = await self._engine.open(data, wire, get_scope)
+            reading = await self._engine.open(data, route.wire, context.get_scope)
         except Exception:  # fail open
             log.exception("a request could not be read; it is forwarded unchanged")
             return None
-        if not isinstance(reading, Reading):
-            return reading
+        return self._admit(route, reading) if isinstance(reading, Reading) else reading
+
+    def _admit(self, route: Route, reading: Reading) -> Reading | Refusal:
         if self._json_values + reading.value_count > MAX_JSON_VALUES:
             return _NO_MEMORY
         self._json_values += reading.value_count
         return _apply_endpoint(route, reading)
+
+    async def _decompress(
+        self, data: bytes | bytearray, encoding: str, memory: Reservation
+    ) -> bytes | bytearray | Refusal:
+        decompressed = await self._decompressor.decompress(data, encoding)
+        if decompressed is None:
+            return _NOT_DECOMPRESSED
+        return decompressed if memory.add(len(decompressed)) else _NO_MEMORY
 
     def release(self, reading: Reading) -> None:
         """Free the memory of a reading that is no longer used."""

@@ -35,7 +35,7 @@ from sightline.model.profile import UpstreamDirectory, is_loopback
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
 from sightline.server import Headers
-from sightline.surfaces.proxy.routes import Route, find_route
+from sightline.surfaces.proxy.routes import Route, find_error_wire, find_route
 
 _HOP_BY_HOP = frozenset(  # headers about one connection, not about the request or the response
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding"
@@ -92,12 +92,25 @@ UNCHANGED = RequestChanges()
 class HeadRoute:
     """The route of a request, and what follows from its head alone. Requests with the same head share it."""
 
-    __slots__ = ("_upstream_headers", "credential", "directory", "path", "route", "seer_headers")
+    __slots__ = (
+        "_upstream_headers",
+        "content_encoding",
+        "credential",
+        "directory",
+        "error_wire",
+        "is_signed",
+        "rewriter",
+        "route",
+        "seer_headers",
+    )
 
     def __init__(self, request: ClientRequest, route: Route, directory: UpstreamDirectory, path: str) -> None:
         self.route = route
         self.directory = directory
-        self.path = path
+        self.rewriter = LocationRewriter(request, route, directory, path)
+        self.error_wire = route.wire or find_error_wire(path, request.headers, directory)
+        self.content_encoding = request.get_header(b"content-encoding")
+        self.is_signed = request.get_header(b"authorization").startswith("AWS4-HMAC-SHA256")  # with its body
         self.credential = find_credential(request, route)
         self.seer_headers = select_seer_headers(request, route)
         self._upstream_headers: dict[tuple[bool, bool, bool], Headers] = {}
@@ -207,7 +220,7 @@ _Origin = tuple[str, str, int]
 
 
 class LocationRewriter:
-    """Rewrites addresses and cookies in the response headers of one request."""
+    """Rewrites addresses and cookies in the response headers of one request, and of others with the same head."""
 
     __slots__ = ("_directory", "_path", "_request", "_route")
 

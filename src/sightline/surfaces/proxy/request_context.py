@@ -119,11 +119,17 @@ class RequestContext:
             self._caller = RequestOrigin(route.upstream, route.wire.name, scope, self.head.seer_headers)
         return self._caller
 
-    async def keep_alive(self, work: Awaitable[T]) -> T:
+    def get_scope(self) -> str:
+        """Return the scope of the record to which the request belongs."""
+        return self.caller.scope
+
+    def keep_alive(self, work: Awaitable[T]) -> Awaitable[T]:
         """Return the result of `work`; send keep-alives meanwhile, every `keep_alive_after` seconds."""
         wire = self.route.wire
-        if not self.wants_stream or wire is None or not wire.stream_format.keep_alive:
-            return await work
+        needs_none = not self.wants_stream or wire is None or not wire.stream_format.keep_alive
+        return work if needs_none else self._send_keep_alives(work)
+
+    async def _send_keep_alives(self, work: Awaitable[T]) -> T:
         task = asyncio.ensure_future(work)
         try:
             while not (await asyncio.wait({task}, timeout=self.keep_alive_after))[0]:
@@ -380,16 +386,16 @@ class ClientResponse:
         if words:
             await self._send_body(words, more=True)
 
-    async def _send_start(self, status: int, headers: list[tuple[bytes, bytes]], *, at_once: bool = True) -> None:
+    def _send_start(self, status: int, headers: list[tuple[bytes, bytes]], *, at_once: bool = True) -> Awaitable[None]:
         self.started, self.status = True, status
-        await self._send({"type": "http.response.start", "status": status, "headers": headers, BODY_FOLLOWS: at_once})
+        return self._send({"type": "http.response.start", "status": status, "headers": headers, BODY_FOLLOWS: at_once})
 
-    async def _send_body(self, data: bytes, more: bool) -> None:
+    def _send_body(self, data: bytes, more: bool) -> Awaitable[None]:
         self.ended = not more
-        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        return self._send({"type": "http.response.body", "body": data, "more_body": more})
 
-    async def _send_end(self) -> None:
-        await self._send_body(b"", more=False)
+    def _send_end(self) -> Awaitable[None]:
+        return self._send_body(b"", more=False)
 
 
 def describe_refusal(refusal: Refusal) -> str:

@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 
 import orjson
 
@@ -55,7 +56,13 @@ _MAX_CLIENT_LENGTH = 80
 SLOW_SECONDS = 2.0  # after which a question to a seer is reported as still open
 _MAX_WARNED = 1024  # pairs of client and model that were warned about; requests choose these names
 
-Counts = Counter[tuple[str, tuple[tuple[str, str], ...]]]
+CountName = tuple[str, tuple[tuple[str, str], ...]]
+Counts = Counter[CountName]
+
+
+@lru_cache(1024)  # each request has one, of few
+def _name_requests(wire: str, upstream: str, status: int) -> CountName:
+    return "sightline_requests_total", (("wire", wire), ("upstream", upstream), ("status", str(status)))
 
 
 class SharedCounts:
@@ -107,7 +114,7 @@ class Metrics:
 
     def end_request(self, wire: str, upstream: str, status: int) -> None:
         self._active -= 1
-        self._add("sightline_requests_total", ("wire", wire), ("upstream", upstream), ("status", str(status)))
+        self._counts[_name_requests(wire, upstream, status)] += 1
         self._share()
 
     def _share(self) -> None:

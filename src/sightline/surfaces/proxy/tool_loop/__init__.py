@@ -54,7 +54,7 @@ from sightline.surfaces.proxy.tool_loop.calls import (
 )
 from sightline.surfaces.proxy.upstream_client import UpstreamClient
 from sightline.wire.answer_writer import convert_to_stream
-from sightline.wire.json_tree import Block, get_value, parse_bounded_json
+from sightline.wire.json_tree import Block, parse_bounded_json
 from sightline.wire.tool_loop import Leg
 from sightline.wire.tool_loop.leg import as_object, build_leg, forbid_calls
 
@@ -103,9 +103,7 @@ class ToolLoop:
         await self.calls.close()
 
     async def send(self, context: RequestContext, body: BufferedBody, reading: Reading) -> SendResult:
-        """Send a request with our tools, and with earlier calls of them restored, if it has tools at all."""
-        if not get_value(reading.tree, "tools"):  # no wire gets tools then, and some upstreams reject calls
-            return SendResult(await self.upstream.send(context, body, reading, body.own))
+        """Send a request that has tools with ours, and with earlier calls of them restored."""
         restored = await self._try_restore(context, reading)
         if restored.body is not None and self.upstream.was_rejected(context, body.own):
             restored = RestoredCalls()

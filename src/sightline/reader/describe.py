@@ -93,7 +93,7 @@ def mark_toggles(reading: ImageReading) -> list[TextLine]:
         letter = round(line.box.width / max(1, len(line.text)))
         left, more = min(line.box.x, letter), letter * (len(mark) + len(pale))
         box = Box(line.box.x - left, line.box.y, line.box.width + more, line.box.height)
-        lines[at] = replace(line, text=f"{mark}{line.text}{pale}", doubtful=shifted, box=box)
+        lines[at] = replace(line, text=f"{mark}{line.text}{pale}", doubtful=shifted, box=box, middles=None)
     return lines
 
 

@@ -25,6 +25,7 @@ from sightline.reader.reading import Pixels, TextLine
 
 _CONCLUSIVE = 20  # characters that show alone that a line is monospaced
 _NEIGHBOURS, _FAR = 5, 8  # lines whose columns a short line may share, and how many heights away they are
+_ASIDE = 4.0  # heights: the blank between a line and the ends of those whose columns it may share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +148,10 @@ def _split_lines(inks: Sequence[LineInk], pitches: Sequence[float | None]) -> It
         for piece in split_runs(letters, ink.strokes, width, height, pitch):
             first, last = trim_rows(ink.mask, ink.rows, (piece.left, piece.right))
             box = ink.attempt.frame.map_box(piece.left, first, piece.right, last)
-            yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful)
+            (left, _), (across, _) = ink.attempt.frame.origin, ink.attempt.frame.along
+            upright = pitch and ink.attempt.turn == UPRIGHT
+            middles = (left + piece.middles[0] * across, left + piece.middles[1] * across) if upright else None
+            yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful, middles=middles)
 
 
 def _find_pitches(inks: Sequence[LineInk]) -> list[float | None]:
@@ -165,11 +169,16 @@ def _find_pitches(inks: Sequence[LineInk]) -> list[float | None]:
 
 
 def _find_shared_pitch(spot: TextArea, long: Sequence[tuple[TextArea, float, float]]) -> float | None:
-    """Return the width of a column of the nearest lines of this height if most are monospaced."""
+    """Return the width of a column of the nearest lines above and below of this height if most are monospaced."""
     near = sorted(
         (abs(other.y - spot.y), pitch, fit)
         for other, pitch, fit in long
-        if 0.75 < other.height / spot.height < 1.33 and other is not spot
+        if 0.75 < other.height / spot.height < 1.33 and other is not spot and _is_in_reach(other, spot)
     )[:_NEIGHBOURS]
     regular = [pitch for away, pitch, fit in near if fit >= REGULAR and away <= _FAR * spot.height]
     return median(regular) if 2 * len(regular) > max(len(near), 3) else None
+
+
+def _is_in_reach(one: TextArea, other: TextArea) -> bool:
+    """Return whether two areas are above each other, or nearly: what is far beside one is another text."""
+    return abs(one.x - other.x) - (one.width + other.width) / 2 <= _ASIDE * max(one.height, other.height)

@@ -16,6 +16,7 @@ NUMBERS = 5  # line numbers, at least
 ALIGNED = 0.8  # heights of a line: how far the right ends of numbers may differ
 REGULAR = 0.7  # share of the numbers that follow each other as their places do
 STACKED = 1.6  # heights of a number: what is higher is several
+FIRST = 3  # numbers above this are not counted down to 1
 BESIDE = 0.4  # share of the numbers with a text beside them, at least
 
 
@@ -70,13 +71,25 @@ def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
         tall = [line for line in found if _may_be_stack(line, right, high)]
         known = [line for line in column if line not in tall]
         if len(known) >= NUMBERS:
-            missing = list(_fill_gaps(known, _measure_pitch(column)))
+            pitch = _measure_pitch(column)
+            missing = [*_list_first(known, pitch), *_fill_gaps(known, pitch)]
             stacks = [(line, held) for line in tall if (held := _split_stack(line, missing))]
             read = {number.text for _, held in stacks for number in held}
             found = [line for line in found if not any(line is stack for stack, _ in stacks)]
             certain = [replace(number, doubtful=()) if number.text in read else number for number in missing]
             found += [number for number in certain if _is_missing(number, found, known)]
     return found
+
+
+def _list_first(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
+    """Yield a doubtful line for each number before the first one, where that is one of the smallest."""
+    first = min(known, key=lambda line: line.box.y)
+    for number in range(1, int(first.text) if pitch and int(first.text) <= FIRST else 1):
+        y = round(first.box.y - pitch * (int(first.text) - number))
+        if y >= 0:
+            width = round(first.box.width / len(first.text))
+            box = Box(first.box.right - width, y, width, first.box.height)
+            yield replace(first, text=str(number), box=box, doubtful=(0,), middles=None)
 
 
 def _fill_gaps(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
@@ -92,7 +105,7 @@ def _fill_gaps(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
             width = round(letter * len(text))
             bottom = round(above.box.bottom + down * (number - int(above.text)) / step)
             box = Box(max(0, right - width), max(0, bottom - high), width, high)
-            yield replace(known[0], text=text, box=box, doubtful=tuple(range(len(text))))
+            yield replace(known[0], text=text, box=box, doubtful=tuple(range(len(text))), middles=None)
 
 
 def _is_missing(number: TextLine, lines: Sequence[TextLine], known: Sequence[TextLine]) -> bool:

@@ -25,7 +25,7 @@ from sightline.reader.mono_areas import find_mono_areas
 from sightline.reader.ocr.line_image import find_ink, find_ink_columns
 from sightline.reader.page_text import measure_line_height, order_lines
 from sightline.reader.reading import TOGGLES, Barcode, Chart, ImageReading, InterfacePart, Pixels, Table, TextLine
-from sightline.reader.rectangles import is_inside, rotate_box
+from sightline.reader.rectangles import enclose_boxes, is_inside, rotate_box
 from sightline.reader.regions import Segments, segment_image
 from sightline.reader.sections import write_marks
 from sightline.reader.states import find_states
@@ -164,7 +164,8 @@ def _find_contents(pixels: Pixels, lines: Sequence[TextLine], segments: Segments
     ruled = [table for table in ruled if table.box in drawn or not _has_boxes(table, parts)]
     grids = find_cell_grids(parts)
     cells = {at for grid in grids for at in grid.cells}
-    grids = tuple(grid for grid in grids if not any(_overlap(grid.box, table.box) for table in ruled))
+    taken = [*(table.box for table in ruled), *code]
+    grids = tuple(grid for grid in grids if not any(_overlap(grid.box, box) for box in taken))
     parts = tuple(
         part for at, part in enumerate(parts)
         if at not in cells and not any(_is_row(part, table) for table in ruled)
@@ -180,7 +181,12 @@ def _separate_code(
     Monospaced text in a wide table is in its cells; other rows of a program are no table.
     """
     split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles)
-    wide = [table.box for table in tables if len(table.rows[0]) > _CODE_COLUMNS]
+    cells = [
+        [at for row in table.rows for cell in row for at in cell]
+        for table in tables
+        if len(table.rows[0]) > _CODE_COLUMNS
+    ]
+    wide = [enclose_boxes(split[at].box for at in each) for each in cells]  # a row may be wider than its texts
     texts = find_mono_areas(lines)
     code = [area for area in find_code_areas(lines, texts) if not any(_is_part(area, box, texts) for box in wide)]
     if any(_overlap(table.box, area) for table in tables for area in code):

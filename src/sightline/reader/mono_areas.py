@@ -16,8 +16,10 @@ LETTERS = 40  # of all its lines, at least
 PROSE = 16  # characters: a line of other text that ends an area has at least as many
 SAME_WIDTH = 0.6  # characters: how far a line may be from the number of characters that its length tells
 SAME_COLUMN = 0.25  # characters: how far a letter may be from its column
+SAME_EDGE = 0.35  # the same where only the edge of the first letter is known
 CERTAIN = 30  # characters: the width of a character is known no better from longer lines
-BLANK, ADJACENT = 6.0, 1.2  # heights of a line: the blank between two lines of one area, and if one was read badly
+BLANK = 6.0  # heights of a line: the blank between two lines of one area, at most
+ADJACENT, INDENTED = 1.2, 2.0  # the same above a line that was read badly, and if it is indented, too
 CLOSING, ASIDE = 3, 16  # characters of a line before all others, such as a bracket, and how far before
 SKIPPED = 3  # lines that were read badly, in a row
 RECENT = 12  # lines above one that show the columns
@@ -59,18 +61,20 @@ class _Area:
     def accepts(self, line: TextLine) -> bool:
         """Return whether a line goes on below: near, as high, and in the same columns."""
         closing = len(line.text) <= CLOSING and 0 <= self.box.x - line.box.right <= ASIDE * self.width
-        if line.middles is None or not (closing or overlap_horizontally(self.box, line.box)):
+        if not (line.middles or len(line.text) >= LONG) or not (closing or overlap_horizontally(self.box, line.box)):
             return False
         return self._is_near(line, BLANK) and self.has_columns_of(line)
 
     def has_columns_of(self, line: TextLine) -> bool:
         if len(line.text) > 1 and not _fits_width(line, self.width):
             return False
-        return any(_shares_columns(line, other, self.width) for other in self.lines[-RECENT:])
+        return any(_shares_columns(line, other, self.width) for other in self.lines[-RECENT:] if other.middles)
 
     def may_have(self, line: TextLine) -> bool:
         """Return whether a line that is not in the columns may still be one of the area, which was read badly."""
-        return self.skipped < SKIPPED and line.box.x >= self.box.x - self.width and self._is_near(line, ADJACENT)
+        indent = line.box.x - self.box.x
+        blank = INDENTED if indent > self.width else ADJACENT
+        return self.skipped < SKIPPED and indent >= -self.width and self._is_near(line, blank)
 
     def _is_near(self, line: TextLine, blank: float) -> bool:
         high = max(each.box.height for each in self.lines[-ROWS:])
@@ -134,10 +138,9 @@ def _fits_width(line: TextLine, width: float) -> bool:
 
 
 def _shares_columns(line: TextLine, other: TextLine, width: float) -> bool:
-    if line.middles is None or other.middles is None:
-        return False
-    apart = (line.middles[0] - other.middles[0]) / width
-    return abs(apart - round(apart)) <= SAME_COLUMN
+    one, two = (each.middles[0] if each.middles else each.box.x + width / 2 for each in (line, other))
+    apart = (one - two) / width
+    return abs(apart - round(apart)) <= (SAME_COLUMN if line.middles else SAME_EDGE)
 
 
 def _is_text(area: _Area) -> bool:

@@ -297,22 +297,22 @@ def _write_code(
     numbers = _find_line_numbers(lines, block)
     digits = max((len(lines[place].text) for place in numbers), default=0)
     edge = max((lines[place].box.right for place in numbers), default=-1)
-    firsts = [_find_first_middle(lines[place], width) for row in block for place in row if lines[place].box.x > edge]
-    left = min(firsts, default=0.0)
+    rows = [[piece for place in row for piece in _separate_number(lines[place], edge, width)] for row in block]
+    left = min((x for row in rows for _, x in row if x > edge), default=0.0)
     start = digits + GUTTER_BLANK if numbers else 0
-    steps = [max(1, lines[b[0]].box.bottom - lines[a[0]].box.bottom) for a, b in pairwise(block)]
+    ends = [max((lines[place].box for place in row), key=lambda box: box.height).bottom for row in block]
+    steps = [max(1, below - above) for above, below in pairwise(ends)]
     high = measure_line_height(lines[row[0]] for row in block)
     whole: list[float] = [step for step in steps if step >= 0.8 * high] or [high]
     pitch = max(1.0, min(median(whole), median([step for step in whole if step <= 1.5 * min(whole)])))
     out: list[str] = []
-    for number, row in enumerate(block):
+    for number, row in enumerate(rows):
         text, end = "", 0
-        for place in row:
-            for piece, x in _separate_number(lines[place], edge, width):
-                length = len(piece) - 2 * piece.count("‹")
-                column = start + round((x - left) / width) if x > edge else digits - length
-                text += " " * max(column - end, 1 if text else 0) + piece
-                end = max(column, end + 1 if end else 0) + length
+        for piece, x in row:
+            length = len(piece) - 2 * piece.count("‹")
+            column = start + round((x - left) / width) if x > edge else digits - length
+            text += " " * max(column - end, 1 if text else 0) + piece
+            end = max(column, end + 1 if end else 0) + length
         out += [""] if number and round(steps[number - 1] / pitch) > 1 else []
         out.append(text)
     return fence_code(out)

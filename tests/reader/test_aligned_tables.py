@@ -146,3 +146,10 @@ def test_a_head_without_texts_below_it_has_a_column_of_its_own() -> None:
         sketch.write(x, 34, text)
     (table,) = list_tables(examine_image(sketch.pixels, sketch.lines))
     assert table == [list(heads), *([*row[:3], "", row[3]] for row in ROWS)]
+
+
+@requirement("reader.aligned")
+def test_words_below_one_head_are_one_column_though_they_are_equally_wide() -> None:
+    body = [[(10, 30, at), (35, 60 + at % 3 * 3, at), (120, 150, at + 20)] for at in range(1, 9)]
+    for head, columns in (([(10, 40, 0), (120, 140, 20)], 2), ([(10, 25, 0), (36, 58, 0), (120, 140, 20)], 3)):
+        assert len(find_columns([head, *body], 10.0)) == columns

@@ -22,7 +22,7 @@ GAP = 0.6  # blank between two columns, in heights of a line, however their cell
 WIDE = 1.4  # the same where it is in the middle of lines
 SPARSE, ORDINARY = 0.3, 0.8  # share of the rows with text after a blank, where words go on after it as within a cell
 HEADED = 1.0  # blank between two heads, in heights of a line
-_AMOUNT = re.compile(r"(?<=[\d%])(?= ?[$€£¥₹] ?\d)")  # where an amount begins after another value
+_AMOUNT = re.compile(r"(?<=[\d%])(?= ?[$€£¥₹#] ?\d)")  # where an amount or a number begins after another value
 NARROW = 0.2  # the same where the cells of all rows begin or end at one place
 LEAST = 3  # pixels: the same; letters are nearer to each other
 ODD = 0.15  # share of the rows that may have text between two columns
@@ -104,7 +104,7 @@ def find_columns(
 
 
 def _join_sparse_columns(columns: Sequence[Span], rows: Sequence[Sequence[Word]], em: float) -> list[Span]:
-    """Join columns of few rows whose words go on after those before them, as within a cell."""
+    """Join columns whose words go on as within a cell, if few rows have such words, or the first one has none."""
     joined: list[Span] = []
     for start, end in columns:
         firsts = [min((word for word in row if start <= word[0] < end), default=None) for row in rows]
@@ -112,7 +112,10 @@ def _join_sparse_columns(columns: Sequence[Span], rows: Sequence[Sequence[Word]]
         blanks = [
             first[0] - max((word[1] for word in row if word[1] <= first[0]), default=-math.inf) for first, row in known
         ]
-        if joined and len(known) <= SPARSE * len(rows) and known and max(blanks) < ORDINARY * em:
+        few = len(known) <= SPARSE * len(rows) and known
+        headed = any(start <= sum(word[:2]) / 2 < end or word[0] < start < end <= word[1] for word in rows[0])
+        headless = known and not headed and any(joined[-1][0] <= word[0] < start for word in rows[0] if joined)
+        if joined and ((few and max(blanks) < ORDINARY * em) or (headless and median(blanks) < GAP * em)):
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((start, end))

@@ -19,7 +19,15 @@ from sightline.reader.ocr.line_image import (
     trim_rows,
 )
 from sightline.reader.ocr.mono_grid import MonoLine
-from sightline.reader.ocr.recognizer import REGULAR, Character, find_centres, fits_pitch, measure_pitch, split_runs
+from sightline.reader.ocr.recognizer import (
+    REGULAR,
+    Character,
+    TextRun,
+    find_centres,
+    fits_pitch,
+    measure_pitch,
+    split_runs,
+)
 from sightline.reader.ocr.weights import OcrModel
 from sightline.reader.reading import Pixels, TextLine
 
@@ -148,10 +156,17 @@ def _split_lines(inks: Sequence[LineInk], pitches: Sequence[float | None]) -> It
         for piece in split_runs(letters, ink.strokes, width, height, pitch):
             first, last = trim_rows(ink.mask, ink.rows, (piece.left, piece.right))
             box = ink.attempt.frame.map_box(piece.left, first, piece.right, last)
-            (left, _), (across, _) = ink.attempt.frame.origin, ink.attempt.frame.along
-            upright = pitch and ink.attempt.turn == UPRIGHT
-            middles = (left + piece.middles[0] * across, left + piece.middles[1] * across) if upright else None
+            middles = _map_middles(ink.attempt, piece, pitch) if pitch else None
             yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful, middles=middles)
+
+
+def _map_middles(attempt: LineAttempt, piece: TextRun, pitch: float) -> tuple[float, float] | None:
+    """Return where the middles of the first and last letter are; None where they are beside the ink."""
+    first, last = piece.middles
+    if attempt.turn != UPRIGHT or not (0 <= first - piece.left <= pitch and 0 <= piece.right - last <= pitch):
+        return None
+    (left, _), (across, _) = attempt.frame.origin, attempt.frame.along
+    return left + first * across, left + last * across
 
 
 def _find_pitches(inks: Sequence[LineInk]) -> list[float | None]:

@@ -22,7 +22,7 @@ _FULL = 0.85  # share of a dash that is ink
 
 def name_sign(inked: Inked, base: int, capital: int, pitch: float) -> str | None:
     """Return the sign that a column shows, or None. `base` is the row on which letters stand."""
-    rows, columns = _find_runs(inked.any(1)), _find_runs(inked.any(0))
+    rows, columns = (_find_runs(np.logical_or.reduce(inked, axis)) for axis in (1, 0))
     if not rows or not columns:
         return None
     top, bottom = (base - rows[0][0]) / capital, (base - rows[-1][1]) / capital

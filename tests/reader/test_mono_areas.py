@@ -10,6 +10,7 @@ from sightline.reader.mono_areas import find_mono_areas
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import enclose_boxes
 from tests.reader.sketch import Sketch
+from tests.reader.statements import describe_reading, find_statement
 from tests.requirements import requirement
 
 PROGRAM = (
@@ -99,3 +100,22 @@ def test_text_beside_a_program_is_not_in_its_columns() -> None:
     program = [write_line(text, at, left=208) for at, text in enumerate(PROGRAM) if text]
     areas = find_mono_areas([*menu, *program])
     assert enclose_boxes(line.box for line in program) in areas
+
+
+@requirement("reader.mono")
+def test_the_colour_of_a_line_in_a_terminal_is_reported() -> None:
+    texts = (
+        "$ make all the tests",
+        "first of them passed",
+        "second of them failed",
+        "third of them passed",
+        "$ exit 1",
+    )
+    sketch = Sketch((500, 160))
+    rows = write_rows(texts)
+    for row in rows:
+        red = "failed" in row.text
+        sketch.pen.text((row.box.x, row.box.y), row.text, "#d01010" if red else "#202020")
+    reading = examine_image(sketch.pixels, rows)
+    assert len(reading.code) == 1
+    assert find_statement(describe_reading(reading).text, '"second of them failed"', "red")

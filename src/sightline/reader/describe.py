@@ -25,6 +25,7 @@ from sightline.reader.reading import (
     InterfacePart,
     PartKind,
     TextLine,
+    find_lines_within,
     has_unread_text,
     join_part_text,
     select_parts,
@@ -358,11 +359,12 @@ def _describe_tables(reading: ImageReading) -> Iterator[str]:
 
 
 def _group_by_colour(reading: ImageReading) -> dict[str, list[TextLine]]:
-    """Return lines whose colour may carry meaning; where most text is coloured, and in programs, it doesn't."""
+    """Return lines whose colour may carry meaning; where most text is coloured, and beside line numbers, it doesn't."""
     plain = {at for part in select_parts(reading, "button") for at in part.lines} | set(reading.headings)
+    programs = [area for area in reading.code if sum(x.text.isdecimal() for x in find_lines_within(reading, area)) > 2]
     by_colour: dict[str, list[TextLine]] = {}
     for at, line in enumerate(reading.lines):
-        if at in plain or any(contains_centre(area, line.box) for area in reading.code):
+        if at in plain or any(contains_centre(area, line.box) for area in programs):
             continue
         if colour := name_text_colour(line, reading):
             by_colour.setdefault(colour, []).append(line)

@@ -33,6 +33,7 @@ from sightline.reader.reading import Pixels, TextLine
 
 _CONCLUSIVE = 20  # characters that show alone that a line is monospaced
 _NEIGHBOURS, _FAR = 5, 8  # lines whose columns a short line may share, and how many heights away they are
+_BESIDE_INK = 0.3  # widths of a column: how far from its ink the network may see a letter
 _ASIDE = 4.0  # heights: the blank between a line and the ends of those whose columns it may share
 
 
@@ -163,7 +164,8 @@ def _split_lines(inks: Sequence[LineInk], pitches: Sequence[float | None]) -> It
 def _map_middles(attempt: LineAttempt, piece: TextRun, pitch: float) -> tuple[float, float] | None:
     """Return where the middles of the first and last letter are; None where they are beside the ink."""
     first, last = piece.middles
-    if attempt.turn != UPRIGHT or not (0 <= first - piece.left <= pitch and 0 <= piece.right - last <= pitch):
+    away = [first - piece.left, piece.right - last]
+    if attempt.turn != UPRIGHT or not all(-_BESIDE_INK <= each / pitch <= 1 + _BESIDE_INK for each in away):
         return None
     (left, _), (across, _) = attempt.frame.origin, attempt.frame.along
     return left + first * across, left + last * across

@@ -27,13 +27,8 @@ from sightline.reader.ocr.weights import OcrEngine, open_engine, release_memory
 from sightline.reader.page_text import measure_line_height
 from sightline.reader.reading import Pixels, TextLine
 from sightline.reader.regions import segment_image
-from sightline.reader.table_finder import (
-    FEATURES,
-    LineWords,
-    make_candidate,
-    measure_box,
-    measure_candidate,
-)
+from sightline.reader.table_columns import LineWords
+from sightline.reader.table_finder import FEATURES, make_candidate, measure_box, measure_candidate
 from sightline.reader.table_rows import find_toggled_lines, list_aligned_blocks, list_ruled_blocks
 from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 

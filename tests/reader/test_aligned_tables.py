@@ -8,7 +8,7 @@ from sightline.model.geometry import Box
 from sightline.reader.examine import examine_image
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import enclose_boxes
-from sightline.reader.table_finder import find_columns
+from sightline.reader.table_columns import LineWords, find_columns
 from tests.reader.sketch import Sketch
 from tests.reader.test_ruled_tables import list_tables
 from tests.requirements import requirement
@@ -112,3 +112,44 @@ def test_texts_above_that_head_no_column_are_not_in_the_table() -> None:
     for x, text in ((40, "Export"), (560, "Search")):
         sketch.write(x, 34, text)
     assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[list(row) for row in ROWS]]
+
+
+@requirement("reader.aligned")
+def test_an_amount_of_money_after_another_value_begins_a_column() -> None:
+    dates = [f"2012/0{at}/18 $3{at},500" for at in range(1, 7)]
+    words = [f"About day{at} in 500xy" for at in range(1, 7)]
+    rows = [[(40, 120, at), (124, 188, at)] for at in range(len(dates))]
+    for texts, columns in ((dates, 2), (words, 1)):
+        lines = [TextLine(text, Box(40, 20 + 26 * at, 148, 12)) for at, text in enumerate(texts)]
+        assert len(find_columns(rows, 12.0, LineWords(Sketch().pixels, lines))) == columns
+
+
+@requirement("reader.aligned")
+def test_a_word_in_few_rows_after_an_ordinary_blank_is_in_the_cell_before_it() -> None:
+    rows = [[(10, 60, at), (200, 220, at + 20)] for at in range(10)]
+    rows[3] = [(10, 110, 3), (116, 140, 3), (200, 220, 23)]
+    rows[7] = [(10, 110, 7), (116, 140, 7), (200, 220, 27)]
+    assert find_columns(rows, 10.0) == [(10, 140), (200, 220)]
+
+
+@requirement("reader.aligned")
+def test_letters_of_a_spaced_head_do_not_tell_columns() -> None:
+    body = [[(10, 31, at), (35, 48, at)] for at in range(1, 9)]
+    assert len(find_columns([[(10, 15, 0), (17, 23, 0), (25, 31, 0), (33, 38, 0)], *body], 10.0)) == 1
+
+
+@requirement("reader.aligned")
+def test_a_head_without_texts_below_it_has_a_column_of_its_own() -> None:
+    sketch = draw_rows((40, 150, 270, 460))
+    heads = ("Name", "Occupation", "Town", "Progress", "Age")
+    for x, text in zip((40, 150, 270, 380, 460), heads, strict=True):
+        sketch.write(x, 34, text)
+    (table,) = list_tables(examine_image(sketch.pixels, sketch.lines))
+    assert table == [list(heads), *([*row[:3], "", row[3]] for row in ROWS)]
+
+
+@requirement("reader.aligned")
+def test_words_below_one_head_are_one_column_though_they_are_equally_wide() -> None:
+    body = [[(10, 30, at), (35, 60 + at % 3 * 3, at), (120, 150, at + 20)] for at in range(1, 9)]
+    for head, columns in (([(10, 40, 0), (120, 140, 20)], 2), ([(10, 25, 0), (36, 58, 0), (120, 140, 20)], 3)):
+        assert len(find_columns([head, *body], 10.0)) == columns

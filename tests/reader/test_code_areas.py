@@ -73,6 +73,30 @@ def test_numbers_read_as_one_or_not_at_all_are_restored_beside_their_lines() -> 
 
 
 @requirement("reader.code")
+def test_the_first_number_is_restored_above_the_second() -> None:
+    lines = write_program(1, LONG_PROGRAM)
+    restored = restore_line_numbers([line for line in lines if line.text != "1"])
+    assert [(line.text, line.box.y) for line in restored if line.doubtful] == [("1", TOP)]
+    scrolled = [line for line in write_program(7, LONG_PROGRAM) if line.text != "7"]
+    assert restore_line_numbers(scrolled) == scrolled
+
+
+@requirement("reader.code")
+def test_lines_that_were_read_with_their_numbers_are_at_their_columns() -> None:
+    program = ("    load(name)", "def read(path):", "    if path:", "        return open(path)", "    return None",
+               "def show(name):", "    print(name, path)", "    return name")  # fmt: skip
+    lines = write_program(program=program)
+    joined = [
+        TextLine(f"{number.text} {line.text}", enclose_boxes([number.box, line.box]))
+        for number in lines if number.text.isdigit()
+        for line in lines if line.box.y == number.box.y and line.box.x == 70
+    ]  # fmt: skip
+    rest = [line for line in lines if not any(line.box.y == each.box.y for each in joined)]
+    written = examine_image(Sketch((500, 300)).pixels, [*rest, *joined]).text.splitlines()[1:-1]
+    assert [line[4:] for line in written] == list(program)
+
+
+@requirement("reader.code")
 @pytest.mark.parametrize("last", ["20261117", "2026111", "9" * 5000, "²"])
 def test_a_large_number_below_a_program_is_not_counted_up_to(last: str) -> None:
     lines = [line for line in long_program() if line.text != "14"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from sightline.reader.ocr.glyphs import read_by_shape
 from sightline.reader.ocr.mono_grid import MonoLine
 from sightline.reader.reading import Pixels
+from tests.requirements import requirement
 
 WIDE, HIGH, ZOOM, STEP, LEFT = 6, 11, 2, 30, 20  # of the drawn font; the distance of two rows, and where they begin
 
@@ -73,7 +75,8 @@ def test_a_shape_that_was_never_seen_is_not_guessed() -> None:
 
 def test_a_row_of_one_sign_is_read_where_some_of_it_was() -> None:
     assert read_last("-" * 40, "-" * 12) == "-" * 40
-    assert read_last("-" * 40, "-=" * 6) is None
+    assert read_last("-" * 40, "-=" * 6) == "-" * 40
+    assert read_last("~" * 40, "~-" * 6) is None
 
 
 def test_rows_that_share_no_columns_are_left_alone() -> None:
@@ -101,3 +104,14 @@ def test_a_zero_is_not_read_where_the_letter_o_was_never_seen() -> None:
 
 def test_single_letters_that_stay_unread_are_marked_in_a_long_row() -> None:
     assert read_last("~" + "-" * 40, " " + "-" * 12) == "?" + "-" * 40
+
+
+@requirement("reader.mono")
+@pytest.mark.parametrize("text", ['"""', "...", "=====", '"-"'])
+def test_signs_of_simple_shapes_are_read_where_the_page_has_no_other(text: str) -> None:
+    assert read_last(text) == text
+
+
+@requirement("reader.mono")
+def test_a_row_of_carets_is_read_though_the_network_knows_another_letter() -> None:
+    assert read_last("^" * 12, "Λ" * 12) == "^" * 12

@@ -167,3 +167,17 @@ def test_the_head_of_a_card_on_a_page_is_no_title_bar() -> None:
     assert find_titles(page).bar is None
     assert find_titles(replace(page, lines=(lines[2], *lines[1:]))).bar == lines[1]
     assert find_titles(replace(page, icons=(Box(478, 162, 10, 10),))).bar == lines[1]
+
+
+@requirement("reader.rules")
+def test_a_title_in_the_band_of_the_heads_is_not_in_their_cells() -> None:
+    sketch = Sketch((700, 360))
+    sketch.box((160, 10, 660, 11), "#dee2e6")
+    sketch.write(176, 26, "Members of the project")
+    sketch.write(176, 44, "All of them since the first year")
+    for at, row in enumerate(ROWS):
+        top = 56 + 44 * at
+        sketch.box((160, top + 43, 660, top + 44), "#dee2e6")
+        for x, text in zip((176, 340, 500), row, strict=True):
+            sketch.write(x, top + 22, text)
+    assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[list(row) for row in ROWS]]

@@ -16,6 +16,7 @@ from sightline.reader.ocr.recognizer import (
     Character,
     TextRun,
     _decode_strips,
+    fits_pitch,
     measure_pitch,
     split_runs,
 )
@@ -198,3 +199,14 @@ def test_letters_of_different_widths_fit_no_columns() -> None:
     pitch = measure_pitch(place_letters("imaliwoneugrtm", letters, {}), letters, WIDTH, HEIGHT)
     assert pitch is not None
     assert pitch[1] < REGULAR
+
+
+@requirement("reader.mono")
+def test_letters_beside_the_middle_of_their_columns_still_fit_most_of_them() -> None:
+    generator = np.random.default_rng(4)
+    beside = [at * 12 + 6 + float(generator.choice([-3, 0, 0, 2])) for at in range(24)]
+    across = np.cumsum(generator.choice([5, 8, 9, 11, 14, 15], 24)).tolist()
+    for places, fits in ((beside, True), (across, False)):
+        strokes = [(round(place) - 2, round(place) + 2) for place in places]
+        letters = [Character("a", place / WIDTH, 1.0) for place in places]
+        assert fits_pitch(letters, strokes, WIDTH, 12.1) is fits

@@ -1,4 +1,4 @@
-"""Find programs in editors by the column of line numbers beside them."""
+"""Find programs and terminals: in editors by the column of line numbers, elsewhere by letters that are equally wide."""
 
 from __future__ import annotations
 
@@ -10,30 +10,54 @@ from statistics import median
 from sightline.model.geometry import Box
 from sightline.reader.page_text import is_row_number, measure_line_height
 from sightline.reader.reading import TextLine
-from sightline.reader.rectangles import are_level, enclose_boxes
+from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
 
 NUMBERS = 5  # line numbers, at least
 ALIGNED = 0.8  # heights of a line: how far the right ends of numbers may differ
 REGULAR = 0.7  # share of the numbers that follow each other as their places do
 STACKED = 1.6  # heights of a number: what is higher is several
+FIRST = 3  # numbers above this are not counted down to 1
 BESIDE = 0.4  # share of the numbers with a text beside them, at least
 
 
-def find_code_areas(lines: Sequence[TextLine]) -> list[Box]:
-    """Return the areas of programs with line numbers, numbers included."""
+def find_code_areas(lines: Sequence[TextLine], texts: Sequence[Box] = ()) -> list[Box]:
+    """Return the areas of programs and terminals: those of monospaced `texts`, and others by their line numbers."""
     if not lines:
         return []
-    em = measure_line_height(lines)
-    found = []
+    em, found = measure_line_height(lines), list(texts)
     for column in _find_number_columns(lines, em):
         gutter = enclose_boxes(line.box for line in column)
-        beside = [
+        beside = _find_nearest_texts(gutter, texts) or [
             line.box for line in lines
             if line.box.x >= gutter.right and gutter.y - em <= line.box.y and line.box.bottom <= gutter.bottom + em
         ]  # fmt: skip
-        if len(beside) >= BESIDE * len(column):
+        if len(beside) >= BESIDE * len(column) or any(box in texts for box in beside):
             found.append(enclose_boxes([gutter, *beside]))
-    return [box for box in found if not any(other is not box and _contains(other, box) for other in found)]
+    return _join_overlapping(found)
+
+
+def _find_nearest_texts(gutter: Box, texts: Sequence[Box]) -> list[Box]:
+    """Return the areas in the column directly to the right of line numbers."""
+    level = [box for box in texts if box.x >= gutter.x and box.y < gutter.bottom and gutter.y < box.bottom]
+    first = min(level, key=lambda box: box.x, default=None)
+    return [box for box in level if first is not None and overlap_horizontally(box, first)]
+
+
+def _join_overlapping(boxes: Sequence[Box]) -> list[Box]:
+    """Return the boxes, those that overlap as one."""
+    joined: list[Box] = []
+    for box in boxes:
+        while over := [
+            other for other in joined if overlap_horizontally(box, other) and _overlap_vertically(box, other)
+        ]:
+            joined = [other for other in joined if other not in over]
+            box = enclose_boxes([box, *over])
+        joined.append(box)
+    return joined
+
+
+def _overlap_vertically(one: Box, other: Box) -> bool:
+    return one.y < other.bottom and other.y < one.bottom
 
 
 def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
@@ -47,13 +71,25 @@ def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
         tall = [line for line in found if _may_be_stack(line, right, high)]
         known = [line for line in column if line not in tall]
         if len(known) >= NUMBERS:
-            missing = list(_fill_gaps(known, _measure_pitch(column)))
+            pitch = _measure_pitch(column)
+            missing = [*_list_first(known, pitch), *_fill_gaps(known, pitch)]
             stacks = [(line, held) for line in tall if (held := _split_stack(line, missing))]
             read = {number.text for _, held in stacks for number in held}
             found = [line for line in found if not any(line is stack for stack, _ in stacks)]
             certain = [replace(number, doubtful=()) if number.text in read else number for number in missing]
             found += [number for number in certain if _is_missing(number, found, known)]
     return found
+
+
+def _list_first(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
+    """Yield a doubtful line for each number before the first one, where that is one of the smallest."""
+    first = min(known, key=lambda line: line.box.y)
+    for number in range(1, int(first.text) if pitch and int(first.text) <= FIRST else 1):
+        y = round(first.box.y - pitch * (int(first.text) - number))
+        if y >= 0:
+            width = round(first.box.width / len(first.text))
+            box = Box(first.box.right - width, y, width, first.box.height)
+            yield replace(first, text=str(number), box=box, doubtful=(0,), middles=None)
 
 
 def _fill_gaps(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
@@ -69,7 +105,7 @@ def _fill_gaps(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
             width = round(letter * len(text))
             bottom = round(above.box.bottom + down * (number - int(above.text)) / step)
             box = Box(max(0, right - width), max(0, bottom - high), width, high)
-            yield replace(known[0], text=text, box=box, doubtful=tuple(range(len(text))))
+            yield replace(known[0], text=text, box=box, doubtful=tuple(range(len(text))), middles=None)
 
 
 def _is_missing(number: TextLine, lines: Sequence[TextLine], known: Sequence[TextLine]) -> bool:
@@ -97,10 +133,6 @@ def _split_stack(line: TextLine, missing: Sequence[TextLine]) -> list[TextLine]:
         return level
     held = [each for each in level if each.text in said]
     return held if [each.text for each in held] == said else []
-
-
-def _contains(outer: Box, inner: Box) -> bool:
-    return outer.x <= inner.x and outer.y <= inner.y and outer.right >= inner.right and outer.bottom >= inner.bottom
 
 
 def _find_number_columns(lines: Sequence[TextLine], em: float) -> list[list[TextLine]]:

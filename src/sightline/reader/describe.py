@@ -25,6 +25,7 @@ from sightline.reader.reading import (
     InterfacePart,
     PartKind,
     TextLine,
+    find_lines_within,
     has_unread_text,
     join_part_text,
     select_parts,
@@ -93,7 +94,7 @@ def mark_toggles(reading: ImageReading) -> list[TextLine]:
         letter = round(line.box.width / max(1, len(line.text)))
         left, more = min(line.box.x, letter), letter * (len(mark) + len(pale))
         box = Box(line.box.x - left, line.box.y, line.box.width + more, line.box.height)
-        lines[at] = replace(line, text=f"{mark}{line.text}{pale}", doubtful=shifted, box=box)
+        lines[at] = replace(line, text=f"{mark}{line.text}{pale}", doubtful=shifted, box=box, middles=None)
     return lines
 
 
@@ -358,11 +359,12 @@ def _describe_tables(reading: ImageReading) -> Iterator[str]:
 
 
 def _group_by_colour(reading: ImageReading) -> dict[str, list[TextLine]]:
-    """Return lines whose colour may carry meaning; where most text is coloured, and in programs, it doesn't."""
+    """Return lines whose colour may carry meaning; where most text is coloured, and beside line numbers, it doesn't."""
     plain = {at for part in select_parts(reading, "button") for at in part.lines} | set(reading.headings)
+    programs = [area for area in reading.code if sum(x.text.isdecimal() for x in find_lines_within(reading, area)) > 2]
     by_colour: dict[str, list[TextLine]] = {}
     for at, line in enumerate(reading.lines):
-        if at in plain or any(contains_centre(area, line.box) for area in reading.code):
+        if at in plain or any(contains_centre(area, line.box) for area in programs):
             continue
         if colour := name_text_colour(line, reading):
             by_colour.setdefault(colour, []).append(line)

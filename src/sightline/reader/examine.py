@@ -21,10 +21,11 @@ from sightline.reader.interface_parts import (
     renumber_lines,
     select_parts_outside,
 )
+from sightline.reader.mono_areas import find_mono_areas
 from sightline.reader.ocr.line_image import find_ink, find_ink_columns
 from sightline.reader.page_text import measure_line_height, order_lines
 from sightline.reader.reading import TOGGLES, Barcode, Chart, ImageReading, InterfacePart, Pixels, Table, TextLine
-from sightline.reader.rectangles import is_inside, rotate_box
+from sightline.reader.rectangles import enclose_boxes, is_inside, rotate_box
 from sightline.reader.regions import Segments, segment_image
 from sightline.reader.sections import write_marks
 from sightline.reader.states import find_states
@@ -38,6 +39,7 @@ _CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
 _EDGE = 4  # pixels: the border of a field
 _LONG_TEXT, _FEW_TEXTS = 20, 5  # characters, and texts of that length in a chart, at most
 _CODE_COLUMNS = 2  # of a program that looks like a table: its line numbers and its lines
+_WHOLE = 0.6  # share of the width of a table that monospaced text has which is no column of it
 _FIGURE = 0.6  # share of the picture's width and height that a chart has which is all of it
 _MANY_MARKS = 60  # a chart has fewer values
 _PRESSED = 0.6  # share of the cells of a table that are buttons, at most
@@ -58,7 +60,7 @@ def examine_image(
     `unread` is what looks like text and could not be read.
     """
     size = Size(pixels.shape[1], pixels.shape[0])
-    upright = [replace(line, box=rotate_box(line.box, size, rotation)) for line in lines]
+    upright = [replace(line, box=rotate_box(line.box, size, rotation)) if rotation else line for line in lines]
     barcodes = [replace(code, box=rotate_box(code.box, size, rotation)) for code in codes]
     dark = [rotate_box(box, size, rotation) for box in unread]
     return replace(_examine_upright(rotate_pixels(pixels, rotation), upright, barcodes, dark), rotation=rotation)
@@ -144,8 +146,8 @@ def _find_contents(pixels: Pixels, lines: Sequence[TextLine], segments: Segments
     size = Size(pixels.shape[1], pixels.shape[0])
     toggles = find_toggles(pixels, lines, segments)
     texts, icons = separate_icons(remove_toggle_glyphs(lines, toggles))
-    coloured = restore_line_numbers(list(add_colours(pixels, texts)))
-    coloured, ruled = find_ruled_tables(pixels, segments.regions, coloured, toggles)
+    restored = restore_line_numbers(list(add_colours(pixels, texts)))
+    code, coloured, ruled = _separate_code(pixels, segments, restored, toggles)
     charts = tuple(
         chart
         for chart in find_charts(pixels, coloured, segments.regions)
@@ -153,9 +155,7 @@ def _find_contents(pixels: Pixels, lines: Sequence[TextLine], segments: Segments
     )
     chart_boxes = [chart.box for chart in charts]
     coloured = list(restore_minus_signs(pixels, coloured, chart_boxes))
-    wide = [table.box for table in ruled if len(table.rows[0]) > _CODE_COLUMNS]
-    code = [area for area in find_code_areas(coloured) if not any(_overlap(area, box) for box in wide)]
-    ruled = [table for table in ruled if not any(_overlap(table.box, box) for box in (*chart_boxes, *code))]
+    ruled = [table for table in ruled if not any(_overlap(table.box, box) for box in chart_boxes)]
     drawn = [table.box for table in ruled]
     if is_page:
         coloured, ruled = _add_aligned_tables(pixels, segments, coloured, ruled, [*chart_boxes, *code], toggles)
@@ -164,12 +164,34 @@ def _find_contents(pixels: Pixels, lines: Sequence[TextLine], segments: Segments
     ruled = [table for table in ruled if table.box in drawn or not _has_boxes(table, parts)]
     grids = find_cell_grids(parts)
     cells = {at for grid in grids for at in grid.cells}
-    grids = tuple(grid for grid in grids if not any(_overlap(grid.box, table.box) for table in ruled))
+    taken = [*(table.box for table in ruled), *code]
+    grids = tuple(grid for grid in grids if not any(_overlap(grid.box, box) for box in taken))
     parts = tuple(
         part for at, part in enumerate(parts)
         if at not in cells and not any(_is_row(part, table) for table in ruled)
     )  # fmt: skip
     return _PageContents(coloured, icons, parts, grids, ruled, charts, code)
+
+
+def _separate_code(
+    pixels: Pixels, segments: Segments, lines: Sequence[TextLine], toggles: Sequence[InterfacePart]
+) -> tuple[list[Box], list[TextLine], list[Table]]:
+    """Return the areas of programs and terminals, the lines, and the tables with lines between their rows.
+
+    Monospaced text in a wide table is in its cells; other rows of a program are no table.
+    """
+    split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles)
+    cells = [
+        [at for row in table.rows for cell in row for at in cell]
+        for table in tables
+        if len(table.rows[0]) > _CODE_COLUMNS
+    ]
+    wide = [enclose_boxes(split[at].box for at in each) for each in cells]  # a row may be wider than its texts
+    texts = find_mono_areas(lines)
+    code = [area for area in find_code_areas(lines, texts) if not any(_is_part(area, box, texts) for box in wide)]
+    if any(_overlap(table.box, area) for table in tables for area in code):
+        split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles, code)
+    return code, split, tables
 
 
 def _add_aligned_tables(
@@ -208,6 +230,12 @@ def _is_cut_off(chart: Chart, size: Size, lines: Sequence[TextLine]) -> bool:
 def _overlap(one: Box, other: Box) -> bool:
     """Return whether two boxes overlap."""
     return one.x < other.right and other.x < one.right and one.y < other.bottom and other.y < one.bottom
+
+
+def _is_part(area: Box, table: Box, texts: Sequence[Box]) -> bool:
+    """Return whether an area is in a table: its numbers count the rows, or its monospaced text is in a column."""
+    whole = any(is_inside(text, area) and text.width >= _WHOLE * table.width for text in texts)
+    return _overlap(area, table) and not whole
 
 
 def _is_row(part: InterfacePart, table: Table) -> bool:

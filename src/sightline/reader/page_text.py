@@ -260,6 +260,8 @@ def is_gutter(texts: Sequence[str]) -> bool:
 
 def divide_width(line: TextLine) -> float:
     """Return the width of a character."""
+    if line.middles and len(line.text) > 1:
+        return (line.middles[1] - line.middles[0]) / (len(line.text) - 1)
     return line.box.width / (len(line.text) - 0.15)  # the blank after the last character is not ink
 
 

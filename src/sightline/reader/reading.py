@@ -30,6 +30,7 @@ class TextLine:
     ink: Colour | None = None  # the colour of the text
     ground: Colour | None = None  # the colour of its background
     doubtful: tuple[int, ...] = ()  # indexes of characters in `text` that may be wrong
+    middles: tuple[float, float] | None = None  # of its first and last character, where all are equally wide
 
     @property
     def marked_text(self) -> str:
@@ -122,7 +123,7 @@ class ImageReading:
     states: tuple[ItemState, ...] = ()  # of menu items, tabs and toggles
     searched: bool = True  # whether all of the image was searched for lines
     headings: tuple[int, ...] = ()  # indexes of the lines that are written as headings
-    code: tuple[Box, ...] = ()  # areas of programs with line numbers
+    code: tuple[Box, ...] = ()  # areas of programs and terminals
 
 
 def find_lines(reading: ImageReading, phrase: str) -> list[TextLine]:

@@ -16,25 +16,12 @@ from statistics import median
 import numpy as np
 
 from sightline.model.geometry import Box
-from sightline.reader.colours import crop_pixels
-from sightline.reader.ocr.line_image import find_ink, find_ink_columns
 from sightline.reader.page_text import LONG, MONO, LayoutItem, divide_width, group_rows
 from sightline.reader.phrases import begins_like_value
-from sightline.reader.reading import Pixels, Table, TextLine
+from sightline.reader.reading import Table, TextLine
 from sightline.reader.rectangles import enclose_boxes
+from sightline.reader.table_columns import ROWS, SHIFT, LineWords, Span, Word, add_empty_columns, find_columns
 
-Span = tuple[int, int]
-Word = tuple[int, int, int]  # where it begins and ends, and the index of its line
-
-SPACE = 0.3  # blank between two words, in heights of their line
-GAP = 0.6  # blank between two columns, in heights of a line, however their cells begin
-WIDE = 1.4  # the same where it is in the middle of lines
-NARROW = 0.2  # the same where the cells of all rows begin or end at one place
-LEAST = 3  # pixels: the same; letters are nearer to each other
-ODD = 0.15  # share of the rows that may have text between two columns
-SHIFT = 2  # pixels by which the edges of aligned cells may differ
-ALIGNED = 0.9  # share of the cells of a column that begin or end at one place
-ROWS = 3  # of a table, at least
 WEEK = 7  # columns of a calendar
 HEAVY = 1.12  # bold text has so many times the ink of other text
 APART = 0.2  # blank between two cells that were read as one line, in heights of that line, at least
@@ -58,39 +45,6 @@ class TableCandidate:
     score: float = 0.0
 
 
-class LineWords:
-    """Where the words of lines are, and how heavy their strokes; measured when they are asked for."""
-
-    def __init__(self, pixels: Pixels, lines: Sequence[TextLine], toggled: frozenset[int] = frozenset()) -> None:
-        self._pixels, self._known = pixels, dict[int, tuple[list[Span], float]]()
-        self.lines, self.toggled = lines, toggled
-
-    def __getitem__(self, at: int) -> list[Span]:
-        return self._measure(at)[0]
-
-    def weigh(self, at: int) -> float:
-        """Return the share of ink in a line."""
-        return self._measure(at)[1]
-
-    def _measure(self, at: int) -> tuple[list[Span], float]:
-        if at not in self._known:
-            self._known[at] = find_word_spans(self._pixels, self.lines[at].box)
-        return self._known[at]
-
-
-def find_word_spans(pixels: Pixels, box: Box) -> tuple[list[Span], float]:
-    """Return where there is ink in a line, from left to right, without narrow blanks, and the share of ink there."""
-    mask = find_ink(crop_pixels(pixels, box))
-    spans: list[Span] = []
-    for start, end in find_ink_columns(mask, 0, len(mask)):
-        if spans and start + box.x - spans[-1][1] < NARROW * box.height:
-            spans[-1] = (spans[-1][0], box.x + end)
-        else:
-            spans.append((box.x + start, box.x + end))
-    spans = spans or [(box.x, box.right)]
-    return spans, float(mask.sum()) / max(1, mask.shape[0] * sum(end - start for start, end in spans))
-
-
 def choose_tables(words: LineWords, blocks: Iterable[RowBlock], em: float) -> tuple[list[TextLine], list[Table]]:
     """Return all lines, those of tables split at their columns, and the tables; the best of overlapping ones."""
     found = [each for block in blocks if (each := make_candidate(words, block, em)) is not None]
@@ -108,9 +62,9 @@ def _share_lines(one: TableCandidate, other: TableCandidate) -> bool:
 
 def make_candidate(words: LineWords, block: RowBlock, em: float) -> TableCandidate | None:
     """Return a block in columns without rows at its ends that don't fit; None if it has no columns."""
-    block = _remove_odd_ends(words, block, em)
+    block = _remove_odd_ends(words, _remove_title(words.lines, block), em)
     spans = [_list_words(words, row) for row in block.rows]
-    columns = find_columns(spans, em)
+    columns = add_empty_columns(find_columns(spans, em, words), spans[0], em) if spans else []
     if len(block.rows) < ROWS or len(columns) < 2:
         return None
     cells = tuple(_fill_row(words, row, columns) for row in block.rows)
@@ -129,6 +83,14 @@ def _is_calendar(table: TableCandidate, lines: Sequence[TextLine]) -> bool:
     """Return whether the cells are the days of weeks."""
     texts = [_guess_text(cell, lines) for row in table.cells[1:] for cell in row if cell]
     return len(table.columns) == WEEK and sum(map(str.isdigit, texts)) >= 0.8 * len(texts)
+
+
+def _remove_title(lines: Sequence[TextLine], block: RowBlock) -> RowBlock:
+    """Remove lines above the heads of columns which are in the same band: the title of a table."""
+    levels = [group_rows(LayoutItem(lines[at].box, (at,), 0) for at in row) for row in block.rows]
+    if len(levels) < ROWS or len(levels[0]) <= max(map(len, levels[1:])) or len(levels[0][-1]) < 2:
+        return block
+    return replace(block, rows=(tuple(item.lines[0] for item in levels[0][-1]), *block.rows[1:]))
 
 
 def _remove_odd_ends(words: LineWords, block: RowBlock, em: float) -> RowBlock:
@@ -156,71 +118,6 @@ def _count_full_columns(rows: Sequence[Sequence[Word]], em: float) -> int:
 
 def _list_words(words: LineWords, row: Sequence[int]) -> list[Word]:
     return sorted((start, end, at) for at in row for start, end in words[at])
-
-
-def find_columns(rows: Sequence[Sequence[Word]], em: float, *, narrow: bool = True) -> list[Span]:
-    """Return the spans between corridors that almost all rows leave blank.
-
-    A narrow corridor, or one in the middle of lines, counts only where cells begin or end at one place beside it,
-    whatever the other cell is: words have blanks too.
-    """
-    spans = [word for row in rows for word in row]
-    if not spans:
-        return []
-    left, right = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
-    inked = np.zeros(right - left + 1, dtype=np.int64)
-    for row in rows:
-        own = np.zeros(len(inked), dtype=bool)
-        for start, end, _ in row:
-            own[start - left : end - left] = True
-        inked += own
-    filled = np.flatnonzero(inked > ODD * len(rows))
-    if not len(filled):
-        return []
-    columns: list[Span] = []
-    for group in np.split(filled, np.flatnonzero(np.diff(filled) > 1) + 1):
-        start, end = left + int(group[0]), left + int(group[-1]) + 1
-        if columns and not _is_corridor((columns[-1][1], start), rows, em, narrow=narrow):
-            columns[-1] = (columns[-1][0], end)
-        else:
-            columns.append((start, end))
-    return columns
-
-
-def _is_corridor(blank: Span, rows: Sequence[Sequence[Word]], em: float, *, narrow: bool) -> bool:
-    """Return whether a blank separates two columns."""
-    wide = blank[1] - blank[0]
-    if wide < max(LEAST, NARROW * em) or (wide < GAP * em and not narrow):
-        return False
-    middle = (blank[0] + blank[1]) / 2
-    before = [max((word[1:] for word in row if word[1] <= middle), default=None) for row in rows]
-    after = [min((word[::2] for word in row if word[0] >= middle), default=None) for row in rows]
-    pairs = [(one, other) for one, other in zip(before, after, strict=True) if one is not None and other is not None]
-    joined = sum(one[1] == other[1] for one, other in pairs)
-    if wide >= GAP * em and (wide >= WIDE * em or joined < 0.5 * len(pairs) or not pairs):
-        return True
-    if len(pairs) < max(ROWS, 0.8 * len(rows)) or after[0] is None or before[0] is None:
-        return False
-    left, right = [one[0] for one, _ in pairs], [other[0] for _, other in pairs]
-    if _share_edge(left) and _differ(right):
-        return True
-    return _share_edge(right) and (_differ(left) or _has_other_word_first(rows, middle))
-
-
-def _has_other_word_first(rows: Sequence[Sequence[Word]], middle: float) -> bool:
-    """Return whether the word before a place begins elsewhere in the first row, which names the columns."""
-    starts = [max((word[0] for word in row if word[1] <= middle), default=None) for row in rows]
-    first, rest = starts[0], [start for start in starts[1:] if start is not None]
-    return first is not None and all(abs(first - start) > 2 * SHIFT for start in rest)
-
-
-def _share_edge(edges: Sequence[int]) -> bool:
-    usual = median(edges)
-    return sum(abs(edge - usual) <= SHIFT for edge in edges) >= ALIGNED * len(edges)
-
-
-def _differ(edges: Sequence[int]) -> bool:
-    return max(edges) - min(edges) > 2 * SHIFT
 
 
 def _fill_row(
@@ -294,6 +191,7 @@ def split_line(line: TextLine, spans: Sequence[Span], columns: Sequence[Span]) -
         left = Box(line.box.x, line.box.y, spans[cut - 1][1] - line.box.x, line.box.height)
         right = Box(spans[cut][0], line.box.y, line.box.right - spans[cut][0], line.box.height)
         shift = len(line.text) - len(rest)
+        line = replace(line, middles=None)
         tail = replace(line, text=rest, box=right, doubtful=tuple(at - shift for at in line.doubtful if at >= shift))
         head = replace(line, text=first, box=left, doubtful=tuple(at for at in line.doubtful if at < len(first)))
         return [*split_line(head, spans[:cut], columns), tail]

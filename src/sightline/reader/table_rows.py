@@ -13,7 +13,8 @@ from sightline.reader.page_text import LayoutItem, contains_line, group_rows, me
 from sightline.reader.reading import InterfacePart, Pixels, Table, TextLine
 from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
 from sightline.reader.regions import ColourRegion
-from sightline.reader.table_finder import ROWS, LineWords, RowBlock, choose_tables
+from sightline.reader.table_columns import ROWS, LineWords
+from sightline.reader.table_finder import RowBlock, choose_tables
 
 RULE = 4  # pixels: a line is at most this thick
 WIDTH = 150  # pixels: the width of a table, at least
@@ -41,13 +42,24 @@ class _Separator:
 
 
 def find_ruled_tables(
-    pixels: Pixels, regions: Sequence[ColourRegion], lines: Sequence[TextLine], toggles: Iterable[InterfacePart] = ()
+    pixels: Pixels,
+    regions: Sequence[ColourRegion],
+    lines: Sequence[TextLine],
+    toggles: Iterable[InterfacePart] = (),
+    taken: Sequence[Box] = (),
 ) -> tuple[list[TextLine], list[Table]]:
-    """Return the tables that are separated into rows by what is drawn, and the lines, split where columns are."""
+    """Return the tables that are separated into rows by what is drawn, and the lines, split where columns are.
+
+    Lines in `taken` are in no table.
+    """
     if not lines:
         return [], []
     em, words = measure_line_height(lines), LineWords(pixels, lines, find_toggled_lines(lines, toggles))
-    return choose_tables(words, list_ruled_blocks(regions, words, em), em)
+    other = {at for at, line in enumerate(lines) if any(contains_line(box, line.box) for box in taken)}
+    blocks = (
+        block for block in list_ruled_blocks(regions, words, em) if all(other.isdisjoint(row) for row in block.rows)
+    )
+    return choose_tables(words, blocks, em)
 
 
 def find_aligned_tables(

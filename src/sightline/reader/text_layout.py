@@ -11,10 +11,8 @@ from statistics import median
 from sightline.model.geometry import Box
 from sightline.reader.page_text import (
     LONG,
-    LayoutItem,
     contains_line,
     divide_width,
-    group_rows,
     is_gutter,
     measure_line_height,
 )
@@ -31,6 +29,7 @@ SPREAD = 4  # characters: how much the lengths of monospaced lines must differ t
 GUTTER_BLANK = 2  # characters between line numbers and a program
 HIGHEST = 2.0  # heights of a line of a program: what is higher and could not be read is no text of it
 UNREAD = "?"  # stands for text that could not be read, always as a doubtful letter
+ROW = 0.5  # heights of the highest line of a row: how far from its middle other signs are
 MANY = 4  # lines that are needed to tell a monospaced text
 
 
@@ -99,14 +98,27 @@ def _find_card(line: Box, cards: Sequence[Box]) -> Box | None:
 
 def _write_rows(lines: Sequence[TextLine], places: Sequence[int], dark: Sequence[TextLine], *, columns: bool) -> str:
     """Return rows as they stand, at their columns where these matter."""
-    level = [
-        [item.lines[0] for item in row] for row in group_rows(LayoutItem(lines[at].box, (at,), 0) for at in places)
-    ]
-    rows = level if columns else _join_rows(lines, places)
+    rows = _group_code_rows(lines, places) if columns else _join_rows(lines, places)
     width = _measure_character_width(lines, rows) if columns and len(rows) > 1 else None
     if width is not None:
         return _write_code(lines, rows, width, dark)
     return "\n".join(escape_line(_join_texts(lines, row)) for row in rows)
+
+
+def _group_code_rows(lines: Sequence[TextLine], places: Sequence[int]) -> list[list[int]]:
+    """Return the lines of each row of a program, from left to right; a sign may be high or low in its row."""
+    rows: list[list[int]] = []
+    high, middle = 0, 0.0  # of the highest line of the last row
+    for place in sorted(places, key=lambda at: lines[at].box.y + lines[at].box.height / 2):
+        box = lines[place].box
+        own = box.y + box.height / 2
+        if rows and own - middle <= ROW * max(high, box.height):
+            rows[-1].append(place)
+            high, middle = (box.height, own) if box.height > high else (high, middle)
+        else:
+            rows.append([place])
+            high, middle = box.height, own
+    return [sorted(row, key=lambda at: lines[at].box.x) for row in rows]
 
 
 def _join_texts(lines: Sequence[TextLine], row: Sequence[int]) -> str:
@@ -248,12 +260,18 @@ def _find_line_numbers(lines: Sequence[TextLine], block: Sequence[list[int]]) ->
 
 
 def _separate_number(line: TextLine, edge: int, width: float) -> list[tuple[str, float]]:
-    """Return the pieces of a line and where each begins: two if it begins with its number, which ends at `edge`."""
+    """Return the pieces of a line and where their first letters are: two if it begins with a number up to `edge`."""
     match = re.match(r"(\d+) +(\S.*)", line.marked_text) if line.box.x < edge else None
     if match is None:
-        return [(line.marked_text, line.box.x)]
+        return [(line.marked_text, _find_first_middle(line, width))]
     letters = len(match[2]) - 2 * match[2].count("‹")
-    return [(match[1], line.box.x), (match[2], line.box.right - letters * width)]
+    last = line.middles[1] if line.middles else line.box.right - width / 2
+    return [(match[1], line.box.x), (match[2], last - (letters - 1) * width)]
+
+
+def _find_first_middle(line: TextLine, width: float) -> float:
+    """Return where the middle of the first letter of a line is."""
+    return line.middles[0] if line.middles else line.box.x + min(width, line.box.width) / 2
 
 
 def _add_unread(
@@ -268,8 +286,7 @@ def _add_unread(
     inside = [line for line in dark if contains_centre(area, line.box) and line.box.height <= HIGHEST * high]
     every = [*lines, *inside]
     places = [*(place for row in block for place in row), *range(len(lines), len(every))]
-    rows = group_rows(LayoutItem(every[place].box, (place,), 0) for place in places)
-    return every, [[item.lines[0] for item in row] for row in rows] if inside else block
+    return every, _group_code_rows(every, places) if inside else block
 
 
 def _write_code(
@@ -280,21 +297,22 @@ def _write_code(
     numbers = _find_line_numbers(lines, block)
     digits = max((len(lines[place].text) for place in numbers), default=0)
     edge = max((lines[place].box.right for place in numbers), default=-1)
-    left = min((lines[place].box.x for row in block for place in row if lines[place].box.x > edge), default=0)
+    rows = [[piece for place in row for piece in _separate_number(lines[place], edge, width)] for row in block]
+    left = min((x for row in rows for _, x in row if x > edge), default=0.0)
     start = digits + GUTTER_BLANK if numbers else 0
-    steps = [max(1, lines[b[0]].box.bottom - lines[a[0]].box.bottom) for a, b in pairwise(block)]
+    ends = [max((lines[place].box for place in row), key=lambda box: box.height).bottom for row in block]
+    steps = [max(1, below - above) for above, below in pairwise(ends)]
     high = measure_line_height(lines[row[0]] for row in block)
     whole: list[float] = [step for step in steps if step >= 0.8 * high] or [high]
     pitch = max(1.0, min(median(whole), median([step for step in whole if step <= 1.5 * min(whole)])))
     out: list[str] = []
-    for number, row in enumerate(block):
+    for number, row in enumerate(rows):
         text, end = "", 0
-        for place in row:
-            for piece, x in _separate_number(lines[place], edge, width):
-                length = len(piece) - 2 * piece.count("‹")
-                column = start + round((x - left) / width) if x > edge else digits - length
-                text += " " * max(column - end, 1 if text else 0) + piece
-                end = max(column, end + 1 if end else 0) + length
+        for piece, x in row:
+            length = len(piece) - 2 * piece.count("‹")
+            column = start + round((x - left) / width) if x > edge else digits - length
+            text += " " * max(column - end, 1 if text else 0) + piece
+            end = max(column, end + 1 if end else 0) + length
         out += [""] if number and round(steps[number - 1] / pitch) > 1 else []
         out.append(text)
     return fence_code(out)

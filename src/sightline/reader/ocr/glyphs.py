@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.reader.ocr.mono_grid import LineStrip, MonoGrid, MonoLine, cut_strip, find_grids, predict_base
+from sightline.reader.ocr.signs import name_sign
 from sightline.reader.reading import Pixels
 
 Floats = NDArray[np.float32]
@@ -77,6 +78,7 @@ class _Cells:
     pitch: float
     underlined: list[bool]  # whether there is nothing but a bar below the letters, which ends there
     shapes: Floats  # columns x moves x values; each has the length 1
+    signs: list[str | None]  # what the ink of each shows, whatever the others on the page look like
 
 
 def _cut_cells(grid: MonoGrid, strip: LineStrip, line: MonoLine, base: int) -> _Cells:
@@ -89,7 +91,7 @@ def _cut_cells(grid: MonoGrid, strip: LineStrip, line: MonoLine, base: int) -> _
     every = [(column, grid.phase + column * grid.pitch) for column in range(first, last + 1)]
     lefts = np.array([round(start) - strip.left + edge for _, start in every])
     if top < scale or top + up + down + 2 * scale > len(shades):
-        return _Cells([], [], grid.pitch, [], np.zeros((0, 9, 1), np.float32))
+        return _Cells([], [], grid.pitch, [], np.zeros((0, 9, 1), np.float32), [])
     core = round(_CORE * grid.pitch)
     inked = shades[top : top + up + down, lefts[:, None] + np.arange(core, wide - core)].swapaxes(0, 1) >= _SHADE
     kept = np.flatnonzero(inked.any((1, 2)))
@@ -101,6 +103,7 @@ def _cut_cells(grid: MonoGrid, strip: LineStrip, line: MonoLine, base: int) -> _
         grid.pitch,
         [bar and _ends_beside(bars, place) for place, (_, bar) in enumerate(bars)],
         _cut_moved(shades, lefts[kept], top, (wide // scale, (up + down) // scale), scale),
+        [name_sign(inked[at], up, grid.capital, grid.pitch) for at in kept],
     )
 
 
@@ -201,7 +204,10 @@ def _choose_shapes(known: Sequence[tuple[float, Floats]]) -> Floats | None:
 
 
 def _find_repeated(line: MonoLine, cells: _Cells) -> Iterator[tuple[str, int]]:
-    """Yield the letter of columns of one shape that follow each other, and one of them, if they were read alike."""
+    """Yield the letter of columns of one shape that follow each other, and one of them, if they were read alike.
+
+    The network may know a sign only as a letter that looks like it.
+    """
     still, homes = cells.shapes[:, _STILL], _assign_letters(line, cells)
     start = 0
     for end in range(1, len(still) + 1):
@@ -210,7 +216,7 @@ def _find_repeated(line: MonoLine, cells: _Cells) -> Iterator[tuple[str, int]]:
         read = [line.texts[at] for place in range(start, end) for at in homes.get(cells.columns[place], [])]
         usual = max(set(read), key=read.count, default="")
         if end - start >= _RUN and len(read) >= _RUN and read.count(usual) >= _AGREED * len(read):
-            yield usual, start
+            yield cells.signs[start] or usual, start
         start = end
 
 
@@ -223,7 +229,8 @@ def _reconcile(line: MonoLine, cells: _Cells, shapes: _Shapes) -> list[ShapedLet
     for place, column in enumerate(cells.columns):
         found = _choose_letter(line, homes.get(column, []), _Likeness(shapes.names, likeness[place]))
         if found is None or (cells.underlined[place] and found[0] != "_"):
-            found = ("_", _ALIKE, None) if cells.underlined[place] else (UNREAD, 0.0, None)
+            sign = "_" if cells.underlined[place] else cells.signs[place]
+            found = (sign, _ALIKE, None) if sign else (UNREAD, 0.0, None)
         spaced = place > 0 and column - cells.columns[place - 1] > 1
         letters.append(ShapedLetter(found[0], cells.starts[place] + cells.pitch / 2, found[1], spaced, found[2]))
     unread = sum(letter.text == UNREAD for letter in letters)

@@ -19,12 +19,22 @@ from sightline.reader.ocr.line_image import (
     trim_rows,
 )
 from sightline.reader.ocr.mono_grid import MonoLine
-from sightline.reader.ocr.recognizer import REGULAR, Character, find_centres, fits_pitch, measure_pitch, split_runs
+from sightline.reader.ocr.recognizer import (
+    REGULAR,
+    Character,
+    TextRun,
+    find_centres,
+    fits_pitch,
+    measure_pitch,
+    split_runs,
+)
 from sightline.reader.ocr.weights import OcrModel
 from sightline.reader.reading import Pixels, TextLine
 
 _CONCLUSIVE = 20  # characters that show alone that a line is monospaced
 _NEIGHBOURS, _FAR = 5, 8  # lines whose columns a short line may share, and how many heights away they are
+_BESIDE_INK = 0.3  # widths of a column: how far from its ink the network may see a letter
+_ASIDE = 4.0  # heights: the blank between a line and the ends of those whose columns it may share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +157,18 @@ def _split_lines(inks: Sequence[LineInk], pitches: Sequence[float | None]) -> It
         for piece in split_runs(letters, ink.strokes, width, height, pitch):
             first, last = trim_rows(ink.mask, ink.rows, (piece.left, piece.right))
             box = ink.attempt.frame.map_box(piece.left, first, piece.right, last)
-            yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful)
+            middles = _map_middles(ink.attempt, piece, pitch) if pitch else None
+            yield TextLine(piece.text, box, piece.confidence, doubtful=piece.doubtful, middles=middles)
+
+
+def _map_middles(attempt: LineAttempt, piece: TextRun, pitch: float) -> tuple[float, float] | None:
+    """Return where the middles of the first and last letter are; None where they are beside the ink."""
+    first, last = piece.middles
+    away = [first - piece.left, piece.right - last]
+    if attempt.turn != UPRIGHT or not all(-_BESIDE_INK <= each / pitch <= 1 + _BESIDE_INK for each in away):
+        return None
+    (left, _), (across, _) = attempt.frame.origin, attempt.frame.along
+    return left + first * across, left + last * across
 
 
 def _find_pitches(inks: Sequence[LineInk]) -> list[float | None]:
@@ -165,11 +186,16 @@ def _find_pitches(inks: Sequence[LineInk]) -> list[float | None]:
 
 
 def _find_shared_pitch(spot: TextArea, long: Sequence[tuple[TextArea, float, float]]) -> float | None:
-    """Return the width of a column of the nearest lines of this height if most are monospaced."""
+    """Return the width of a column of the nearest lines above and below of this height if most are monospaced."""
     near = sorted(
         (abs(other.y - spot.y), pitch, fit)
         for other, pitch, fit in long
-        if 0.75 < other.height / spot.height < 1.33 and other is not spot
+        if 0.75 < other.height / spot.height < 1.33 and other is not spot and _is_in_reach(other, spot)
     )[:_NEIGHBOURS]
     regular = [pitch for away, pitch, fit in near if fit >= REGULAR and away <= _FAR * spot.height]
     return median(regular) if 2 * len(regular) > max(len(near), 3) else None
+
+
+def _is_in_reach(one: TextArea, other: TextArea) -> bool:
+    """Return whether two areas are above each other, or nearly: what is far beside one is another text."""
+    return abs(one.x - other.x) - (one.width + other.width) / 2 <= _ASIDE * max(one.height, other.height)

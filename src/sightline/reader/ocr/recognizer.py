@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from operator import itemgetter
 from statistics import fmean, median
@@ -58,6 +58,8 @@ _ASTRAY = 0.6  # ink this far from the last character and from other ink is not 
 _PITCHES = np.arange(0.35, 0.8, 0.005)  # how far apart the characters of a monospaced line may be
 
 REGULAR = 0.7  # how well the characters of a monospaced line fit their columns, at least: 1 is exactly
+_NEAR_PITCHES = np.linspace(0.98, 1.02, 41)  # how far the width of a column may be from that of other lines
+_TOGETHER, _TOGETHER_SHORT = 0.6, 0.8  # how much the characters of a line, or of a short one, agree on its columns
 _SIMILAR = 0.05  # a wider column that fits worse by less than this is the right one: halves of it fit as well
 _SAMPLE = 8  # characters that a line must have to tell that it is monospaced
 _CERTAIN_SPACE = 0.9  # the network's probability of a space that is one, whatever the columns say
@@ -181,6 +183,7 @@ class TextRun:
     right: int
     confidence: float  # mean over its characters
     doubtful: tuple[int, ...] = ()  # indexes of characters in `text` that may be wrong
+    middles: tuple[float, float] = field(default=(0.0, 0.0), compare=False)  # of its first and last character
 
 
 def split_runs(
@@ -241,10 +244,17 @@ def measure_pitch(
 
 
 def fits_pitch(letters: Sequence[Character], strokes: Sequence[Stroke], width: int, pitch: float) -> bool:
-    """Return whether the characters of a line are in columns of this width."""
-    known = [letter for letter in letters if letter.text.strip()]
-    apart = np.diff(find_centres(known, strokes, width)) / pitch
-    return not len(apart) or float(np.cos(2 * np.pi * apart).mean()) >= REGULAR
+    """Return whether the characters of a line are in columns of about this width.
+
+    Either the distances of neighbours are whole columns, or the middles are where columns are, as far as most tell:
+    letters such as r and f are beside the middle of their column.
+    """
+    centres = np.array(find_centres([letter for letter in letters if letter.text.strip()], strokes, width))
+    if len(centres) < 2 or float(np.cos(2 * np.pi * np.diff(centres) / pitch).mean()) >= REGULAR:
+        return True
+    turns = centres[:, None] * (2 * np.pi / (pitch * _NEAR_PITCHES))
+    together = float(np.hypot(np.cos(turns).mean(0), np.sin(turns).mean(0)).max())
+    return together >= (_TOGETHER if len(centres) >= _SAMPLE else _TOGETHER_SHORT)
 
 
 def find_centres(letters: Sequence[Character], strokes: Sequence[Stroke], width: int) -> list[float]:
@@ -326,7 +336,7 @@ def _make_run(
     while len(kept) > 1 and kept[-1][0] - last + kept[-1][0] - kept[-2][1] > _ASTRAY * height:
         del kept[-1]
     sure = fmean(character.confidence for character in run)
-    return TextRun(text, kept[0][0], kept[-1][1], sure, tuple(_find_doubtful(text, run)))
+    return TextRun(text, kept[0][0], kept[-1][1], sure, tuple(_find_doubtful(text, run)), ends)
 
 
 def _find_doubtful(text: str, run: Sequence[Character]) -> Iterator[int]:

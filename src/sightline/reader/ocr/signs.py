@@ -1,0 +1,60 @@
+"""Tell signs of monospaced text by their ink alone: quotes, dots, dashes, and what else has a simple shape.
+
+The network seldom knows rows that have nothing else, such as three quotes, and a page may have no other sample of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Inked = NDArray[np.bool_]  # rows x columns of one column of the text
+
+# All in heights of a capital, above the line on which letters stand.
+_HIGH, _RAISED = 0.7, 0.4  # where quotes and carets begin, at least, and end
+_LOW, _SUNK = 0.4, -0.12  # where a dot begins, at most, and ends, at least
+_MIDDLE = (0.2, 0.65)  # where a dash is
+_THIN = 0.26  # the height of a dash
+# In widths of a column.
+_WIDE, _NARROW = 0.45, 0.45  # a dash or a caret, at least, and a dot, at most
+_FULL = 0.85  # share of a dash that is ink
+
+
+def name_sign(inked: Inked, base: int, capital: int, pitch: float) -> str | None:
+    """Return the sign that a column shows, or None. `base` is the row on which letters stand."""
+    rows, columns = (_find_runs(np.logical_or.reduce(inked, axis)) for axis in (1, 0))
+    if not rows or not columns:
+        return None
+    top, bottom = (base - rows[0][0]) / capital, (base - rows[-1][1]) / capital
+    width = (columns[-1][1] - columns[0][0]) / pitch
+    if len(rows) == 1:
+        if top >= _HIGH and bottom >= _RAISED:
+            return _name_raised(inked[slice(*rows[0])], columns, width)
+        if top <= _LOW and bottom >= _SUNK and len(columns) == 1 and width <= _NARROW:
+            return "."
+    bars = [row for row in rows if _is_bar(inked[slice(*row)], capital, width)]
+    middle = (top + bottom) / 2
+    if len(bars) == len(rows) <= 2 and _MIDDLE[0] <= middle <= _MIDDLE[1]:
+        return "-" if len(rows) == 1 else "="
+    return None
+
+
+def _name_raised(inked: Inked, columns: list[tuple[int, int]], width: float) -> str | None:
+    """Return a quote of two strokes, or a caret: one stroke above, two below."""
+    if len(columns) == 2:
+        return '"'
+    above, below = (_find_runs(row) for row in (inked[0], inked[-1]))
+    return "^" if width >= _WIDE and len(columns) == len(above) == 1 and len(below) == 2 else None
+
+
+def _is_bar(inked: Inked, capital: int, width: float) -> bool:
+    """Return whether rows are a flat stroke without holes."""
+    columns = np.flatnonzero(inked.any(0))
+    filled = float(inked[:, columns[0] : columns[-1] + 1].mean())
+    return len(inked) <= max(2, _THIN * capital) and width >= _WIDE and filled >= _FULL
+
+
+def _find_runs(inked: Inked) -> list[tuple[int, int]]:
+    """Return where runs begin and end."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], inked, [False]]).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -1,0 +1,181 @@
+"""Divide rows of words into columns: at corridors that almost all rows leave blank."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from statistics import median
+
+import numpy as np
+
+from sightline.model.geometry import Box
+from sightline.reader.colours import crop_pixels
+from sightline.reader.ocr.line_image import find_ink, find_ink_columns
+from sightline.reader.reading import Pixels, TextLine
+
+Span = tuple[int, int]
+Word = tuple[int, int, int]  # where it begins and ends, and the index of its line
+
+SPACE = 0.3  # blank between two words, in heights of their line
+GAP = 0.6  # blank between two columns, in heights of a line, however their cells begin
+WIDE = 1.4  # the same where it is in the middle of lines
+SPARSE, ORDINARY = 0.3, 0.8  # share of the rows with text after a blank, where words go on after it as within a cell
+HEADED = 1.0  # blank between two heads, in heights of a line
+_AMOUNT = re.compile(r"(?<=[\d%])(?= ?[$€£¥₹#] ?\d)")  # where an amount or a number begins after another value
+NARROW = 0.2  # the same where the cells of all rows begin or end at one place
+LEAST = 3  # pixels: the same; letters are nearer to each other
+ODD = 0.15  # share of the rows that may have text between two columns
+SHIFT = 2  # pixels by which the edges of aligned cells may differ
+ALIGNED = 0.9  # share of the cells of a column that begin or end at one place
+ROWS = 3  # of a table, at least
+
+
+class LineWords:
+    """Where the words of lines are, and how heavy their strokes; measured when they are asked for."""
+
+    def __init__(self, pixels: Pixels, lines: Sequence[TextLine], toggled: frozenset[int] = frozenset()) -> None:
+        self._pixels, self._known = pixels, dict[int, tuple[list[Span], float]]()
+        self.lines, self.toggled = lines, toggled
+
+    def __getitem__(self, at: int) -> list[Span]:
+        return self._measure(at)[0]
+
+    def weigh(self, at: int) -> float:
+        """Return the share of ink in a line."""
+        return self._measure(at)[1]
+
+    def begins_amount(self, at: int, place: float) -> bool:
+        """Return whether an amount of money begins after another value near a place in a line."""
+        line = self.lines[at]
+        letter = line.box.width / max(1, len(line.text))
+        return any(
+            abs(line.box.x + match.end() * letter - place) <= 2 * letter for match in _AMOUNT.finditer(line.text)
+        )
+
+    def _measure(self, at: int) -> tuple[list[Span], float]:
+        if at not in self._known:
+            self._known[at] = find_word_spans(self._pixels, self.lines[at].box)
+        return self._known[at]
+
+
+def find_word_spans(pixels: Pixels, box: Box) -> tuple[list[Span], float]:
+    """Return where there is ink in a line, from left to right, without narrow blanks, and the share of ink there."""
+    mask = find_ink(crop_pixels(pixels, box))
+    spans: list[Span] = []
+    for start, end in find_ink_columns(mask, 0, len(mask)):
+        if spans and start + box.x - spans[-1][1] < NARROW * box.height:
+            spans[-1] = (spans[-1][0], box.x + end)
+        else:
+            spans.append((box.x + start, box.x + end))
+    spans = spans or [(box.x, box.right)]
+    return spans, float(mask.sum()) / max(1, mask.shape[0] * sum(end - start for start, end in spans))
+
+
+def find_columns(
+    rows: Sequence[Sequence[Word]], em: float, words: LineWords | None = None, *, narrow: bool = True
+) -> list[Span]:
+    """Return the spans between corridors that almost all rows leave blank.
+
+    A narrow corridor, or one in the middle of lines, counts only where cells begin or end at one place beside it,
+    whatever the other cell is, or where amounts begin, as the `words` tell: words have blanks too.
+    """
+    spans = [word for row in rows for word in row]
+    if not spans:
+        return []
+    left, right = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
+    inked = np.zeros(right - left + 1, dtype=np.int64)
+    for row in rows:
+        own = np.zeros(len(inked), dtype=bool)
+        for start, end, _ in row:
+            own[start - left : end - left] = True
+        inked += own
+    filled = np.flatnonzero(inked > ODD * len(rows))
+    if not len(filled):
+        return []
+    columns: list[Span] = []
+    for group in np.split(filled, np.flatnonzero(np.diff(filled) > 1) + 1):
+        start, end = left + int(group[0]), left + int(group[-1]) + 1
+        if columns and not _is_corridor((columns[-1][1], start), rows, em, words, narrow=narrow):
+            columns[-1] = (columns[-1][0], end)
+        else:
+            columns.append((start, end))
+    return _join_sparse_columns(columns, rows, em)
+
+
+def _join_sparse_columns(columns: Sequence[Span], rows: Sequence[Sequence[Word]], em: float) -> list[Span]:
+    """Join columns whose words go on as within a cell, if few rows have such words, or the first one has none."""
+    joined: list[Span] = []
+    for start, end in columns:
+        firsts = [min((word for word in row if start <= word[0] < end), default=None) for row in rows]
+        known = [(first, row) for first, row in zip(firsts, rows, strict=True) if first is not None]
+        blanks = [
+            first[0] - max((word[1] for word in row if word[1] <= first[0]), default=-math.inf) for first, row in known
+        ]
+        few = len(known) <= SPARSE * len(rows) and known
+        headed = any(start <= sum(word[:2]) / 2 < end or word[0] < start < end <= word[1] for word in rows[0])
+        headless = known and not headed and any(joined[-1][0] <= word[0] < start for word in rows[0] if joined)
+        if joined and ((few and max(blanks) < ORDINARY * em) or (headless and median(blanks) < GAP * em)):
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _is_corridor(
+    blank: Span, rows: Sequence[Sequence[Word]], em: float, words: LineWords | None, *, narrow: bool
+) -> bool:
+    """Return whether a blank separates two columns."""
+    wide = blank[1] - blank[0]
+    if wide < max(LEAST, NARROW * em) or (wide < GAP * em and not narrow):
+        return False
+    middle = (blank[0] + blank[1]) / 2
+    before = [max((word[1:] for word in row if word[1] <= middle), default=None) for row in rows]
+    after = [min((word[::2] for word in row if word[0] >= middle), default=None) for row in rows]
+    pairs = [(one, other) for one, other in zip(before, after, strict=True) if one is not None and other is not None]
+    joined = sum(one[1] == other[1] for one, other in pairs)
+    if wide >= GAP * em and (wide >= WIDE * em or joined < 0.5 * len(pairs) or not pairs):
+        return True
+    if len(pairs) < max(ROWS, 0.8 * len(rows)):
+        return False
+    if words and sum(words.begins_amount(other[1], other[0]) for _, other in pairs) >= ALIGNED * len(pairs):
+        return True
+    left, right = [one[0] for one, _ in pairs], [other[0] for _, other in pairs]
+    known = before[0] is not None and after[0] is not None  # in the first row
+    if not known or (_share_edge(left) and _differ(right)):
+        return known
+    return _share_edge(right) and (_differ(left) or _has_other_word_first(rows, middle, em))
+
+
+def _has_other_word_first(rows: Sequence[Sequence[Word]], middle: float, em: float) -> bool:
+    """Return whether the word before a place begins elsewhere in the first row, which names the columns."""
+    words = [max((word for word in row if word[1] <= middle), default=None) for row in rows]
+    first, rest = words[0], [word[0] for word in words[1:] if word is not None]
+    after = min((word[0] for word in rows[0] if word[0] >= middle), default=None)
+    if first is None or after is None or after - first[1] < SPACE * em:  # nearer are letters of one word
+        return False
+    return all(abs(first[0] - start) > 2 * SHIFT for start in rest)
+
+
+def _share_edge(edges: Sequence[int]) -> bool:
+    usual = median(edges)
+    return sum(abs(edge - usual) <= SHIFT for edge in edges) >= ALIGNED * len(edges)
+
+
+def _differ(edges: Sequence[int]) -> bool:
+    return max(edges) - min(edges) > 2 * SHIFT
+
+
+def add_empty_columns(columns: list[Span], heads: Sequence[Word], em: float) -> list[Span]:
+    """Return the columns with those of heads that have no text below them, such as one of pictures or bars."""
+    pieces: list[Span] = []
+    for start, end, _ in heads:
+        if pieces and start - pieces[-1][1] < HEADED * em:
+            pieces[-1] = (pieces[-1][0], end)
+        else:
+            pieces.append((start, end))
+    alone = [
+        piece for piece in pieces
+        if all(piece[1] + NARROW * em <= start or end + NARROW * em <= piece[0] for start, end in columns)
+    ]  # fmt: skip
+    return sorted([*columns, *alone]) if len(columns) > 1 and len(pieces) > 2 else columns

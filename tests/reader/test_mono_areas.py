@@ -1,0 +1,121 @@
+"""Programs and terminals that are told by letters of one width, without line numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sightline.model.geometry import Box
+from sightline.reader.examine import examine_image
+from sightline.reader.mono_areas import find_mono_areas
+from sightline.reader.reading import TextLine
+from sightline.reader.rectangles import enclose_boxes
+from tests.reader.sketch import Sketch
+from tests.reader.statements import describe_reading, find_statement
+from tests.requirements import requirement
+
+PROGRAM = (
+    "for name in names:",
+    "    if name:",
+    "        seen.append(name)",
+    "",
+    "",
+    "def show_all(seen):",
+    "    print(seen, sep=', ')",
+    "}",
+)
+LISTING = (
+    "drwxr-xr-x  2 ana  staff   4096 Jan 12 assets",
+    "-rw-r--r--  1 ana  staff    812 Feb  3 Makefile",
+    "-rw-r--r--  1 ana  staff  11024 Feb  3 README.md",
+    "drwxr-xr-x 11 ana  staff   4096 Mar 21 src",
+)
+LETTER, PITCH, LEFT, TOP = 8, 20, 60, 40  # pixels
+
+
+def write_line(text: str, row: int, left: float = LEFT) -> TextLine:
+    """Return a line of equally wide letters at its column."""
+    x = left + LETTER * (len(text) - len(text.lstrip()))
+    own = text.strip()
+    box = Box(round(x) + 1, TOP + PITCH * row, LETTER * len(own) - 2, 13)
+    return TextLine(own, box, middles=(x + LETTER / 2, x + LETTER * (len(own) - 0.5)))
+
+
+def write_rows(texts: Sequence[str], first: int = 0) -> list[TextLine]:
+    return [write_line(text, first + at) for at, text in enumerate(texts) if text]
+
+
+@requirement("reader.mono")
+def test_a_program_without_line_numbers_is_one_area_to_its_last_bracket() -> None:
+    prose = TextLine("The names are shown one by one, as they come.", Box(40, 5, 330, 14))
+    after = TextLine("Everything else is in the manual of the tool.", Box(40, 260, 330, 14))
+    program = write_rows(PROGRAM)
+    assert find_mono_areas([prose, *program, after]) == [enclose_boxes(line.box for line in program)]
+
+
+@requirement("reader.mono")
+def test_a_program_keeps_its_columns_after_a_line_that_was_read_badly() -> None:
+    program = write_rows(PROGRAM)
+    bad = program[2]
+    program[2] = TextLine("seen . append (name )", bad.box)
+    reading = examine_image(Sketch((500, 260)).pixels, program)
+    written = reading.text.splitlines()
+    assert (written[0], written[-1]) == ("```", "```")
+    starts = [(line.strip()[:4], len(line) - len(line.lstrip())) for line in written[1:-1] if line]
+    assert starts == [("for ", 0), ("if n", 4), ("seen", 8), ("def ", 0), ("prin", 4), ("}", 0)]
+
+
+@requirement("reader.mono")
+def test_a_sign_that_is_high_or_low_is_in_the_row_of_its_line() -> None:
+    rows = write_rows(["first = [1, 2, 3]", "* second point here", "third = [4, 5, 6]"])
+    star, text = write_line("*", 1), write_line("  second point here", 1)
+    high = TextLine("*", Box(star.box.x, star.box.y - 1, 6, 6), middles=star.middles)
+    reading = examine_image(Sketch((500, 160)).pixels, [rows[0], high, text, rows[2]])
+    assert "* second point here" in reading.text.splitlines()
+
+
+@requirement("reader.mono")
+def test_the_listing_of_a_terminal_is_no_table() -> None:
+    rows = [line for at, text in enumerate(LISTING) for line in (write_line(text[:24], at), write_line(
+        " " * 24 + text[24:], at))]  # fmt: skip
+    sketch = Sketch((600, 160))
+    for at in range(len(LISTING)):
+        sketch.box((40, TOP + PITCH * at - 4, 560, TOP + PITCH * at - 3), "#dddddd")
+    reading = examine_image(sketch.pixels, rows)
+    assert reading.tables == ()
+    assert reading.text.splitlines()[1:-1] == list(LISTING)
+
+
+@requirement("reader.mono")
+def test_a_column_of_a_table_in_letters_of_one_width_is_no_program() -> None:
+    rows = []
+    for at in range(6):
+        rows.append(write_line(f"7f3a9c{at}", at))
+        rows.append(TextLine("Merged a branch", Box(240, TOP + PITCH * at, 100, 13)))
+    assert find_mono_areas(rows) == []
+
+
+@requirement("reader.mono")
+def test_text_beside_a_program_is_not_in_its_columns() -> None:
+    menu = [write_line(text, at, left=60) for at, text in enumerate(["Overview", "Settings", "Reference"])]
+    program = [write_line(text, at, left=208) for at, text in enumerate(PROGRAM) if text]
+    areas = find_mono_areas([*menu, *program])
+    assert enclose_boxes(line.box for line in program) in areas
+
+
+@requirement("reader.mono")
+def test_the_colour_of_a_line_in_a_terminal_is_reported() -> None:
+    texts = (
+        "$ make all the tests",
+        "first of them passed",
+        "second of them failed",
+        "third of them passed",
+        "$ exit 1",
+    )
+    sketch = Sketch((500, 160))
+    rows = write_rows(texts)
+    for row in rows:
+        red = "failed" in row.text
+        sketch.pen.text((row.box.x, row.box.y), row.text, "#d01010" if red else "#202020")
+    reading = examine_image(sketch.pixels, rows)
+    assert len(reading.code) == 1
+    assert find_statement(describe_reading(reading).text, '"second of them failed"', "red")

@@ -16,7 +16,7 @@ from sightline.model.value import value_class
 
 LOCAL_SEER = "local"
 """The name of the local reader, as a provider and as a model."""
-READER_VERSION = 4
+READER_VERSION = 5
 """Changes with what the local reader writes, so that descriptions of an older one are not used."""
 MAX_ANSWER_LENGTH = 30_000  # characters: a longer answer costs tokens and is not read
 TRUNCATION_MARK = "[truncated — the model stopped at its longest answer]"

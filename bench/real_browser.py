@@ -155,7 +155,7 @@ def _accept_dialog(number: int, session: dict[str, str]) -> bytes:
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    with TemporaryDirectory() as profile:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile:  # a child may still write into it
         browser = Browser(Path(profile))
         try:
             yield browser

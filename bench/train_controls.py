@@ -2,13 +2,15 @@
 
     .venv/bin/python bench/train_controls.py
 
-It makes pictures of pages around the packages in training_packages.json (training_pages.py), draws sketches
-(training_sketches.py), measures them and the corpus of real pictures (training_rows.py), and fits small models to the
-rows in an environment with scikit-learn (fit_controls.py). All that is random comes from fixed seeds. It takes about
-half an hour of CPU time; what is done is kept in the cache, below training-controls, and not done again: remove the
-rows there after a change of the measures.
+It makes pictures of pages around the packages in training_packages.json (training_pages.py) and of pages with random
+looks (training_variety.py), draws sketches (training_sketches.py), measures them and the development half of the corpus
+of real pictures (training_rows.py), and fits small models to the rows in an environment with scikit-learn and jax
+(fit_controls.py, fit_toggles.py). Nothing of the half that is set aside is read. All that is random comes from fixed
+seeds. It takes about an hour of CPU time; pictures, the lines that were read and rows are kept in the cache, below
+training-controls, and not made again: remove the rows there after a change of the measures.
 """
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from sightline.model.refusal import Refusal
 from sightline.reader.ocr.weights import open_engine
 
 PAGES = 7  # of each package
-SKETCHES = 1800
+SKETCHES = 2400
 HERE = Path(__file__).resolve().parent
 WEIGHTS = HERE.parent / "src" / "sightline" / "reader" / "controls.npz"
 
@@ -37,7 +39,8 @@ def train() -> None:
     training_rows.write_rows(pictures, folder / "rows", engine)
     training_rows.write_sketch_rows(SKETCHES, folder / "rows")
     python = peer_environments.install_training() / "bin" / "python"
-    subprocess.run([python, HERE / "fit_controls.py", folder / "rows", WEIGHTS], check=True)
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # on a busy machine, threads mostly wait for each other
+    subprocess.run([python, HERE / "fit_controls.py", folder / "rows", WEIGHTS], check=True, env=alone)
 
 
 if __name__ == "__main__":

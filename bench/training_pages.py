@@ -478,6 +478,31 @@ class PageWriter:
 
     def write_style(self) -> str:
         chance, accent = self.chance, self.accent
+        ink, line, soft, ground = self.pick_colours()
+        rules = [
+            self.style_layout(ink, line, soft, ground),
+            self.style_menus(ink, line, soft),
+            self.style_tables(line, soft),
+            *(self.style_toggles(f".x-v{look} ", line, ground) for look in range(LOOKS)),
+        ]
+        if self.plain or chance.random() < 0.25:
+            rules.append(
+                f"html,body{{background:{ground};color:{ink};margin:0}}a{{color:{chance.choice((accent, ink))}}}"
+            )
+        if self.plain or chance.random() < 0.5:
+            rules.append(
+                f"body{{font-family:{chance.choice(FONTS)!r};font-size:{chance.choice((12, 13, 14, 15, 16, 16, 17, 18))}px}}"
+            )
+        rules += [
+            self.style_controls(f".x-v{look} ", ink, line, soft, ground)
+            for look in range(LOOKS)
+            if chance.random() < (0.85 if self.plain else 0.3 * look)
+        ]
+        return "".join(rules)
+
+    def pick_colours(self) -> tuple[str, str, str, str]:
+        """Return the colours of text, borders, soft areas and the background."""
+        chance = self.chance
         ground = chance.choice(DARK if self.dark else LIGHT)
         ink = (
             chance.choice(("#eee", "#ddd", "#c9d1d9", "#fff"))
@@ -494,7 +519,12 @@ class PageWriter:
             if self.dark
             else chance.choice(("#f1f3f5", "#eee", "#e9ecef", "#f6f8fa", "#e3e8ef", "#fff"))
         )
-        layout = (
+        return ink, line, soft, ground
+
+    def style_layout(self, ink: str, line: str, soft: str, ground: str) -> str:
+        """Return the rules of what surrounds controls, and of what looks like one."""
+        chance, accent = self.chance, self.accent
+        return (
             f".x-page{{display:flex;gap:16px}}.x-side{{width:{chance.choice((160, 200, 240))}px;flex:none;background:{(side := chance.choice((soft, ground, '#222', '#1e293b', accent)))};color:{ink if side in (soft, ground) else chance.choice(('#fff', '#ccc', '#aab'))};padding:{chance.choice((0, 8, 8, 16))}px}}"
             f".x-main{{flex:1;padding:{chance.choice((8, 16, 24))}px;column-gap:{chance.choice((16, 24, 32))}px}}.x-cell{{break-inside:avoid;margin-bottom:16px}}"
             f".x-top{{display:flex;align-items:center;gap:16px;padding:6px 16px;background:{chance.choice((accent, soft, '#222'))};color:{'#fff' if chance.random() < 0.5 else ink}}}"
@@ -519,26 +549,6 @@ class PageWriter:
             f".x-days{{display:grid;grid-template-columns:repeat(7,{chance.choice((24, 30, 36))}px)}}.x-days div{{text-align:center;padding:{chance.choice((2, 5))}px}}.x-days .x-today{{background:{accent};color:#fff;border-radius:{chance.choice((0, 4, 99))}px}}"
             f".x-slider{{position:relative;display:inline-block;width:120px;height:6px;border-radius:9px;background:{line}}}.x-slider i{{position:absolute;top:-5px;width:16px;height:16px;border-radius:50%;background:{accent}}}"
         )
-        rules = [
-            layout,
-            self.style_menus(ink, line, soft),
-            self.style_tables(line, soft),
-            *(self.style_toggles(f".x-v{look} ", line, ground) for look in range(LOOKS)),
-        ]
-        if self.plain or chance.random() < 0.25:
-            rules.append(
-                f"html,body{{background:{ground};color:{ink};margin:0}}a{{color:{chance.choice((accent, ink))}}}"
-            )
-        if self.plain or chance.random() < 0.5:
-            rules.append(
-                f"body{{font-family:{chance.choice(FONTS)!r};font-size:{chance.choice((12, 13, 14, 15, 16, 16, 17, 18))}px}}"
-            )
-        rules += [
-            self.style_controls(f".x-v{look} ", ink, line, soft, ground)
-            for look in range(LOOKS)
-            if chance.random() < (0.85 if self.plain else 0.3 * look)
-        ]
-        return "".join(rules)
 
     def style_controls(self, home: str, ink: str, line: str, soft: str, ground: str) -> str:
         chance, accent = self.chance, self.accent

@@ -1,15 +1,18 @@
-"""Make the pictures that the recogniser of controls is trained on: pages of training_pages.py, with the DOM's truth."""
+"""Make the pictures that the recogniser of controls is trained on: pages of training_pages.py and
+training_variety.py, with the DOM's truth."""
 
 import json
 import random
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import peer_environments
 import training_kits
 import training_pages
-from real_browser import open_browser, serve_folder
+import training_variety
+from real_browser import Browser, open_browser, serve_folder
 from real_pictures import STILL
 from real_unpack import unpack_package
 
@@ -18,6 +21,7 @@ PINS = HERE / "training_packages.json"
 SIZES = ((1280, 800), (1440, 900), (1024, 768), (1100, 700))
 SCALES = (1, 1, 1, 2, 2, 1.25, 1.5)
 PLAIN = 24  # pages without a package, for each page of one
+VARIED = 170  # pages on which every section has its own look
 
 
 def make_pictures(folder: Path, pages: int) -> None:
@@ -28,37 +32,52 @@ def make_pictures(folder: Path, pages: int) -> None:
     icons = {name: training_pages.list_icons(name, home) for name, home in fonts.items()}
     with open_browser() as browser:
         for name, package in training_kits.PACKAGES.items():
-            host = folder / "hosts" / (name.replace("/", "_") or "none")
-            host.mkdir(parents=True, exist_ok=True)
             source = name.split()[0] if name else ""
-            if source and not (host / "package").is_symlink():
-                (host / "package").symlink_to(unpack_package(pins[source]))
-            for font, home in fonts.items():
-                link = host / "icons" / font
-                link.parent.mkdir(parents=True, exist_ok=True)
-                if not link.is_symlink():
-                    link.symlink_to(home)
+            host = make_host(folder, name, unpack_package(pins[source]) if source else None, fonts)
             count = pages * PLAIN if not name else max(1, pages // 2) if " " in name else pages
             for number in range(count):
-                file = folder / re.sub(r"\W", "_", f"{name or 'none'} {number}")
-                if file.with_suffix(".json").exists():
-                    continue
-                (host / f"{number}.html").write_text(training_pages.write_page(name, package, number, icons))
-                look = random.Random(f"{name} {number} window")
                 dark = random.Random(f"{name} {number}").random() < 0.3
-                with serve_folder(host) as address:
-                    size, scale = look.choice(SIZES), look.choice(SCALES)
-                    browser.open(f"{address}/{number}.html", size, 1, dark=dark, settle=120)
-                    browser.send(
-                        "Emulation.setDeviceMetricsOverride",
-                        width=size[0], height=size[1], deviceScaleFactor=scale, mobile=False,
-                    )  # fmt: skip
-                    browser.evaluate(STILL)
-                    truth = browser.evaluate((HERE / "real_truth.js").read_text())
-                    browser.capture(file.with_suffix(".png"))
-                    named = {"kind": "page", "name": f"training {source or 'none'} {number}", "charts": []}
-                    file.with_suffix(".json").write_text(json.dumps({**named, **truth}))
+                html = training_pages.write_page(name, package, number, icons)
+                keep_picture(browser, folder, host, f"{name or 'none'} {number}", html, dark=dark)
             peer_environments.print_status(name)
+        host = make_host(folder, "varied", None, fonts)
+        for number in range(VARIED):
+            html = training_variety.write_varied_page(number, icons)
+            keep_picture(browser, folder, host, f"varied {number}", html, dark=False)
+
+
+def make_host(folder: Path, name: str, package: Path | None, fonts: Mapping[str, Path]) -> Path:
+    """Return the folder of pages around a package, with that package and the icons in it."""
+    host = folder / "hosts" / (name.replace("/", "_") or "none")
+    links = {host / "icons" / font: home for font, home in fonts.items()}
+    if package:
+        links[host / "package"] = package
+    for link, home in links.items():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(home)
+    return host
+
+
+def keep_picture(browser: Browser, folder: Path, host: Path, name: str, html: str, *, dark: bool) -> None:
+    """Write a picture of a page and its truth, unless they are there; the page's name draws its window and scale."""
+    file = folder / re.sub(r"\W", "_", name)
+    if file.with_suffix(".json").exists():
+        return
+    source, number = name.split()[0], name.split()[-1]
+    (host / f"{number}.html").write_text(html)
+    look = random.Random(f"{name.removeprefix('none')} window")
+    with serve_folder(host) as address:
+        size, scale = look.choice(SIZES), look.choice(SCALES)
+        browser.open(f"{address}/{number}.html", size, 1, dark=dark, settle=120)
+        browser.send(
+            "Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=scale, mobile=False
+        )
+        browser.evaluate(STILL)
+        truth = browser.evaluate((HERE / "real_truth.js").read_text())
+        browser.capture(file.with_suffix(".png"))
+        named = {"kind": "page", "name": f"training {source} {number}", "charts": []}
+        file.with_suffix(".json").write_text(json.dumps({**named, **truth}))
 
 
 if __name__ == "__main__":

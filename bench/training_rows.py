@@ -1,40 +1,43 @@
 """Measure the training pictures: rows of numbers about places that may be controls, each with what the DOM says.
 
-Of each picture the whole and a few random crops are measured, so that no measure depends on what else a page has. The
-lines of the corpus are those that the reader reads; those of the other pictures are made of the DOM's words and of the
-ink of fields and buttons, with icons and toggles read as letters now and then, as the reader does.
+Of each picture the whole and a few random crops are measured, so that no measure depends on what else a page has.
 """
 
 import json
 import pickle
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from real_score import _join_lines, join_pieces, measure_overlap, to_box
+from real_score import measure_overlap, to_box
+from training_lines import list_training_lines
 from training_sketches import make_sketch
 
 from sightline.model.geometry import Box
 from sightline.reader import control_features as features
-from sightline.reader.colours import add_colours, find_common_colour, measure_distances
-from sightline.reader.controls import ANSWERS
-from sightline.reader.ocr.page import read_page
-from sightline.reader.ocr.weights import OcrEngine, release_memory
-from sightline.reader.reading import TOGGLES, Pixels, TextLine
-from sightline.reader.rectangles import contains_centre, is_inside
-from sightline.reader.regions import segment_image
+from sightline.reader.colours import add_colours
+from sightline.reader.ocr.weights import OcrEngine
+from sightline.reader.reading import TOGGLES, InterfacePart, PartKind, Pixels, TextLine
+from sightline.reader.rectangles import contains_centre, find_indexes_inside, is_inside
+from sightline.reader.regions import Segments, segment_image
+from sightline.reader.state_features import measure_items, measure_paleness
+from sightline.reader.states import is_item
+from sightline.reader.toggle_features import ToggleMeasures, measure_mates, measure_toggles, propose_toggles
+from sightline.reader.toggles import ANSWERS, label_toggles
 
 Truth = dict[str, Any]
 Labels = NDArray[np.int64]
 SAME, NEARLY = 0.55, 0.4  # overlap with a control: it is it, and it may be
-CROPS = 4
-INK = 0.35  # of the strongest difference from the background
+CROPS = 2
 NONE = np.zeros((0, 0), np.float32)
+STEP = 170  # values of a small picture are kept in steps of 1 / STEP
+SAME_TOGGLE, CONCENTRIC = 0.6, (0.38, 0.2)  # overlap with a toggle; the same, and heights between the middles, twice
+SLIM = 1.2  # ratio of the width of a switch to its height, at least
 UNKNOWN = -1  # a place that is neither right nor wrong
 
 
@@ -46,8 +49,15 @@ class Rows:
     control_answers: Labels  # two columns: is it a button, is it a field
     control_boxes: NDArray[np.int64]
     toggles: NDArray[np.float32]
+    own: NDArray[np.uint8]  # small pictures of toggles, in steps of 1 / STEP
+    around: NDArray[np.uint8]
     toggle_answers: Labels
     toggle_boxes: NDArray[np.int64]
+    items: NDArray[np.float32] = field(default_factory=lambda: NONE)
+    item_answers: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
+    item_boxes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
+    parts: NDArray[np.float32] = field(default_factory=lambda: NONE)
+    part_answers: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
     crop: bool = False
 
 
@@ -55,69 +65,28 @@ def write_rows(pictures: Sequence[Path], folder: Path, engine: OcrEngine) -> Non
     """Write the rows of each picture into a file of its own, unless it is there."""
     folder.mkdir(parents=True, exist_ok=True)
     for picture in pictures:
-        truth = json.loads(picture.with_suffix(".json").read_text())
         file = folder / f"{picture.parent.name}-{picture.stem}.pickle"
-        if truth["kind"] == "photograph" or file.exists():
+        if file.exists():
+            continue
+        truth = json.loads(picture.with_suffix(".json").read_text())
+        if truth["kind"] == "photograph":
             continue
         pixels = np.asarray(Image.open(picture).convert("RGB"))
-        if truth["name"].startswith("training "):
-            lines = list(write_lines(pixels, truth, random.Random(picture.stem)))
-        else:
-            lines = list(read_page(pixels, engine).lines)
-            release_memory()
-        rows = [measure_picture(pixels, lines, truth)]
+        lines = list_training_lines(picture, pixels, truth, folder.parent / "lines", engine)
+        rows = [measure_picture(pixels, lines, truth, with_states=True)]
         chance = random.Random(f"{picture.stem}crop")
         crops = [crop_picture(pixels, lines, truth, chance) for _ in range(CROPS)]
-        rows += [replace(measure_picture(*crop), crop=True) for crop in crops]
+        rows += [replace(measure_picture(*crop, with_states=False), crop=True) for crop in crops]
         file.write_bytes(pickle.dumps((truth["name"], str(picture), [vars(each) for each in rows])))
 
 
 def write_sketch_rows(count: int, folder: Path) -> None:
-    """Write the rows of sketches, all into one file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = [make_sketch(number) for number in range(count)]
-    rows = [vars(measure_picture(each.pixels, each.lines, each.truth)) for each in drawn]
-    (folder / "sketches.pickle").write_bytes(pickle.dumps(("training sketch", "", rows)))
-
-
-def write_lines(pixels: Pixels, truth: Truth, chance: random.Random) -> Iterator[TextLine]:
-    """Yield the lines of a picture as the DOM has them, tight around their ink."""
-    rows = [(text, tight) for text, box in _join_lines(join_pieces(truth["words"])) if (tight := find_ink(pixels, box))]
-    controls = [(each, to_box(each["box"])) for each in truth["controls"]]
-    for each, box in controls:
-        written = each.get("text") if each["kind"] not in TOGGLES else ""
-        inner = to_box(each.get("inner") or each["box"])
-        if written and not any(contains_centre(inner, known) for _, known in rows):
-            inset = max(3, round(0.18 * inner.height))
-            size = inner.width - 2 * inset, inner.height - 2 * inset
-            if min(size) >= 6 and (tight := find_ink(pixels, Box(inner.x + inset, inner.y + inset, *size), gap=0.55)):
-                rows.append((written, tight))
-        if each["kind"] in TOGGLES and chance.random() < 0.2:
-            yield TextLine(chance.choice("O0oQ□○●√口回"), box, chance.uniform(0.4, 0.98))
-    for edges in truth["icons"]:
-        if chance.random() < 0.15 and (tight := find_ink(pixels, to_box(edges))):
-            yield TextLine(chance.choice("OQXVDBoE0口+回"), tight, chance.uniform(0.4, 0.98))
-    yield from (TextLine(text, box, chance.uniform(0.93, 1)) for text, box in rows)
-
-
-def find_ink(pixels: Pixels, box: Box, gap: float | None = None) -> Box | None:
-    """Return the box of what is drawn in a box; with a gap, in heights, only of its widest run of columns."""
-    crop = pixels[max(0, box.y) : box.bottom, max(0, box.x) : box.right]
-    if min(crop.shape[:2]) < 2:
-        return None
-    off = measure_distances(crop, find_common_colour(crop.reshape(-1, 3))).astype(int)
-    if off.max() < 20:
-        return None
-    ink = off > INK * off.max()
-    columns = np.flatnonzero(ink.any(axis=0))
-    if gap is not None:
-        pieces = np.split(columns, np.flatnonzero(np.diff(columns) > gap * len(crop)) + 1)
-        columns = max(pieces, key=lambda piece: piece[-1] - piece[0])
-    rows = np.flatnonzero(ink[:, columns[0] : columns[-1] + 1].any(axis=1))
-    return Box(
-        max(0, box.x) + int(columns[0]), max(0, box.y) + int(rows[0]),
-        int(columns[-1] - columns[0]) + 1, int(rows[-1] - rows[0]) + 1,
-    )  # fmt: skip
+    """Write the rows of sketches, all into one file, unless it is there."""
+    file = folder / "sketches.pickle"
+    if not file.exists():
+        drawn = [make_sketch(number) for number in range(count)]
+        rows = [vars(measure_picture(each.pixels, each.lines, each.truth, with_states=True)) for each in drawn]
+        file.write_bytes(pickle.dumps(("training sketch", "", rows)))
 
 
 def crop_picture(
@@ -149,23 +118,82 @@ def crop_picture(
     seen = {
         "controls": [{**each, **{key: move(each[key]) for key in ("box", "inner") if key in each}} for each in kept],
         "pictures": [move(edges) for edges in truth["pictures"]],
+        "states": [],
     }
     return np.ascontiguousarray(pixels[y0 : y0 + high, x0 : x0 + wide]), moved, seen
 
 
-def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth) -> Rows:
-    """Measure every place of a picture that may be a control."""
+def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth, *, with_states: bool) -> Rows:
+    """Measure every place of a picture that may be a control, and if asked its items and its true controls."""
     toggles = [to_box(each["box"]) for each in truth["controls"] if each["kind"] in TOGGLES]
     texts = [line for line in lines if len(line.text) > 2 or not any(is_inside(line.box, box) for box in toggles)]
     coloured = add_colours(pixels, texts)
     segments, page = segment_image(pixels), features.list_lines(coloured)
     boxes, shapes = features.propose_controls(segments, page, (pixels.shape[1], pixels.shape[0]))
-    small = features.propose_toggles(segments)
-    return Rows(
+    small = propose_toggles(segments)
+    seen = ToggleMeasures(NONE, NONE, NONE)
+    if len(small):
+        seen = measure_toggles(pixels, small, features.list_lines(lines), measure_mates(small))
+    found = Rows(
         features.measure_controls(pixels, boxes, shapes, page) if len(boxes) else NONE, answer_controls(boxes, truth),
-        boxes, features.measure_toggles(pixels, small, features.list_lines(lines)) if len(small) else NONE,
-        answer_toggles(small, truth), small,
+        boxes, seen.numbers, _shrink(seen.own), _shrink(seen.around), answer_toggles(small, truth), small,
     )  # fmt: skip
+    return _add_states(found, pixels, coloured, segments, truth) if with_states and texts else found
+
+
+def _shrink(patches: NDArray[np.float32]) -> NDArray[np.uint8]:
+    return np.rint(patches * STEP).astype(np.uint8)
+
+
+def _add_states(found: Rows, pixels: Pixels, lines: Sequence[TextLine], segments: Segments, truth: Truth) -> Rows:
+    """Add what may be selected, and which of the true controls are disabled."""
+    page = features.list_lines(lines)
+    parts = list_true_parts(found, lines)
+    items = measure_items(pixels, page, features.list_boxes([region.box for region in segments.regions]), parts)
+    own = {at for part in parts if part.kind != "button" for at in part.lines}
+    drawn = [to_box(edges) for edges in truth["pictures"]]
+    selected = [to_box(each["box"]) for each in truth["states"] if each["kind"] == "selected"]
+    answers = [
+        UNKNOWN
+        if at in own or not is_item(line) or any(contains_centre(box, line.box) for box in drawn)
+        else int(any(_share_centre(box, line.box) for box in selected))
+        for at, line in enumerate(lines)
+    ]
+    found = replace(found, items=items, item_answers=np.array(answers), item_boxes=page.boxes)
+    if not parts:
+        return found
+    pale = [each["box"] for each in truth["states"] if each["kind"] == "disabled" and each["tag"] != "INPUT"]
+    pale += [each["box"] for each in truth["controls"] if each["disabled"] and each["kind"] != "pressable"]
+    off = [int(any(_share_centre(to_box(box), part.box) for box in pale)) for part in parts]
+    return replace(found, parts=measure_paleness(pixels, parts, page), part_answers=np.array(off))
+
+
+def _share_centre(one: Box, other: Box) -> bool:
+    return contains_centre(one, other) or contains_centre(other, one)
+
+
+def list_true_parts(rows: Rows, lines: Sequence[TextLine]) -> list[InterfacePart]:
+    """Return the controls that are there, each once, by the largest box around it."""
+    kinds: tuple[PartKind, ...] = ("button", "field")
+    parts = []
+    for column, kind in enumerate(kinds):
+        for box, _ in _choose_largest(rows.control_boxes, rows.control_answers[:, column]):
+            parts.append(InterfacePart(kind, box, (0, 0, 0), find_indexes_inside(box, [line.box for line in lines])))
+    toggles = [
+        InterfacePart(ANSWERS[answer - 1][0], box, (0, 0, 0), (), ANSWERS[answer - 1][1])
+        for box, answer in _choose_largest(rows.toggle_boxes, rows.toggle_answers)
+    ]
+    return [*parts, *label_toggles(toggles, lines)]
+
+
+def _choose_largest(boxes: NDArray[np.int64], answers: Labels) -> Iterator[tuple[Box, int]]:
+    used: list[Box] = []
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    for at in np.argsort(-areas, kind="stable"):
+        box = to_box(boxes[at].tolist())
+        if answers[at] > 0 and not any(contains_centre(other, box) for other in used):
+            used.append(box)
+            yield box, int(answers[at])
 
 
 def _measure_best(boxes: NDArray[np.int64], controls: Sequence[dict[str, Any]]) -> tuple[NDArray[np.float64], Labels]:
@@ -196,12 +224,25 @@ def answer_controls(boxes: NDArray[np.int64], truth: Truth) -> Labels:
 
 
 def answer_toggles(boxes: NDArray[np.int64], truth: Truth) -> Labels:
-    """Return the class of each box: 0 for none, else its place in `ANSWERS` from 1."""
+    """Return the class of each box: 0 for none, else its place in `ANSWERS` from 1.
+
+    A box is a toggle if it nearly covers it, or is smaller or larger around the same middle: a ring within a halo, or
+    the knob of a switch that is higher than its track.
+    """
     toggles = [each for each in truth["controls"] if each["kind"] in TOGGLES]
     overlap, which = _measure_best(boxes, toggles)
     answers = np.zeros(len(boxes), dtype=np.int64)
-    answers[overlap >= 0.3] = UNKNOWN
-    for at in np.flatnonzero(overlap >= 0.6):
+    answers[overlap >= NEARLY] = UNKNOWN
+    for at in np.flatnonzero(overlap >= CONCENTRIC[0]):
+        known, box = to_box(toggles[which[at]]["box"]), to_box(boxes[at].tolist())
+        away = max(
+            abs(2 * known.x + known.width - 2 * box.x - box.width),
+            abs(2 * known.y + known.height - 2 * box.y - box.height),
+        )
+        if overlap[at] < SAME_TOGGLE and away > CONCENTRIC[1] * known.height:
+            continue
+        if toggles[which[at]]["kind"] == "switch" and box.width < SLIM * box.height:
+            continue
         state = toggles[which[at]]["kind"], toggles[which[at]]["checked"]
         answers[at] = 1 + ANSWERS.index(state) if state in ANSWERS else UNKNOWN
     return answers

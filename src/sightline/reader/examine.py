@@ -132,7 +132,7 @@ def _examine_upright(
         icons=found.icons,
         headings=tuple(headings),
         code=tuple(found.code),
-        states=tuple(find_states(ordered, numbered, [table.box for table in tables] + plots, segments.regions)),
+        states=tuple(find_states(pixels, ordered, numbered, found.chart_boxes + found.code, segments.regions)),
         marked=tuple(
             part.box for part in parts if part.kind == "field" and not part.lines and _has_marks(pixels, part)
         ),

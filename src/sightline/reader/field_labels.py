@@ -115,8 +115,15 @@ def is_placeholder(part: InterfacePart, reading: ImageReading) -> bool:
     return 0 < own <= _PALER * max(map(_measure_contrast, (*typed, *beside)), default=0)
 
 
+def has_disabled_state(part: InterfacePart, reading: ImageReading) -> bool:
+    """Return whether a control is among those that are perhaps disabled."""
+    return any(state.kind == "disabled" and state.box == part.box for state in reading.states)
+
+
 def is_pale_button(part: InterfacePart, reading: ImageReading) -> bool:
-    """Return whether the text of a button has clearly less contrast than that of other buttons."""
+    """Return whether a button is perhaps disabled, or its text has clearly less contrast than that of other buttons."""
+    if has_disabled_state(part, reading):
+        return True
     own = max((_measure_contrast(reading.lines[at]) for at in part.lines), default=0)
     others = [reading.lines[at] for each in select_parts(reading, "button") if each is not part for at in each.lines]
     return 0 < own <= _PALER * max(map(_measure_contrast, others), default=0)

@@ -77,7 +77,9 @@ def find_parts(
         if kind is not None
     ]
     found = [part for part in named if part.kind in ("button", "field")]
-    learnt = [_make_control(pixels, kind, box, lines) for kind, box in choose_sure(scored, [*found, *switches])]
+    bars = [part.box for part in named if part.kind == "bar"]
+    sure = choose_sure(scored, [*found, *switches], bars)
+    learnt = [_make_control(pixels, kind, box, lines) for kind, box in sure]
     taken = {part.box for part in learnt}
     named = [part for part in named if part.box not in taken] + learnt
     named += [*switches, *find_pictures(pixels, lines)]

@@ -110,6 +110,20 @@ def test_a_value_is_created_like_a_dataclass() -> None:
         Coin(2, weight=3)  # type: ignore[call-arg]
 
 
+@value_class
+class Stamp:
+    """A value with a field that its caller doesn't give."""
+
+    number: int
+    prints: list[str] = field(default_factory=list, init=False)
+
+
+def test_a_field_that_is_not_given_is_set_from_its_default() -> None:
+    assert (Stamp(3).number, Stamp(3).prints) == (3, [])
+    with pytest.raises(TypeError, match="positional"):
+        Stamp(3, [])  # type: ignore[call-arg]
+
+
 def test_a_value_keeps_its_own_methods() -> None:
     assert (repr(Wallet([1])), hash(Wallet([1]))) == ("Wallet", 7)
     assert Wallet([1]) == Wallet([1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 import time
 from collections import deque
@@ -346,7 +345,6 @@ class Engine:
 
 
 _drawn_tokens: deque[str] = deque()  # their digits
-_split_digits = re.compile(r"[0-9a-f]{16}").findall
 
 
 def _draw_token() -> str:
@@ -355,7 +353,8 @@ def _draw_token() -> str:
         try:
             return f"sightline-{_drawn_tokens.pop()}-"
         except IndexError:  # threads may draw at the same time
-            _drawn_tokens.extend(_split_digits(secrets.token_hex(8 * _TOKENS_DRAWN)))
+            digits = secrets.token_hex(8 * _TOKENS_DRAWN)
+            _drawn_tokens.extend(digits[at : at + 16] for at in range(0, len(digits), 16))
 
 
 def _parse(lifted: LiftedBody, wire: Codec, caller: str = "") -> Reading | Refusal | None:

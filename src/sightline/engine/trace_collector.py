@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from itertools import islice
 
 from sightline.engine.requests import Reading
@@ -98,6 +97,5 @@ def _find_values(edit: Edit, tree: Json) -> tuple[Json, Json]:
             return list(old) or None, [each for each in elements if isinstance(each, dict)]
 
 
-@lru_cache(4096)  # the images of a conversation are at the same places in each of its requests
 def _format_place(place: JsonPath) -> str:
     return "".join(f"/{step}" for step in place)

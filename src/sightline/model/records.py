@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field
-from functools import lru_cache
 from typing import Literal, assert_never
 
 from sightline.model.facts import (
@@ -242,7 +241,6 @@ def _count_text_tokens(words: str) -> int:
     return -(-len(words) // CHARACTERS_PER_TOKEN)
 
 
-@lru_cache(4096)  # the images of a conversation are at the same places in each of its requests
 def _format_pointer(place: JsonPath) -> str:
     return "".join([f"/{step}" if isinstance(step, int) else f"/{_escape_step(step)}" for step in place])
 

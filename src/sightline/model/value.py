@@ -57,9 +57,12 @@ def _compile_init(cls: Any, declared: tuple[Field[Any], ...]) -> Callable[..., o
     own: dict[str, Any] = {"__doc__": cls.__doc__}
     if hasattr(cls, "__post_init__"):
         own["__post_init__"] = cls.__post_init__
-    parts = [
-        (each.name, None, field(default=each.default, default_factory=each.default_factory, kw_only=each.kw_only))
-        for each in declared
-    ]
+    parts = [(each.name, None, _copy_field(each)) for each in declared]
     compiled: Any = make_dataclass(cls.__name__, parts, namespace=own, repr=False, eq=False, match_args=False)
     return cast("Callable[..., object]", compiled.__init__)
+
+
+def _copy_field(declared: Field[Any]) -> Any:
+    return field(
+        default=declared.default, default_factory=declared.default_factory, init=declared.init, kw_only=declared.kw_only
+    )  # fmt: skip

@@ -80,7 +80,7 @@ def _note_scale(sight: Sight, facts: Facts, rules: Rules) -> Sight:
 
 
 class _FoldingCheck:
-    """Tells whether pages of a scene may be folded. The tools are searched once, if there is a page to fold."""
+    """Whether pages of a scene may be folded. Its tools are searched once, and only if there is a page to fold."""
 
     __slots__ = ("_found", "_scene")
 
@@ -89,6 +89,7 @@ class _FoldingCheck:
         self._found: bool | None = None
 
     def may_fold(self) -> bool:
+        """Return whether no tool of the conversation takes coordinates."""
         if self._found is None:
             self._found = not takes_coordinates(self._scene)
         return self._found

@@ -162,7 +162,7 @@ def _create_synced_folder(folder: str) -> None:
     try:
         os.mkdir(folder, 0o700)  # noqa: PTH102
     except FileExistsError:
-        return
+        pass  # another thread has just created it, and may not have synced it yet
     except FileNotFoundError:
         _create_synced_folder(above)
         _create_synced_folder(folder)

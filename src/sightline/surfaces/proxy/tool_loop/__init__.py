@@ -103,7 +103,7 @@ class ToolLoop:
         await self.calls.close()
 
     async def send(self, context: RequestContext, body: BufferedBody, reading: Reading) -> SendResult:
-        """Send a request that has tools with ours, and with earlier calls of them restored."""
+        """Restore earlier calls of our tools in a request, add our tools to its own, and send it."""
         restored = await self._try_restore(context, reading)
         if restored.body is not None and self.upstream.was_rejected(context, body.own):
             restored = RestoredCalls()

@@ -44,6 +44,7 @@ def test_centred_and_equal_rows_are_no_tree() -> None:
         [(40, "Home"), (40, "Profile"), (40, "Messages"), (40, "Settings")],
         [(60, "Sign in"), (40, "to your account"), (72, "today"), (50, "or register")],
         [(40, "Name"), (160, "Ada"), (40, "Town"), (160, "Bath")],
+        [(40, "Name"), (52, "Ada"), (40, "Town"), (52, "Bath")],
     ):
         assert "- " not in lay_out_text(write_rows(rows))
 

@@ -54,7 +54,8 @@ def _split_at_steps(lines: Sequence[TextLine], block: Rows) -> list[list[list[in
 def find_levels(lines: Sequence[TextLine], rows: Rows) -> list[int]:
     """Return the level of each row by where it begins; nothing if the rows are no tree, such as those of a program.
 
-    A row may be one level deeper than the row above, at the same level, or at any that is less deep.
+    A row may be one level deeper than the row above, at the same level, or at any that is less deep. Rows of two levels
+    that take turns are the labels of a form and what is in its fields.
     """
     if len(rows) < ROWS or len({len(row) for row in rows}) > 1:
         return []
@@ -74,4 +75,5 @@ def find_levels(lines: Sequence[TextLine], rows: Rows) -> list[int]:
         return []
     levels = [next(at for at, edge in enumerate(edges) if start <= edge[-1]) for start in starts]
     grows = levels[0] == 0 and all(below <= above + 1 for above, below in pairwise(levels))
-    return levels if grows and 2 * len(edges) <= len(rows) else []
+    takes_turns = all(level == at % 2 for at, level in enumerate(levels))
+    return levels if grows and not takes_turns and 2 * len(edges) <= len(rows) else []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -120,7 +121,7 @@ def _join_level(areas: Sequence[_Area]) -> list[_Area]:
 
 
 def _is_beside(area: _Area, other: _Area) -> bool:
-    if not other.has_columns_of(area.lines[0]) or area.box.y > other.box.bottom or other.box.y > area.box.bottom:
+    if area.box.y > other.box.bottom or other.box.y > area.box.bottom or not other.has_columns_of(area.lines[0]):
         return False
     return overlap_horizontally(area.box, other.box) or _count_level(area.lines, other.lines) >= BESIDE * len(
         area.lines
@@ -129,7 +130,16 @@ def _is_beside(area: _Area, other: _Area) -> bool:
 
 def _count_level(lines: Sequence[TextLine], others: Sequence[TextLine]) -> int:
     """Return how many lines have another one exactly beside them."""
-    return sum(any(_is_exactly_level(line, other) for other in others) for line in lines)
+    if not lines or not others:
+        return 0
+    sorted_others = sorted(others, key=_get_middle)
+    middles = [_get_middle(other) for other in sorted_others]
+    reach = LEVEL * max(line.box.height for line in (*lines, *others))
+    count = 0
+    for line in lines:
+        first, last = bisect_left(middles, _get_middle(line) - reach), bisect_right(middles, _get_middle(line) + reach)
+        count += any(_is_exactly_level(line, other) for other in sorted_others[first:last])
+    return count
 
 
 def _fits_width(line: TextLine, width: float) -> bool:
@@ -153,20 +163,18 @@ def _add_short_lines(area: _Area, lines: Sequence[TextLine]) -> Box:
     box, high = area.box, max(line.box.height for line in area.lines)
     steps = [below.box.bottom - above.box.bottom for above, below in pairwise(area.lines)]
     step = min((each for each in steps if each >= 0.8 * high), default=high)
-    grown = True
-    while grown:
-        grown = False
-        for line in _list_short_lines(box, lines):
-            if 0 < line.box.bottom - box.bottom <= 1.3 * step or 0 < box.y - line.box.y <= 1.3 * step:
-                box, grown = enclose_boxes([box, line.box]), True
+    short = [line for line in lines if len(line.text) < LONG]
+    for line in sorted(short, key=lambda each: each.box.bottom):
+        if 0 < line.box.bottom - box.bottom <= 1.3 * step and _is_between_sides(line.box, box):
+            box = enclose_boxes([box, line.box])
+    for line in sorted(short, key=lambda each: -each.box.y):
+        if 0 < box.y - line.box.y <= 1.3 * step and _is_between_sides(line.box, box):
+            box = enclose_boxes([box, line.box])
     return box
 
 
-def _list_short_lines(box: Box, lines: Sequence[TextLine]) -> Iterator[TextLine]:
-    for line in lines:
-        inside = box.x - 2 <= line.box.x and line.box.right <= box.right
-        if len(line.text) < LONG and inside and not contains_line(box, line.box):
-            yield line
+def _is_between_sides(line: Box, area: Box) -> bool:
+    return area.x - 2 <= line.x and line.right <= area.right
 
 
 def _is_column(box: Box, lines: Sequence[TextLine]) -> bool:

@@ -1,8 +1,9 @@
-"""Find both halves of the corpus of real pictures, and make those that the cache lacks.
+"""Find the parts of the corpus of real pictures, and make those that the cache lacks.
 
 The packages are pinned in real_packages.json; its seeds draw the pages, their names draw window, scale and theme. The
-half for development is made here. The half that is set aside is out of other packages, by real_set_aside. Nothing of
-it is in the repository: it is made in the cache, once. real_corpus.py [HALF] makes it, and counts what is in it.
+first part for development is made here; the former one was set aside until the reader had been measured on it, and is
+for development since. The part that is set aside is out of other packages. Nothing of it is in the repository: it is
+made in the cache, once. real_corpus.py [PART] makes it, and counts what is in it.
 """
 
 import hashlib
@@ -16,39 +17,39 @@ from typing import Any
 import peer_environments
 import real_editors
 import real_galleries
-import real_set_aside
+import real_former
 from real_browser import Browser, open_browser
 from real_pictures import HERE, SCRIPTS, Drawn, PictureFolder, count_truth, hash_files, show_host, show_page
 from real_unpack import list_files, unpack_package
 
 PINS = HERE / "real_packages.json"
-HALVES = ("development", "set aside")
+PARTS = ("development", "former")
 PER_PACKAGE = 14  # pages of one package, at most
 BASE = 40  # pictures of pages in each draw, whatever they show; more only for what is asked for below
 WANTED = {"table": 34, "check": 24, "chart": 34}  # in each draw; galleries have the other controls
 MORE = 72  # pages of further packages
 
 
-def find_half(half: str) -> Path:
-    """Return the folder of a half; make it if the cache has none of this state.
+def find_part(part: str) -> Path:
+    """Return the folder of a part; make it if the cache has none of this state.
 
-    The pictures depend on the pins of their half and on the pages that are written around them, so that work on the
-    other half leaves them as they are. What the DOM says is read again when the scripts that read it have changed.
+    The pictures depend on the pins of their part and on the pages that are written around them, so that work on another
+    part leaves them as they are. What the DOM says is read again when the scripts that read it have changed.
     """
     pins = json.loads(PINS.read_text())
-    aside = pins.pop("set aside")
-    if half == HALVES[0]:
-        chosen, sources = pins, [HERE / "real_editors.py", HERE / "real_galleries.py"]
-    else:
-        chosen, sources = aside, list(real_set_aside.SOURCES)
+    others = {name: pins.pop(name) for name in PARTS[1:]}
+    chosen, sources, make = {
+        "development": (pins, (HERE / "real_editors.py", HERE / "real_galleries.py"), _make_development),
+        "former": (others["former"], real_former.SOURCES, real_former.make_part),
+    }[part]
     key = hashlib.sha256(json.dumps(chosen).encode() + hash_files(*sources).encode()).hexdigest()[:16]
     folder = PictureFolder.open(
-        peer_environments.find_cache() / f"real-{half.replace(' ', '-')}-{key}", is_strict=half != HALVES[0]
+        peer_environments.find_cache() / f"real-{part.replace(' ', '-')}-{key}", is_strict=part != PARTS[0]
     )
     truth, state = folder.path / "truth", hash_files(*(HERE / name for name in SCRIPTS))
     if not truth.exists() or truth.read_text() != state:
-        peer_environments.print_status(f"making the half {half} in {folder.path}, once (about ten minutes)")
-        (_make_development if half == HALVES[0] else real_set_aside.make_half)(chosen, folder)
+        peer_environments.print_status(f"making the part {part} in {folder.path}, once (about ten minutes)")
+        make(chosen, folder)
         (folder.path / "drawn").touch()
         truth.write_text(state)
     return folder.path
@@ -107,6 +108,6 @@ def _draw_pages(packages: list[dict[str, Any]], chance: random.Random) -> Iterat
 
 
 if __name__ == "__main__":
-    for each in sys.argv[1:] or HALVES:
-        home = find_half(each)
+    for each in sys.argv[1:] or PARTS:
+        home = find_part(each)
         print(home, *(f"{kind}: {count}" for kind, count in sorted(count_truth(home).items())), sep="\n")

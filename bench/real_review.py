@@ -31,7 +31,7 @@ def write_review(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pages = [
         (picture, truth)
-        for picture, truth in list_pictures(real_corpus.find_half(real_corpus.HALVES[1]))
+        for picture, truth in list_pictures(real_corpus.find_part(real_corpus.PARTS[-1]))
         if truth["kind"] == "page" and len(truth["words"]) >= WORDS
     ]
     key = {}

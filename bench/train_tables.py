@@ -130,8 +130,9 @@ def main() -> None:
     engine = open_engine(None)
     if isinstance(engine, Refusal):
         raise SystemExit(f"bench: {engine.what}")
-    folder = real_corpus.find_half(real_corpus.HALVES[0])
-    report([sample for picture in sorted(folder.glob("*.png")) for sample in list_samples(picture, engine)])
+    folders = [real_corpus.find_part(part) for part in real_corpus.PARTS[:2]]
+    pictures = [picture for folder in folders for picture in sorted(folder.glob("*.png"))]
+    report([sample for picture in pictures for sample in list_samples(picture, engine)])
 
 
 if __name__ == "__main__":

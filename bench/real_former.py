@@ -1,4 +1,4 @@
-"""Make the half of the corpus that is set aside: pictures out of packages that development has nothing of.
+"""Make the part of the corpus that was set aside before: pictures out of packages that development has nothing of.
 
 A seed draws the packages out of lists of candidates, and their pages. A page that lacks a style sheet, a script or an
 icon font, because it would come from the network, is left out.
@@ -23,7 +23,7 @@ from real_browser import Browser, open_browser, serve_folder
 from real_pictures import HERE, Drawn, PictureFolder, read_truth, show_host, show_page
 from real_unpack import list_files, unpack_package
 
-SOURCES = tuple(HERE / f"real_{name}.py" for name in ("set_aside", "components", "hosts", "plots", "textual"))
+SOURCES = tuple(HERE / f"real_{name}.py" for name in ("former", "components", "hosts", "plots", "textual"))
 PACKAGES = 20  # of the candidates
 PER_PACKAGE = 6  # pages of one package, at most
 BASE = 62  # pictures of pages; more only for what is asked for below
@@ -40,11 +40,11 @@ TOGGLE_GLYPHS = ("X", "\u25cf")
 NO_GLYPH = re.compile("[\u2b58\U00010000-\U0010ffff]")  # signs that the font lacks
 
 
-def make_half(pins: dict[str, Any], folder: PictureFolder) -> None:
+def make_part(pins: dict[str, Any], folder: PictureFolder) -> None:
     chance, drawn = random.Random(pins["seed"]), Drawn(BASE, WANTED, screens=2)
     hosts = folder.path / "hosts"
     with open_browser() as browser:
-        for name, home, page in _draw_pages(pins["pages"], chance):
+        for name, home, page in draw_pages(pins["pages"], chance):
             show_page(browser, name, home, page, folder, drawn)
         peer_environments.print_status(f"{drawn.pictures} pictures of pages, {dict(drawn.things)}")
         components = {each["name"]: unpack_package(each) for each in pins["components"]}
@@ -55,8 +55,8 @@ def make_half(pins: dict[str, Any], folder: PictureFolder) -> None:
             *real_plots.write_pages(packages, hosts / "plots", chance),
         ):
             show_host(browser, name, host, file, folder)
-        for screen in _write_textual(packages, [each["name"] for each in pins["textual"]], hosts / "textual", chance):
-            _show_textual(browser, screen, folder)
+        for screen in write_textual(packages, [each["name"] for each in pins["textual"]], hosts / "textual", chance):
+            show_textual(browser, screen, folder)
     pictures = [
         (each["name"], path)
         for each in pins["photographs"]
@@ -67,7 +67,7 @@ def make_half(pins: dict[str, Any], folder: PictureFolder) -> None:
         folder.keep_photograph(path, f"photograph {name} {path.name}")
 
 
-def _draw_pages(candidates: list[dict[str, Any]], chance: random.Random) -> Iterator[tuple[str, Path, Path]]:
+def draw_pages(candidates: list[dict[str, Any]], chance: random.Random) -> Iterator[tuple[str, Path, Path]]:
     """Yield pages of some packages: one of each, then a second one of each, and so on."""
     packages = []
     for each in chance.sample(candidates, PACKAGES):
@@ -80,7 +80,7 @@ def _draw_pages(candidates: list[dict[str, Any]], chance: random.Random) -> Iter
                 yield name, home, pages[turn]
 
 
-def _write_textual(packages: dict[str, Path], needed: list[str], folder: Path, chance: random.Random) -> Iterator[Path]:
+def write_textual(packages: dict[str, Path], needed: list[str], folder: Path, chance: random.Random) -> Iterator[Path]:
     """Yield the screens of Textual apps, as SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     cars = json.loads((packages["vega-datasets"] / "data" / "cars.json").read_text())
@@ -96,7 +96,7 @@ def _write_textual(packages: dict[str, Path], needed: list[str], folder: Path, c
     yield from sorted(folder.glob("*.svg"))
 
 
-def _show_textual(browser: Browser, screen: Path, folder: PictureFolder) -> None:
+def show_textual(browser: Browser, screen: Path, folder: PictureFolder) -> None:
     """Keep a picture of the terminal in an SVG; the app, not the DOM, says what is in it."""
     text = re.sub(r'textLength="[\d.]+" ', "", NO_GLYPH.sub(" ", screen.read_text()))
     wide, high = text.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split()

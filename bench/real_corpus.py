@@ -16,8 +16,8 @@ from typing import Any
 
 import peer_environments
 import real_editors
-import real_galleries
 import real_former
+import real_galleries
 from real_browser import Browser, open_browser
 from real_pictures import HERE, SCRIPTS, Drawn, PictureFolder, count_truth, hash_files, show_host, show_page
 from real_unpack import list_files, unpack_package

@@ -4,8 +4,8 @@
 
 It makes pictures of pages around the packages in training_packages.json (training_pages.py) and of pages with random
 looks (training_variety.py), draws sketches (training_sketches.py), measures them and the parts of the corpus of real
-pictures that are for development (training_rows.py), and fits small models to the rows in an environment with scikit-learn and jax
-(fit_controls.py, fit_toggles.py). Nothing of the part that is set aside is read. All that is random comes from fixed
+pictures that are for development (training_rows.py), and fits small models to the rows in an environment with
+scikit-learn and jax (fit_controls.py, fit_toggles.py). Nothing of the part that is set aside is read. All that is random comes from fixed
 seeds. It takes about an hour of CPU time; pictures, the lines that were read and rows are kept in the cache, below
 training-controls, and not made again: remove the rows there after a change of the measures.
 """
@@ -34,8 +34,8 @@ def train() -> None:
         raise SystemExit(f"bench: {engine.what}")
     folder = peer_environments.find_cache() / "training-controls"
     training_pictures.make_pictures(folder / "pictures", PAGES)
-    folders = [real_corpus.find_part(part) for part in real_corpus.PARTS[:2]]
-    pictures = [*(each for corpus in folders for each in sorted(corpus.glob("*.png"))), *sorted((folder / "pictures").glob("*.png"))]
+    folders = [*(real_corpus.find_part(part) for part in real_corpus.PARTS[:2]), folder / "pictures"]
+    pictures = [picture for each in folders for picture in sorted(each.glob("*.png"))]
     training_rows.write_rows(pictures, folder / "rows", engine)
     training_rows.write_sketch_rows(SKETCHES, folder / "rows")
     python = peer_environments.install_training() / "bin" / "python"

@@ -4,10 +4,10 @@
 
 It makes pictures of pages around the packages in training_packages.json (training_pages.py) and of pages with random
 looks (training_variety.py), draws sketches (training_sketches.py), measures them and the parts of the corpus of real
-pictures that are for development (training_rows.py), and fits small models to the rows in an environment with
-scikit-learn and jax (fit_controls.py, fit_toggles.py). Nothing of the part that is set aside is read. All that is random comes from fixed
-seeds. It takes about an hour of CPU time; pictures, the lines that were read and rows are kept in the cache, below
-training-controls, and not made again: remove the rows there after a change of the measures.
+pictures that are for development (training_rows.py), and fits small models to the rows in an environment with scikit-
+learn and jax (fit_controls.py, fit_toggles.py). Nothing of the part that is set aside is read. All that is random
+comes from fixed seeds. It takes about an hour of CPU time; pictures, the lines that were read and rows are kept in the
+cache, below training-controls, and not made again: remove the rows there after a change of the measures.
 """
 
 import os

@@ -60,7 +60,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class PictureFolder:
-    """Where the pictures of a half are put."""
+    """Where the pictures of a part are put."""
 
     path: Path
     is_drawn: bool  # whether its pictures are there, and only their JSON is to be written
@@ -181,7 +181,7 @@ def count_things(truth: dict[str, Any]) -> Counter[str]:
 
 
 def count_truth(folder: Path) -> Counter[str]:
-    """Count what the pictures of a half have."""
+    """Count what the pictures of a part have."""
     counts: Counter[str] = Counter()
     for file in folder.glob("*.json"):
         truth = json.loads(file.read_text())

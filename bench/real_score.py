@@ -1,4 +1,4 @@
-"""Compare what was read of a picture with what the DOM says; every count is summed over the pictures of a half."""
+"""Compare what was read of a picture with what the DOM says; every count is summed over the pictures of a part."""
 
 import re
 from collections import Counter

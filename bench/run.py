@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one seed, or round, instead of several")
     parser.add_argument("--corpus", type=Path, help="render: only compare SVGs of a folder with name.png beside each")
     parser.add_argument(
-        "--only", default="", help="legibility, ocr: pages whose name holds this; soak: this part; real: this half"
+        "--only", default="", help="legibility, ocr: pages whose name holds this; soak, real: this part"
     )
     args = parser.parse_args()
     if args.rounds < 1:

@@ -139,12 +139,14 @@ def find_base64_source(block: Block, texts: Texts) -> Source | None:
     """Return the image of a block of the Messages API, whose `source` is an object."""
     # Lookups, not a pattern: a pattern takes several times as long, and this runs for every image.
     source = block.get("source")
-    kind = get_value(source, "type")
-    if kind == "base64" and isinstance(data := get_value(source, "data"), str):
+    if not isinstance(source, dict):
+        return None
+    kind = source.get("type")
+    if kind == "base64" and isinstance(data := source.get("data"), str):
         return build_inline(get_text(source, "media_type"), data, texts)
-    if kind == "url" and isinstance(url := get_value(source, "url"), str):
+    if kind == "url" and isinstance(url := source.get("url"), str):
         return LinkSource(url)
-    if kind == "file" and isinstance(reference := get_value(source, "file_id"), str):
+    if kind == "file" and isinstance(reference := source.get("file_id"), str):
         return OpaqueSource(reference)
     return None
 

@@ -117,7 +117,7 @@ class SceneReader:
         is_single = isinstance(content, dict)  # some clients write one part instead of a list of parts
         message_texts = list_texts(content, parts)
         self.begin_message("user", opens=is_from_person(message_texts))
-        if max(map(len, message_texts), default=0) >= MIN_BASE64:
+        if message_texts and max(map(len, message_texts)) >= MIN_BASE64:
             self.read_user_texts(place, content, parts)
         if not parts:
             return []
@@ -206,8 +206,9 @@ def list_texts(content: Json, parts: Sequence[IndexedPart]) -> list[str]:
     """Return the texts of a message, empty ones included."""
     if isinstance(content, str):
         return [content]
-    holders = (part for _, part in parts) if parts or not isinstance(content, dict) else (content,)
-    return [text for holder in holders if isinstance(text := holder.get("text"), str)]
+    if not parts and isinstance(content, dict):
+        parts = ((0, content),)
+    return [text for _, part in parts if isinstance(text := part.get("text"), str)]
 
 
 def is_moved(texts: Sequence[str], calls: Sequence[ToolCall]) -> bool:

@@ -132,9 +132,7 @@ def find_file_path(arguments: Json, texts: Texts) -> str | None:
     if not isinstance(arguments, dict):
         return None
     # As `_simplify`, written out: this runs for each argument of each call.
-    ranked = [
-        (rank, key) for key in arguments if (rank := _PATH_KEYS.get(key.replace("_", "").lower())) is not None
-    ]
+    ranked = [(rank, key) for key in arguments if (rank := _PATH_KEYS.get(key.replace("_", "").lower())) is not None]
     for rank, key in sorted(ranked):
         path = get_name(arguments, key, texts)
         is_elsewhere = rank == _PATH_KEYS["uri"] and "://" in path and not path.startswith("file:")

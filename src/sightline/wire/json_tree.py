@@ -149,9 +149,7 @@ def enumerate_objects(value: Json) -> list[tuple[int, Block]]:
     if not isinstance(value, list):
         return []
     if {*map(type, value)} == _DICT_ONLY:  # nearly always
-        objects: Any = [*enumerate(value)]
-        found: list[tuple[int, Block]] = objects
-        return found
+        return [*enumerate(value)]  # type: ignore[list-item]
     return [(i, item) for i, item in enumerate(value) if isinstance(item, dict)]
 
 

@@ -28,7 +28,7 @@ _FIRST_CHARACTERS = labels.FIRST_CHARACTERS | {
 _MESSAGES = {role: (Message(role), Message(role, opens_turn=True)) for role in get_args(Role)}
 
 _LONG_TEXT = 2048
-_MIN_TEXT = 24  # characters: a shorter text has no image, nor the placeholder of one
+MIN_TEXT = 24  # characters: a shorter text has no image, nor the placeholder of one
 
 IndexedPart = tuple[int, Block]  # a part of a message, with its index
 FindSource = Callable[[Block, Texts], Source | None]
@@ -136,7 +136,7 @@ class SceneReader:
 
         `is_field`: the text is a field of an image block, which is never the text of a file.
         """
-        if len(leaf) < _MIN_TEXT:
+        if len(leaf) < MIN_TEXT:
             return
         path = call.path if call else None
         found: list[TextImage] = [*find_byte_images(leaf, path)] if "\0" in leaf else []

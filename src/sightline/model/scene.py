@@ -84,7 +84,7 @@ def _sample_text(text: bytes | bytearray | memoryview) -> tuple[int | bytes, ...
     if size <= _HASHED_ENTIRELY:
         return size, bytes(text)
     middle = size // 2
-    return size, b"".join((text[:_SAMPLE], text[middle : middle + _SAMPLE], text[-_SAMPLE:]))
+    return size, bytes(text[:_SAMPLE]), bytes(text[middle : middle + _SAMPLE]), bytes(text[-_SAMPLE:])
 
 
 @value_class

@@ -89,6 +89,7 @@ class FileBlobs:
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = folder
+        self._start = f"{folder}{os.sep}"  # of every path: a `Path` would be written anew for every image
         if create:
             create_private_folder(folder)
 
@@ -158,8 +159,8 @@ class FileBlobs:
         """Return the place of a blob, and its former place."""
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not a sha256")  # untrusted names must not become paths
-        root = f"{self._folder}{os.sep}{sha256[:1]}"
-        return f"{root}{os.sep}{sha256}", f"{root}{sha256[1:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
+        path = f"{self._start}{sha256[:1]}{os.sep}{sha256}"
+        return path, f"{self._start}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
 
 
 def create_private_folder(folder: Path) -> None:

@@ -45,6 +45,7 @@ _SAMPLE_STEP = 6  # of 19 digits in a row, every sixth character still gives thr
 _MAX_SLOW_VALUES = 150_000  # of a text that the slow standard library parses
 # Finding an edit around its run takes as long as writing this much text again; for a few edits, neither takes long.
 _TEXT_PER_EDIT, _FEW_EDITS = 2048, 8
+_get_span = itemgetter(0, 1)
 _FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
 
 FindKnownRun = Callable[[bytes | bytearray, int], bytes | None]
@@ -80,7 +81,7 @@ class JsonDocument:
             at, more = found
             body = memoryview(self.body)
             return [body[:at], more, body[at:]]
-        may_be_local = len(edits) <= max(_FEW_EDITS, len(self.skeleton) // _TEXT_PER_EDIT)
+        may_be_local = len(edits) <= _FEW_EDITS or len(edits) <= len(self.skeleton) // _TEXT_PER_EDIT
         if may_be_local and (edited := self._edit_images(edits)) is not None:
             return edited
         return self._expand(self._rewrite(edits) or patch_text(self.skeleton.decode("utf-8"), edits).encode())
@@ -105,7 +106,8 @@ class JsonDocument:
         """
         if not self.spans:
             return None
-        token, found = self.token.encode(), list[tuple[int, int, bytes]]()
+        token = self.token.encode()
+        found: list[tuple[int, int, bytes]] = []
         try:
             for edit in edits:
                 change = self._find_change(edit, token)
@@ -114,7 +116,7 @@ class JsonDocument:
                 found.append(change)
         except TypeError:  # nested too deep for orjson, or a lone surrogate
             return None
-        found.sort(key=itemgetter(0, 1))  # an insertion comes before the value that is at the same place
+        found.sort(key=_get_span)  # an insertion comes before the value that is at the same place
         pieces: list[Buffer] = []
         body, at = memoryview(self.body), 0
         for start, end, new in found:

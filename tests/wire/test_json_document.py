@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
-from sightline.model.scene import Edit, Insert, Json, Remove, Replace
+from sightline.model.scene import Edit, Insert, Json, Rebuild, Remove, Replace
 from sightline.wire.json_document import STRIDE, JsonDocument, lift, lift_few_runs, lift_runs
 from sightline.wire.json_edits import graft, patch_text
 from tests.requirements import requirement
@@ -329,6 +329,44 @@ def test_edits_of_images_and_of_other_values_are_applied_together() -> None:
         splice(lifted(body), removed)
         == body.replace(f',"source":{json.dumps(build_image(0)["source"], separators=(",", ":"))}', "", 1).encode()
     )
+
+
+_KINDS = st.sampled_from(["image", "image", "image", "words", "null"])
+_MESSAGES = st.lists(st.lists(_KINDS, min_size=1, max_size=2), min_size=1, max_size=4)
+_NEW: list[Json] = [{"text": "new"}, {"content": [f"{TOKEN}0;"]}]
+
+
+@given(_MESSAGES, st.sampled_from([",", ",", ", "]), st.data())
+def test_edits_around_base64_give_the_bytes_of_edits_in_the_text(
+    kinds: list[list[str]], comma: str, data: st.DataObject
+) -> None:
+    blocks = {"image": json.dumps(build_image(0), separators=(",", ":")), "null": "null", "words": '{"text":"é"}'}
+    contents = [comma.join(blocks[kind] for kind in message) for message in kinds]
+    document = lifted(f'{{"messages":[{comma.join(f"""{{"content":[{each}]}}""" for each in contents)}]}}')
+    edits: list[Edit] = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        at, new = data.draw(st.integers(0, len(kinds) - 1)), data.draw(st.sampled_from(_NEW))
+        last, behind = len(kinds[at]) - 1, data.draw(st.integers(0, 1))
+        choices: list[Edit] = [
+            Rebuild(("messages", at, "content"), (*data.draw(st.sets(st.integers(0, last))), {"text": "below"})),
+            Insert(("messages", at + behind), new),
+            Insert(("messages", at, "content", last + behind), new),
+            Replace(("messages", at, "content", last), new),
+            Replace(("messages", at), new),
+        ]
+        edits.append(data.draw(st.sampled_from(choices)))
+    if "image" in str(kinds):
+        text = patch_text(document.skeleton.decode(), edits).encode()
+        assert splice(document, edits) == b"".join(document._expand(text))
+
+
+@pytest.mark.parametrize("comma", [",", ", ", " ,"])
+@pytest.mark.parametrize("following", ['{"text":1}', "null"])
+def test_an_image_that_moves_is_inserted_before_the_next_message(comma: str, following: str) -> None:
+    image = json.dumps(build_image(0), separators=(",", ":"))
+    document = lifted(f'{{"messages":[{image}{comma}{following}]}}')
+    edits: list[Edit] = [Replace(("messages", 0), 2), Insert(("messages", 1), {"data": f"{TOKEN}0;"})]
+    assert splice(document, edits).decode() == f'{{"messages":[2{comma}{{"data":"{LONG}0"}},{following}]}}'
 
 
 @requirement("load.beside")

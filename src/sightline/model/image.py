@@ -34,6 +34,7 @@ BytesLike = bytes | bytearray | memoryview
 _PREFIX = re.compile(rb"data:[^,]*;base64,", re.IGNORECASE)
 _MAX_PREFIX = 512
 _WHITESPACE = b" \t\r\n\f\v"
+_BREAKS = _WHITESPACE + b"\\"
 _SAMPLE_LENGTH = 1024  # characters that show whether a text has line breaks or escapes
 
 
@@ -64,7 +65,7 @@ def compute_decoded_size(text: BytesLike) -> int:
     text = strip_data_prefix(text)
     last = bytes(text[-4:])
     sample = bytes(text[:_SAMPLE_LENGTH]) + last
-    if len(sample.translate(None, _WHITESPACE + b"\\")) < len(sample):
+    if len(sample.translate(None, _BREAKS)) < len(sample):
         return len(normalize_base64(bytes(text)).rstrip(b"=")) * 3 // 4
     return (len(text) - len(last) + len(last.rstrip(b"="))) * 3 // 4
 

@@ -50,7 +50,8 @@ def read_png(data: bytes, start: int = 0) -> ImageHeader | None:
     for _ in range(_MAX_PIECES):
         length, kind = _unpack_chunk(data, at)
         if kind == b"IDAT":
-            return ImageHeader(width, height, _find_late_orientation(data, at))
+            late = at + 12 + length
+            return ImageHeader(width, height, _find_late_orientation(data, late) if late < len(data) else 1)
         if kind == b"IEND":
             return ImageHeader(width, height)
         if kind == b"eXIf":

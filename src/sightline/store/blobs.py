@@ -14,6 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from sightline.disk import PART_SUFFIX, sync_folder, write_atomically
 from sightline.memory_reads import check_may_wait
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_PATTERNS = ("?/*", "??/??/*")
 _SYNC_ALL_FOLDERS = 64  # for more folders than this, syncing the whole disk is faster
 _ABANDONED_SECONDS = 3600.0  # an unfinished file this old has no writer any more
 
@@ -79,29 +81,35 @@ class MemoryBlobs:
 
 
 class FileBlobs:
-    """Blobs as files `ab/cd/abcd…` below a folder."""
+    """Blobs as files `a/abcd…` below a folder. Those that were stored as `ab/cd/abcd…` earlier are found as well.
+
+    In two levels, nearly every image needed folders of its own. To create and sync those was a sixth of the CPU time of
+    a new image, and they stayed when it was deleted.
+    """
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = folder
+        self._start = f"{folder}{os.sep}"  # of every path: a `Path` would be written anew for every image
         if create:
             create_private_folder(folder)
 
     def has(self, sha256: str) -> bool:
-        return os.path.isfile(self._locate(sha256))  # noqa: PTH113  for every known image of every request
+        path, former = self._locate(sha256)
+        return os.path.isfile(path) or os.path.isfile(former)  # noqa: PTH113  for every known image of every request
 
     confirm = has
 
     def write(self, sha256: str, data: bytes) -> None:
-        path = self._path(sha256)
-        folder = os.path.dirname(path)  # noqa: PTH120  a text, because most new images are the first of their folder
+        path, _ = self._locate(sha256)
+        folder = os.path.dirname(path)  # noqa: PTH120  a text, as in `write_atomically`
         if not os.path.isdir(folder):  # noqa: PTH112
             _create_synced_folder(folder)
-        write_atomically(path, data)
+        write_atomically(Path(path), data)
 
     def read(self, sha256: str) -> bytes | None:
         """Return the bytes, or None. A file that does not match its hash is rejected."""
         try:
-            data = self._path(sha256).read_bytes()
+            data = self._find(sha256).read_bytes()
         except FileNotFoundError:
             return None
         if hashlib.sha256(data).hexdigest() == sha256:
@@ -115,16 +123,18 @@ class FileBlobs:
 
     def delete(self, names: Iterable[str]) -> None:
         for sha256 in names:
-            self._path(sha256).unlink(missing_ok=True)
+            for path in self._locate(sha256):
+                Path(path).unlink(missing_ok=True)
 
     def move(self, sha256: str, folder: Path) -> None:
         """Move a blob to another folder on the same disk, and create that folder."""
         create_private_folder(folder)
-        self._path(sha256).rename(folder / sha256)
+        self._find(sha256).rename(folder / sha256)
 
     def sync(self, names: Iterable[str]) -> None:
         """Make deletions survive a power failure."""
-        folders = {folder for name in names if (folder := self._path(name).parent).is_dir()}
+        paths = (Path(path) for name in names for path in self._locate(name))
+        folders = {path.parent for path in paths if path.parent.is_dir()}
         if len(folders) > _SYNC_ALL_FOLDERS and hasattr(os, "sync"):
             os.sync()
             return
@@ -133,20 +143,24 @@ class FileBlobs:
 
     def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
         """Return the names of blobs, and delete unfinished files that killed processes have left."""
-        for path in self._folder.glob("??/??/*"):
+        for path in chain.from_iterable(map(self._folder.glob, _PATTERNS)):
             if _SHA256.fullmatch(path.name):
                 if stored_before == math.inf or _is_older(path, stored_before):
                     yield path.name
             elif path.name.endswith(PART_SUFFIX):
                 _delete_abandoned_part(path)
 
-    def _path(self, sha256: str) -> Path:
-        return Path(self._locate(sha256))
+    def _find(self, sha256: str) -> Path:
+        """Return where a blob is; if it isn't stored, where it would be."""
+        path, former = map(Path, self._locate(sha256))
+        return former if former.is_file() and not path.is_file() else path
 
-    def _locate(self, sha256: str) -> str:
+    def _locate(self, sha256: str) -> tuple[str, str]:
+        """Return the place of a blob, and its former place."""
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not a sha256")  # untrusted names must not become paths
-        return f"{self._folder}{os.sep}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
+        path = f"{self._start}{sha256[:1]}{os.sep}{sha256}"
+        return path, f"{self._start}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
 
 
 def create_private_folder(folder: Path) -> None:

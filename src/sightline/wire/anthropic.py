@@ -19,7 +19,17 @@ from sightline.model.scene import (
     ToolCall,
 )
 from sightline.wire.image_blocks import MIN_BASE64, find_base64_source, find_foreign_source
-from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
+from sightline.wire.json_tree import (
+    Block,
+    Texts,
+    enumerate_objects,
+    get_at,
+    get_known,
+    get_list,
+    get_name,
+    get_text,
+    get_value,
+)
 from sightline.wire.lowering import (
     BlockFormat,
     build_hoisted_blocks,
@@ -46,47 +56,57 @@ def read(tree: Json, texts: Texts) -> Scene:
     messages = get_list(tree, MESSAGES_KEY)
     run: list[ToolCall] = []  # the calls whose images may follow
     for i, message in enumerate(messages):
-        place = (MESSAGES_KEY, i, "content")
-        if get_value(message, "role") == "assistant":
-            _read_assistant(reader, place, get_value(message, "content"), messages[i + 1 : i + 2])
+        fields = message if isinstance(message, dict) else {}
+        place, role, content = (MESSAGES_KEY, i, "content"), fields.get("role"), fields.get("content")
+        if role == "assistant":
+            _read_assistant(reader, place, content, messages)
             run = []
         else:
-            run = _read_user(reader, place, message, run)
+            run = _read_user(reader, place, content, run, is_user=role == "user")
     model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
     declared = get_value(tree, "tools")
     tools = [get_name(tool, "name", texts) for _, tool in enumerate_objects(declared)]
     return reader.build_scene(model, stream=stream, tools=tools, declared_tools=(declared,))
 
 
-def _read_assistant(reader: SceneReader, place: JsonPath, content: Json, following: list[Json]) -> None:
+def _read_assistant(reader: SceneReader, place: JsonPath, content: Json, messages: list[Json]) -> None:
     reader.begin_message("assistant")
     for j, block in enumerate_objects(content):
         kind = block.get("type")
         if kind == "tool_use":
             name = get_name(block, "name", reader.texts)
             reader.add_call(get_name(block, "id", reader.texts), name, block.get("input"))
-        elif kind == _REMOTE_RESULT and any(map(_can_hold_images, following)):
+        elif kind == _REMOTE_RESULT and _can_hold_images(get_at(messages, len(reader.messages))):  # the next one
             _read_texts(reader, (*place, j, "content"), block, reader.find_call(block, "tool_use_id"))
 
 
-def _read_user(reader: SceneReader, place: JsonPath, message: Json, calls: list[ToolCall]) -> list[ToolCall]:
+def _read_user(
+    reader: SceneReader, place: JsonPath, content: Json, calls: list[ToolCall], *, is_user: bool
+) -> list[ToolCall]:
     """Read a message after the results of `calls`; return the calls whose images may follow it."""
-    content, is_user = get_value(message, "content"), get_value(message, "role") == "user"
     blocks = enumerate_objects(content)
     words = list_texts(content, blocks)
     others = [(j, block) for j, block in blocks if block.get("type") != "text"]
-    results = {j: reader.find_call(block, "tool_use_id") for j, block in others if block.get("type") == "tool_result"}
+    results = (
+        {j: reader.find_call(block, "tool_use_id") for j, block in others if block.get("type") == "tool_result"}
+        if others
+        else {}
+    )
     role: Role = "tool" if results else "user" if is_user else "other"
     reader.begin_message(role, opens=is_user and is_from_person(words))
-    if is_user and not results and max(map(len, words), default=0) >= MIN_BASE64:
+    if words and is_user and not results and max(map(len, words)) >= MIN_BASE64:
         reader.read_user_texts(place, content, blocks)
     if not others:
         return []
     find_source = _find_source if is_user else _find_own_source
-    sources = {j: source for j, block in others if (source := find_source(block, reader.texts)) is not None}
+    sources = {
+        j: source
+        for j, block in others
+        if j not in results and (source := find_source(block, reader.texts)) is not None
+    }
     calls = [*results.values()] or calls
     moved = bool(sources) and is_moved(words, calls)
-    owners = dict(zip(sources, assign_owners(len(sources), calls) if moved else (), strict=False))
+    owners = dict(zip(sources, assign_owners(len(sources), calls), strict=False)) if moved else {}
     for j, block in others:
         if j in sources:
             owner = owners.get(j) or (ToolCall("") if moved else None)
@@ -179,13 +199,14 @@ BLOCKS = BlockFormat(
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     edits = lower_in_messages([sight for sight in scene.sights if not sight.is_in_tool_result], tree, BLOCKS)
+    moves = profile.moves_tool_images
     for message, group in groupby(
-        (sight for sight in scene.sights if sight.is_in_tool_result), key=lambda sight: sight.message
+        [sight for sight in scene.sights if sight.is_in_tool_result], key=lambda sight: sight.message
     ):
         leaving: list[Sight] = []
         for place, result_group in groupby(group, key=lambda sight: sight.place[:_RESULT_DEPTH]):
-            result_sights, holder = list(result_group), get_at(tree, *place[:-1])
-            hoist = profile.moves_tool_images or _must_be_text(holder, result_sights)
+            result_sights, holder = list(result_group), get_known(tree, place[:-1])
+            hoist = moves or _must_be_text(holder, result_sights)
             if get_value(holder, "type") == "tool_result":
                 edits += lower_tool_result(place, result_sights, tree, BLOCKS, hoist=hoist)
             else:

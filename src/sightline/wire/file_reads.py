@@ -131,7 +131,8 @@ def find_file_path(arguments: Json, texts: Texts) -> str | None:
     """Return the path of the file that the arguments of a tool call name, if they name one."""
     if not isinstance(arguments, dict):
         return None
-    ranked = [(rank, key) for key in arguments if (rank := _PATH_KEYS.get(_simplify(key))) is not None]
+    # As `_simplify`, written out: this runs for each argument of each call.
+    ranked = [(rank, key) for key in arguments if (rank := _PATH_KEYS.get(key.replace("_", "").lower())) is not None]
     for rank, key in sorted(ranked):
         path = get_name(arguments, key, texts)
         is_elsewhere = rank == _PATH_KEYS["uri"] and "://" in path and not path.startswith("file:")

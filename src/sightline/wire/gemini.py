@@ -39,7 +39,17 @@ from sightline.model.scene import (
 from sightline.wire import text_images
 from sightline.wire.image_blocks import build_inline, find_foreign_source, parse_image_string
 from sightline.wire.json_edits import graft
-from sightline.wire.json_tree import Block, Texts, enumerate_objects, get_at, get_list, get_name, get_text, get_value
+from sightline.wire.json_tree import (
+    Block,
+    Texts,
+    enumerate_objects,
+    get_at,
+    get_known,
+    get_list,
+    get_name,
+    get_text,
+    get_value,
+)
 from sightline.wire.lowering import (
     BlockFormat,
     build_block,
@@ -50,7 +60,7 @@ from sightline.wire.lowering import (
     lower_in_messages,
     lower_in_place,
 )
-from sightline.wire.scene_reader import Endpoint, SceneReader, is_from_person
+from sightline.wire.scene_reader import MIN_TEXT, Endpoint, SceneReader, is_from_person
 
 FieldNames = tuple[str, str]  # of one field: camelCase, snake_case
 DATA = ("inlineData", "inline_data")
@@ -131,12 +141,13 @@ def read(tree: Json, texts: Texts) -> Scene:
     tracker = _CallTracker(SceneReader(texts))
     run: list[ToolCall] = []  # the calls that were answered in the content just before
     for i, content in enumerate(get_list(body, MESSAGES_KEY)):
-        place = (*root, MESSAGES_KEY, i, "parts")
-        if get_value(content, "role") == "model":
-            _read_model(tracker, content)
+        fields = content if isinstance(content, dict) else {}
+        parts = fields.get("parts")
+        if fields.get("role") == "model":
+            _read_model(tracker, parts)
             run = []
         else:
-            run = _read_content(tracker, place, content, run)
+            run = _read_content(tracker, (*root, MESSAGES_KEY, i, "parts"), parts, run)
     # With `root` this is a count of a request inside a request. The record only knows bodies of the usual shape.
     partial = bool(root) or get_field(body, CACHED_CONTENT) is not None
     declared_tools = get_value(body, "tools")
@@ -148,19 +159,18 @@ def read(tree: Json, texts: Texts) -> Scene:
     )
 
 
-def _read_model(tracker: _CallTracker, content: Json) -> None:
+def _read_model(tracker: _CallTracker, parts: Json) -> None:
     if not tracker.reader.messages or tracker.reader.messages[-1].role != "assistant":
         tracker.waiting.clear()  # calls that have no answer by now won't get one
     tracker.reader.begin_message("assistant")
-    for _, part in enumerate_objects(get_value(content, "parts")):
+    for _, part in enumerate_objects(parts):
         if isinstance(call := get_field(part, CALL), dict):
             tracker.add_call(call)
 
 
-def _read_content(tracker: _CallTracker, place: JsonPath, content: Json, calls: list[ToolCall]) -> list[ToolCall]:
-    """Read a content of a user or of tools; return the calls whose images may follow it."""
-    reader, parts = tracker.reader, get_value(content, "parts")
-    blocks = enumerate_objects(parts)
+def _read_content(tracker: _CallTracker, place: JsonPath, parts: Json, calls: list[ToolCall]) -> list[ToolCall]:
+    """Read the parts of a user or of tools; return the calls whose images may follow them."""
+    reader, blocks = tracker.reader, enumerate_objects(parts)
     responses = {
         j: function_response for j, part in blocks if isinstance(function_response := get_field(part, RESPONSE), dict)
     }
@@ -184,7 +194,9 @@ def _read_content(tracker: _CallTracker, place: JsonPath, content: Json, calls: 
 def _read_response(reader: SceneReader, place: JsonPath, response: Block, call: ToolCall) -> None:
     result = response.get("response")
     for way, leaf in text_images.walk_strings(result):
-        holder = get_at(result, *way[:-1])
+        if len(leaf) < MIN_TEXT:
+            continue
+        holder = get_known(result, way[:-1])
         is_field = isinstance(holder, dict) and find_foreign_source(holder, reader.texts) is not None
         reader.read_tool_text((*place, "response", *way), leaf, call, is_field=is_field)
     for k, part in enumerate_objects(response.get("parts")):
@@ -193,6 +205,8 @@ def _read_response(reader: SceneReader, place: JsonPath, response: Block, call: 
 
 
 def _find_source(part: Block, texts: Texts) -> Source | None:
+    if len(part) == 1 and "text" in part:
+        return None
     blob = get_field(part, DATA)
     if isinstance(data := get_value(blob, "data"), str):
         declared = get_text(blob, find_key(blob, MIME)).strip().lower()

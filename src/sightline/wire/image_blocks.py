@@ -106,6 +106,7 @@ _MIME_KEYS = ("mimeType", "mime_type", "mediaType", "media_type")  # over all AP
 _FILE_TYPES = frozenset({"media", "image-data", "file-data", "file"})
 _URL_TYPES = frozenset({"image_url", "input_image", "image-url"})
 _RESOURCE_TYPES = frozenset({"resource", "resource_link"})
+_UNTYPED_KEYS = frozenset({"inlineData", "inline_data", "image"})
 _FOREIGN_TYPES = _FILE_TYPES | _URL_TYPES | _RESOURCE_TYPES | {"image"}
 
 
@@ -126,6 +127,8 @@ def find_foreign_source(block: Block, texts: Texts) -> Source | None:
 
 def _find_untyped_source(block: Block, texts: Texts) -> Source | None:
     """Return the image of a block of Gemini (`inlineData`) or Bedrock (`image`): these have no type."""
+    if block.keys().isdisjoint(_UNTYPED_KEYS):  # nearly always
+        return None
     match block:
         case {"inlineData": {"data": str(data)} as blob} | {"inline_data": {"data": str(data)} as blob}:
             return build_inline(mime, data, texts) if (mime := get_mime(blob)).startswith("image/") else None
@@ -139,12 +142,14 @@ def find_base64_source(block: Block, texts: Texts) -> Source | None:
     """Return the image of a block of the Messages API, whose `source` is an object."""
     # Lookups, not a pattern: a pattern takes several times as long, and this runs for every image.
     source = block.get("source")
-    kind = get_value(source, "type")
-    if kind == "base64" and isinstance(data := get_value(source, "data"), str):
+    if not isinstance(source, dict):
+        return None
+    kind = source.get("type")
+    if kind == "base64" and isinstance(data := source.get("data"), str):
         return build_inline(get_text(source, "media_type"), data, texts)
-    if kind == "url" and isinstance(url := get_value(source, "url"), str):
+    if kind == "url" and isinstance(url := source.get("url"), str):
         return LinkSource(url)
-    if kind == "file" and isinstance(reference := get_value(source, "file_id"), str):
+    if kind == "file" and isinstance(reference := source.get("file_id"), str):
         return OpaqueSource(reference)
     return None
 

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Protocol
+from functools import reduce
+from operator import getitem
+from typing import Any, Protocol
 
 import orjson
 
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Json
+from sightline.model.scene import Json, JsonPath
 
 Buffer = bytes | bytearray | memoryview
 Block = dict[str, Json]
@@ -37,6 +39,8 @@ _REMEDY = "it is forwarded as it came"
 _TOO_LONG = Refusal("too_large", f"there are more than {MAX_BYTES >> 20} MB of text beside the images", _REMEDY)
 _TOO_MANY = Refusal("too_large", f"there are more than {MAX_VALUES:,} JSON values", _REMEDY)
 
+_DICT_ONLY = {dict}
+_get_item: Any = getitem  # for `reduce`, which calls it without a step of the interpreter
 _MAX_NAME = 4096  # bytes
 _MAX_ARGUMENTS = 65536
 
@@ -128,6 +132,12 @@ def get_at(tree: Json, *steps: str | int) -> Json:
     return tree
 
 
+def get_known(tree: Json, place: JsonPath) -> Json:
+    """Return the value at a place that was found in this tree, such as that of a sight, in a third of the time."""
+    found: Json = reduce(_get_item, place, tree)
+    return found
+
+
 def get_list(tree: Json, key: str) -> list[Json]:
     """Return the list under a key; an empty one if there is none."""
     found = tree.get(key) if isinstance(tree, dict) else None
@@ -136,7 +146,11 @@ def get_list(tree: Json, key: str) -> list[Json]:
 
 def enumerate_objects(value: Json) -> list[tuple[int, Block]]:
     """Return the objects of a list with their indexes; other elements, such as nulls, are skipped."""
-    return [(i, item) for i, item in enumerate(value) if isinstance(item, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    if {*map(type, value)} == _DICT_ONLY:  # nearly always
+        return [*enumerate(value)]  # type: ignore[list-item]
+    return [(i, item) for i, item in enumerate(value) if isinstance(item, dict)]
 
 
 def get_value(value: Json, key: str) -> Json:
@@ -155,7 +169,9 @@ def get_name(value: Json, key: str, texts: Texts) -> str:
 
     The text is expanded, so that checks see the text that is sent, not a placeholder.
     """
-    leaf = get_text(value, key)
+    leaf = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(leaf, str):
+        return ""
     if leaf.isascii() and texts.token not in leaf:  # nearly always
         return leaf if len(leaf) <= _MAX_NAME else ""
     text = texts.expand_text(leaf)

@@ -35,7 +35,7 @@ from sightline.model.value import value_class
 from sightline.wire import text_images
 from sightline.wire.image_blocks import to_standard_base64
 from sightline.wire.json_edits import graft
-from sightline.wire.json_tree import Block, get_at, get_text, get_value
+from sightline.wire.json_tree import Block, get_at, get_known, get_text, get_value
 
 _PIXEL_FATES = (Shown, Refitted, type(None))  # a tuple: a union would be built again for every sight
 _MAX_OWN_STEPS = 2  # from a list of blocks to an image or a text of one of them; more: the block contains blocks
@@ -69,7 +69,7 @@ def get_note(sight: Sight) -> str:
 
 def build_block(sight: Sight, tree: Json, blocks: BlockFormat) -> Block:
     """Return the block that a sight becomes; its own, if it stays as it is."""
-    own = get_at(tree, *sight.place) if sight.path_in_text is None else None
+    own = get_known(tree, sight.place) if sight.path_in_text is None else None
     old = own if isinstance(own, dict) and (blocks.accepts is None or blocks.accepts(own)) else {}
     fate = sight.fate
     match fate:
@@ -130,9 +130,12 @@ def lower_in_place(
             continue
         if sight.place[:-1] != parent:
             parent = sight.place[:-1]
-            siblings = get_at(tree, *parent)
+            siblings = get_known(tree, parent)
+        stays = can_stay(sight, get_known(siblings, sight.place[-1:]), blocks)
+        if stays and not sight.label:  # nor a note, which only other pixels have
+            continue
         edits += [Insert(sight.place, blocks.build_text(text)) for text in _list_texts_before(sight, siblings)]
-        if not can_stay(sight, get_at(siblings, sight.place[-1]), blocks):
+        if not stays:
             edits.append(Replace(sight.place, build_block(sight, tree, blocks)))
     return edits
 
@@ -195,7 +198,7 @@ def lower_tool_result(
     place: JsonPath, sights: Sequence[Sight], tree: Json, blocks: BlockFormat, *, hoist: bool
 ) -> list[Edit]:
     """Return the edits for a tool's result with its content at `place`; with `hoist`, its pixels move elsewhere."""
-    content = get_at(tree, *place)
+    content = get_known(tree, place)
     if isinstance(content, dict):
         return _lower_single_part(place, content, sights, blocks, hoist=hoist)
     pixels_leave = hoist and any(map(has_pixels, sights))
@@ -255,8 +258,8 @@ def _rebuild_list(
                 marker = _move_cache_mark(marker, block, blocks)
             else:
                 sight = block_sights[0]
-                kept += map(blocks.build_text, _list_texts_before(sight, get_at(tree, *sight.place[:-1])))
-                stays = can_stay(sight, get_at(tree, *sight.place), blocks)
+                kept += map(blocks.build_text, _list_texts_before(sight, get_known(tree, sight.place[:-1])))
+                stays = can_stay(sight, get_known(tree, sight.place), blocks)
                 kept.append(index if stays else build_block(sight, tree, blocks))
         else:
             text = get_at(tree, *block_sights[0].place)

@@ -56,29 +56,27 @@ def read(tree: Json, texts: Texts) -> Scene:
     reader = SceneReader(texts)
     run: list[ToolCall] = []  # the calls of the tool messages just before
     for i, message in enumerate(get_list(tree, MESSAGES_KEY)):
-        place = (MESSAGES_KEY, i, "content")
-        match get_value(message, "role"):
-            case "tool" | "function":
-                run = run if reader.is_in_results else []
-                run.append(reader.find_call(message, "tool_call_id"))
-                _read_result(reader, place, message, run[-1])
-                continue
-            case "assistant":
-                reader.begin_message("assistant")
-                _read_calls(reader, get_value(message, "tool_calls"))
-            case "user":
-                content = get_value(message, "content")
-                # Some programs name the call of the images that they have moved into a message.
-                calls = [reader.find_call(message, "tool_call_id")] if get_value(message, "tool_call_id") else run
-                run = reader.read_user_message(place, content, _enumerate_parts(content), _find_source, calls)
-                continue
-            case _:
-                reader.begin_message("other")
-                content = get_value(message, "content")
-                for j, part in _enumerate_parts(content):
-                    if (source := _find_source(part, texts)) is not None:
-                        reader.add_pasted_image(place if isinstance(content, dict) else (*place, j), source)
-        run = []
+        fields = message if isinstance(message, dict) else {}
+        place, role, content = (MESSAGES_KEY, i, "content"), fields.get("role"), fields.get("content")
+        if role == "assistant":
+            reader.begin_message("assistant")
+            if calls := fields.get("tool_calls"):
+                _read_calls(reader, calls)
+            run = []
+        elif role in _TOOL_ROLES:
+            run = run if reader.is_in_results else []
+            run.append(reader.find_call(fields, "tool_call_id"))
+            _read_result(reader, place, content, run[-1])
+        elif role == "user":
+            # Some programs name the call of the images that they have moved into a message.
+            before = [reader.find_call(fields, "tool_call_id")] if fields.get("tool_call_id") else run
+            run = reader.read_user_message(place, content, _enumerate_parts(content), _find_source, before)
+        else:
+            reader.begin_message("other")
+            for j, part in _enumerate_parts(content):
+                if (source := _find_source(part, texts)) is not None:
+                    reader.add_pasted_image(place if isinstance(content, dict) else (*place, j), source)
+            run = []
     declared = get_value(tree, "tools"), get_value(tree, "functions")
     tools = [get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(declared[0])]
     model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
@@ -92,9 +90,8 @@ def _read_calls(reader: SceneReader, calls: Json) -> None:
         reader.add_call(get_name(call, "id", reader.texts), get_name(function, "name", reader.texts), arguments)
 
 
-def _read_result(reader: SceneReader, place: JsonPath, message: Json, call: ToolCall) -> None:
+def _read_result(reader: SceneReader, place: JsonPath, content: Json, call: ToolCall) -> None:
     reader.begin_message("tool")
-    content = get_value(message, "content")
     if isinstance(content, str):
         reader.read_tool_text(place, content, call)
     for j, part in _enumerate_parts(content):

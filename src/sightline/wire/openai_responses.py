@@ -67,14 +67,14 @@ def read(tree: Json, texts: Texts) -> Scene:
     offered = [get_value(tree, "tools")]
     for i, item in enumerate(get_list(tree, MESSAGES_KEY)):
         kind = _get_type(item)
-        if kind == "additional_tools":
-            offered.append(get_value(item, "tools"))
         if kind.endswith("_output"):
             run = run if reader.is_in_results else []
             run.append(reader.find_call(item, "call_id"))
             _read_output(reader, (MESSAGES_KEY, i, "output"), kind, item, run[-1])
-        else:
-            run = _read_item(reader, (MESSAGES_KEY, i, "content"), kind, item, run)
+            continue
+        run = _read_item(reader, (MESSAGES_KEY, i, "content"), kind, item, run)
+        if kind == "additional_tools":
+            offered.append(get_value(item, "tools"))
     partial = any(get_value(tree, key) is not None for key in _STORED_KEYS)
     model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
     names = _list_tool_names(offered, texts)
@@ -83,7 +83,10 @@ def read(tree: Json, texts: Texts) -> Scene:
 
 def _get_type(item: Json) -> str:
     """Return the type of an item; a message may come without one."""
-    return get_text(item, "type") or ("message" if get_value(item, "role") is not None else "")
+    if not isinstance(item, dict):
+        return ""
+    kind = item.get("type")
+    return kind if isinstance(kind, str) and kind else "message" if item.get("role") is not None else ""
 
 
 def _is_output(item: Json) -> bool:

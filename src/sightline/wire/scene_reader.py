@@ -28,7 +28,7 @@ _FIRST_CHARACTERS = labels.FIRST_CHARACTERS | {
 _MESSAGES = {role: (Message(role), Message(role, opens_turn=True)) for role in get_args(Role)}
 
 _LONG_TEXT = 2048
-_MIN_TEXT = 24  # characters: a shorter text has no image, nor the placeholder of one
+MIN_TEXT = 24  # characters: a shorter text has no image, nor the placeholder of one
 
 IndexedPart = tuple[int, Block]  # a part of a message, with its index
 FindSource = Callable[[Block, Texts], Source | None]
@@ -117,7 +117,7 @@ class SceneReader:
         is_single = isinstance(content, dict)  # some clients write one part instead of a list of parts
         message_texts = list_texts(content, parts)
         self.begin_message("user", opens=is_from_person(message_texts))
-        if max(map(len, message_texts), default=0) >= MIN_BASE64:
+        if message_texts and max(map(len, message_texts)) >= MIN_BASE64:
             self.read_user_texts(place, content, parts)
         if not parts:
             return []
@@ -136,7 +136,7 @@ class SceneReader:
 
         `is_field`: the text is a field of an image block, which is never the text of a file.
         """
-        if len(leaf) < _MIN_TEXT:
+        if len(leaf) < MIN_TEXT:
             return
         path = call.path if call else None
         found: list[TextImage] = [*find_byte_images(leaf, path)] if "\0" in leaf else []
@@ -206,8 +206,9 @@ def list_texts(content: Json, parts: Sequence[IndexedPart]) -> list[str]:
     """Return the texts of a message, empty ones included."""
     if isinstance(content, str):
         return [content]
-    holders = (part for _, part in parts) if parts or not isinstance(content, dict) else (content,)
-    return [text for holder in holders if isinstance(text := holder.get("text"), str)]
+    if not parts and isinstance(content, dict):
+        parts = ((0, content),)
+    return [text for _, part in parts if isinstance(text := part.get("text"), str)]
 
 
 def is_moved(texts: Sequence[str], calls: Sequence[ToolCall]) -> bool:

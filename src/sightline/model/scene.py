@@ -83,8 +83,8 @@ def _sample_text(text: bytes | bytearray | memoryview) -> tuple[int | bytes, ...
     size = len(text)
     if size <= _HASHED_ENTIRELY:
         return size, bytes(text)
-    middle = size // 2  # images of one format begin alike
-    return size, bytes(text[middle : middle + _SAMPLE]), bytes(text[-_SAMPLE:])
+    middle = size // 2
+    return size, bytes(text[:_SAMPLE]), bytes(text[middle : middle + _SAMPLE]), bytes(text[-_SAMPLE:])
 
 
 @value_class

@@ -83,7 +83,6 @@ class FileBlobs:
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = folder
-        self._start = f"{folder}{os.sep}"  # of every path: a `Path` would be written anew for every image
         if create:
             create_private_folder(folder)
 
@@ -147,7 +146,7 @@ class FileBlobs:
     def _locate(self, sha256: str) -> str:
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not a sha256")  # untrusted names must not become paths
-        return f"{self._start}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
+        return f"{self._folder}{os.sep}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
 
 
 def create_private_folder(folder: Path) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from itertools import product
 
-from sightline.model.scene import LinkSource, Message, Scene, Shown, Sight, Told, ToolCall
+import pytest
+
+from sightline.model.scene import LinkSource, Message, Role, Scene, Shown, Sight, Told, ToolCall
 
 SIGHT = Sight(
     ("messages", 1, "content", 0), LinkSource("https://example.com/a.png"), "tool", ToolCall("c"), 1, (2,),
@@ -36,3 +39,12 @@ def test_a_pixels_only_sight_is_shown() -> None:
 
 def test_with_sights_keeps_the_other_fields() -> None:
     assert SCENE.with_sights(()) == replace(SCENE, sights=())
+
+
+@pytest.mark.parametrize("length", range(6))
+def test_the_messages_of_the_previous_request_are_those_up_to_its_end(length: int) -> None:
+    roles: tuple[Role, ...] = ("user", "assistant", "tool")
+    for each in product(roles, repeat=length):
+        scene = Scene("m", messages=tuple(map(Message, each)))
+        *before, _ = (-1, -1, *scene.request_ends) if length else (-1, -1)
+        assert scene.count_sent_messages() == before[-1] + 1

@@ -37,5 +37,6 @@ def make_remote(record: Store, monkeypatch: pytest.MonkeyPatch) -> list[Query]:
         ask(query)
         return fetch_all(query, *values)
 
+    monkeypatch.setattr(database, "may_wait", True)
     monkeypatch.setattr(database, "fetch_all", ask_for_all)
     return queries

@@ -62,17 +62,18 @@ class Exchange(asyncio.Protocol):
         self.on_body = self._arrived.append  # a callback of the parser; a function in Python would take longer
         self._parser = httptools.HttpResponseParser(self)
         self._has_no_body = False
-        self._reset(b"", ())
+        self._reset(b"", is_whole=True)
 
-    def _reset(self, method: bytes, body: Body) -> None:
+    def _reset(self, method: bytes, *, is_whole: bool) -> None:
         self.status = 0
         self.headers: list[Header] = []
+        self._first_headers: dict[bytes, bytes] = {}  # of each name; set when the head is complete
         self.response_begun = False
         self.can_retry = False  # the connection ended before the upstream can have worked on the request
         self._overhead = 0  # bytes beside the body, less those that the body allows
         self.complete = False
         self._keep_alive = False  # the upstream accepts another request on this connection
-        self._request_written = is_whole(body)  # false while a streamed body is incomplete
+        self._request_written = is_whole  # false while a streamed body is incomplete
         self._head_complete = False
         self._has_framing = False  # the response says where it ends
         self._error: BrokenResponse | None = None
@@ -91,11 +92,12 @@ class Exchange(asyncio.Protocol):
         Close it and raise `BrokenResponse` if none comes; also close it when the caller is cancelled.
         """
         try:
-            self._reset(method, body)
             self._written_at = self._loop.time()
             if is_whole(body):
+                self._reset(method, is_whole=True)
                 self._write_whole(head, body)
             else:
+                self._reset(method, is_whole=False)
                 self._transport.write(head)
                 await self._write_stream(cast("AsyncIterator[bytes]", body))
             while not self._head_complete:
@@ -170,15 +172,18 @@ class Exchange(asyncio.Protocol):
 
         Wait until it is complete or broken off, has `most` bytes, satisfies `is_enough`, or `seconds` have passed.
         """
-        data = self._take_pieces() if self._pieces else b""
-        if not ((data and is_enough is not None and is_enough(data)) or self.complete or len(data) >= max_bytes):
-            data = await self._peek_more(bytearray(data), max_bytes, seconds, is_enough)
-        self._pieces[:0] = [data] if data else []
-        return data
+        pieces = self._pieces
+        if len(pieces) > 1:
+            pieces[:] = [b"".join(pieces)]
+        data = pieces[0] if pieces else b""
+        if (data and is_enough is not None and is_enough(data)) or self.complete or len(data) >= max_bytes:
+            return data
+        return await self._peek_more(max_bytes, seconds, is_enough)
 
     async def _peek_more(
-        self, seen: bytearray, max_bytes: int, seconds: float | None, is_enough: Callable[[bytes], bool] | None
+        self, max_bytes: int, seconds: float | None, is_enough: Callable[[bytes], bool] | None
     ) -> bytes:
+        seen = bytearray(self._take_pieces())
         try:
             async with asyncio.timeout(seconds):
                 while len(seen) < max_bytes and (piece := await self.read_piece()) is not None:
@@ -187,7 +192,9 @@ class Exchange(asyncio.Protocol):
                         break
         except (TimeoutError, BrokenResponse):
             pass
-        return bytes(seen)
+        data = bytes(seen)
+        self._pieces[:0] = [data] if data else []
+        return data
 
     @property
     def has_data(self) -> bool:
@@ -206,10 +213,13 @@ class Exchange(asyncio.Protocol):
         return self.fully_read and self._keep_alive and written
 
     def get_header(self, name: bytes) -> bytes:
-        for key, value in self.headers:
-            if key == name:
-                return value
-        return b""
+        """Return the first header of this name, or nothing."""
+        return self._first_headers.get(name, b"")
+
+    def replace_header(self, header: Header) -> None:
+        """Replace all headers of the same name."""
+        self.headers = [*(each for each in self.headers if each[0] != header[0]), header]
+        self._first_headers[header[0]] = header[1]
 
     def close(self) -> None:
         self._transport.abort()
@@ -355,6 +365,7 @@ class Exchange(asyncio.Protocol):
         if status < 200:
             return
         self.status = status
+        self._first_headers = dict(reversed(self.headers))
         self._head_complete = True
         self.complete = self._has_no_body  # the parser would wait for the body of a HEAD, which never comes
 

@@ -60,11 +60,17 @@ _SHORT_TO_HASH = 64 * 1024  # characters that take a tenth of one
 _NOT_STORED = Refusal("unavailable", "the image could not be stored", "check the disk that holds the record")
 
 
+class KnownText(bytes):
+    """The base64 text of an image that was sent before, with the key of the image."""
+
+    key: str
+
+
 class ResentImages:
     """Recognizes images that were sent before, which is cheaper than hashing them: agents resend the whole history."""
 
     def __init__(self) -> None:
-        self._texts: LruCache[tuple[bytes, str]] = LruCache(_TEXT_BYTES)
+        self._texts: LruCache[KnownText] = LruCache(_TEXT_BYTES)
         self._samples: LruCache[tuple[_Sample, ...]] = LruCache(_KEYS_KEPT)  # of texts, by their first bytes
         self._seen_once: LruCache[str] = LruCache(_KEYS_KEPT)
 
@@ -72,14 +78,18 @@ class ResentImages:
         """Return the key of an image. Its text is kept from the second time on: most images never come again."""
         if image.has_key:
             return image.key
-        text, sample = image.text, _take_sample(image)
+        text = image.text
+        if isinstance(text, KnownText):  # `find_run` has returned it
+            image.set_key(text.key)
+            return text.key
+        sample = _take_sample(image)
         known = self._texts.get(sample)
-        # A text that `find_run` has returned is the one that was kept.
-        if known is not None and (known[0] is text or (len(known[0]) == len(text) and known[0].startswith(text))):
-            image.set_key(known[1])
+        if known is not None and len(known) == len(text) and known.startswith(text):
+            image.set_key(known.key)
         elif image.key in self._seen_once:
-            kept = bytes(text)
-            self._texts.put(sample, (kept, image.key), len(kept))
+            kept = KnownText(text)
+            kept.key = image.key
+            self._texts.put(sample, kept, len(kept))
             if not kept.translate(None, BASE64_CHARACTERS):  # a quote in it would match the structure of another body
                 self._keep_sample(kept[:_START_BYTES], sample)
         else:
@@ -90,12 +100,12 @@ class ResentImages:
         others = [each for each in self._samples.get(start) or () if each != sample]
         self._samples.put(start, (sample, *others[: _MAX_ALIKE - 1]))
 
-    def find_run(self, body: bytes | bytearray, start: int) -> bytes | None:
+    def find_run(self, body: bytes | bytearray, start: int) -> KnownText | None:
         """Return the text of a known image that begins at an index of a body, if a quote ends it there."""
         for sample in self._samples.get(bytes(body[start : start + _START_BYTES])) or ():
             end = start + sample[0]
-            if body[end : end + 1] == b'"' and (known := self._texts.get(sample)) and body.startswith(known[0], start):
-                return known[0]
+            if body[end : end + 1] == b'"' and (known := self._texts.get(sample)) and body.startswith(known, start):
+                return known
         return None
 
 
@@ -215,6 +225,8 @@ class InlineImages:
     def hash_missing(self, lines: Sequence[ReceiptLine], sights: Sequence[Sight], digests: dict[int, str]) -> None:
         """Add the sha256 of images whose lines lack one to `digests`: of short ones now, of long ones in a thread."""
         sources = [(number, sights[number].source) for number, line in enumerate(lines) if not line.sha256]
+        if not sources:
+            return
         images = [(number, source) for number, source in sources if isinstance(source, InlineSource)]
         self._add_digests([each for each in images if len(each[1].text) <= _SHORT_TO_HASH], digests)
         if long := [each for each in images if len(each[1].text) > _SHORT_TO_HASH]:

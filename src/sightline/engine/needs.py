@@ -20,7 +20,6 @@ from sightline.model.facts import (
     DescribeTogether,
     Description,
     Fact,
-    Facts,
     Fetch,
     Keep,
     KeptImage,
@@ -37,8 +36,8 @@ from sightline.model.ports import ConversationStore, DescriptionStore
 from sightline.model.profile import RequestOrigin
 from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
-from sightline.model.scene import DamagedSource, InlineSource, Scene
-from sightline.passes import permit
+from sightline.model.scene import DamagedSource, InlineSource, Scene, Sight
+from sightline.passes import is_too_large
 from sightline.sources.files import FileDigests, PathPolicy, read_permitted_file
 from sightline.vision.concurrency import LruCache, SingleFlight
 from sightline.wire.hash_chain import HashChain
@@ -99,19 +98,18 @@ class NeedResolver:
     def answer_cheap_needs(self, scene: Scene, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Return answers that nearly every image needs and that take microseconds, to save a round of the passes."""
         answers: dict[Need, Fact] = {}
-        permitted = permit(scene, Facts(), rules)
-        if rules.is_blind or rules.check_all_images or isinstance(permitted, Needs):
+        if rules.is_blind or rules.check_all_images:
             return answers
-        undecided = [(sight.role, sight.source) for sight in permitted.sights if sight.fate is None]
-        images = [(role, source) for role, source in undecided if isinstance(source, InlineSource)]
         kept: dict[InlineSource, KeptImage] = {}
         if rules.add_references:
-            kept = self._images.recall_kept_images([source for role, source in images if role == "user"], origin)
+            pasted = [source for s in scene.sights if s.role == "user" and (source := _get_permitted(s)) is not None]
+            kept = self._images.recall_kept_images(pasted, origin)
         for source, image in kept.items():
             answers[Keep(source)] = image
-        for _, source in images:
-            found = kept.get(source)
-            answers[Probe(source)] = probe_inline(source) if found is None else found.info
+            answers[Probe(source)] = image.info
+        for sight in scene.sights if len(kept) < len(scene.sights) else ():
+            if (source := _get_permitted(sight)) is not None and source not in kept:
+                answers[Probe(source)] = probe_inline(source)
         return answers
 
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
@@ -283,6 +281,14 @@ class NeedResolver:
         met = self._conversations.visit(origin.scope, chain.head_name, names, ends, life, rules.may_pay)
         cold = frozenset(index for index, name in enumerate(names) if name in met)
         return ConversationHistory(chain.tokens, cold, chain.head_tokens, chain.names[-1] if chain.names else "")
+
+
+def _get_permitted(sight: Sight) -> InlineSource | None:
+    """Return the image of a sight without a fate, unless `permit` refuses it."""
+    source = sight.source
+    if sight.fate is None and isinstance(source, InlineSource) and not is_too_large(sight):
+        return source
+    return None
 
 
 def _find_no_place(message: int) -> ConversationPlace:

@@ -6,12 +6,13 @@ This runs for every request with images, so it copies only the beginning of text
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from sightline.engine.requests import Reading
 from sightline.model.facts import ConversationHistory, Facts, RecallHistory
+from sightline.model.records import format_pointer
 from sightline.model.request_trace import MAX_PLACES, RequestTrace, TraceParts
 from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Remove, Replace, Retired, Scene
 from sightline.wire.json_tree import get_at, get_list
@@ -22,47 +23,52 @@ _MAX_ITEMS = 32  # of a list or an object in it
 
 def collect_trace(reading: Reading, scene: Scene, edits: Sequence[Edit], facts: Facts) -> TraceParts:
     """Return what the receipt of a request keeps besides the fates of its images."""
-    opening = [index for index, message in enumerate(scene.messages) if message.opens_turn]
+    opening = [message.opens_turn for message in scene.messages]
+    turns = opening.count(True)
+    first = opening.index(True) if turns else 0
     messages = get_list(reading.tree, reading.wire.messages_key)
-    first = opening[0] if opening else 0
-    ends = scene.request_ends
-    sent_before = ends[-2] + 1 if len(ends) > 1 else 0  # messages that an earlier request ended with
+    sent_before = scene.count_sent_messages()
     history = facts.get(RecallHistory(), ConversationHistory)
     known = history if isinstance(history, ConversationHistory) else None
-    is_cold = known is not None and bool(ends) and ends[-1] in known.cold_messages
-    trace = RequestTrace(
-        chain=known.chain if known else "",
-        turn=len(opening),
-        messages=len(scene.messages),
-        cached_messages=0 if is_cold else sent_before,
-        text_tokens=known.head_tokens + sum(known.tokens) if known else None,
-    )
+    is_cold = known is not None and len(opening) - 1 in known.cold_messages
     retired = {s.place for s in scene.sights if isinstance(s.fate, Retired) and s.fate.message >= sent_before}
-    new = _list_new_edits(edits, reading, sent_before, retired)
     opened = messages[first] if first < len(messages) else None
-    return TraceParts(shrink_value(opened) if reading.heavy else opened, tuple(new), trace)
+    trace = RequestTrace(
+        "",
+        known.chain if known else "",
+        turns,
+        len(opening),
+        0 if is_cold else sent_before,
+        known.head_tokens + sum(known.tokens) if known else None,
+    )
+    new = _list_new_edits(edits, reading, sent_before, retired)
+    return TraceParts(shrink_value(opened) if reading.heavy else opened, new, trace)
 
 
 def _list_new_edits(
     edits: Sequence[Edit], reading: Reading, sent_before: int, retired: AbstractSet[JsonPath]
-) -> Iterator[tuple[str, Json, Json]]:
-    """Yield the edits of new messages, and those that retire images now.
+) -> list[tuple[str, Json, Json]]:
+    """Return the edits of new messages, and those that retire images now.
 
     Other edits of earlier messages are in the receipts of earlier requests.
     """
-    key, count = reading.wire.messages_key, 0
+    key = reading.wire.messages_key
+    found: list[tuple[str, Json, Json]] = []
     for edit in edits:
-        if count == MAX_PLACES:
-            return
-        is_new = key in edit.place and _find_message(edit, edit.place.index(key)) >= sent_before
-        if is_new or edit.place in retired:
-            count += 1
+        place = edit.place
+        is_new = key in place and _find_message(edit, place.index(key)) >= sent_before
+        if is_new or place in retired:
             before, after = _find_values(edit, reading.tree)
-            yield _format_place(edit.place), shrink_value(before), shrink_value(after)
+            found.append((format_pointer(place), shrink_value(before), shrink_value(after)))
+            if len(found) == MAX_PLACES:
+                break
+    return found
 
 
 def shrink_value(value: Json) -> Json:
     """Return the beginning of a value: receipts wait in memory until they are written, and must not hold images."""
+    if value is None:
+        return None
     if isinstance(value, str):
         return value[:_MAX_STRING]
     if isinstance(value, dict):
@@ -84,10 +90,10 @@ def _find_message(edit: Edit, at: int) -> int:
 def _find_values(edit: Edit, tree: Json) -> tuple[Json, Json]:
     """Return the changed values before and after an edit: of a list, only the elements that are replaced."""
     match edit:
-        case Replace(place=place, value=value):
-            return get_at(tree, *place), value
         case Insert(value=value):
             return None, value
+        case Replace(place=place, value=value):
+            return get_at(tree, *place), value
         case Remove(place=place):
             return get_at(tree, *place), None
         case Rebuild(place=place, elements=elements):
@@ -95,7 +101,3 @@ def _find_values(edit: Edit, tree: Json) -> tuple[Json, Json]:
             kept = {element for element in elements if isinstance(element, int)}
             old = [each for index, each in enumerate(present) if index not in kept] if isinstance(present, list) else []
             return list(old) or None, [each for each in elements if isinstance(each, dict)]
-
-
-def _format_place(place: JsonPath) -> str:
-    return "".join(f"/{step}" for step in place)

@@ -69,6 +69,9 @@ class Keep:
 
     image: InlineSource
 
+    def __hash__(self) -> int:
+        return ~hash(self.image)  # unlike that of a `Probe`: most facts are about both, and would be compared
+
 
 @value_class
 class KeptImage:

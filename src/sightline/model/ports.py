@@ -279,6 +279,11 @@ class ModelListing:
 class PolicyStore(Protocol):
     """What the user has consented to, and what was learnt about the models of upstreams."""
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether a read may have to wait for a server."""
+        ...
+
     def set_consent(self, provider: str, given: bool) -> Refusal | None:
         """Store whether images may go to a provider; a refusal means that it was not written."""
         ...

@@ -166,7 +166,7 @@ def build_receipt(
     returns the sha256 of an image if it is known.
     """
     known = facts or Facts()
-    lines = tuple(_build_line(sight, sizing, known, find_digest, sight.place in converted) for sight in scene.sights)
+    lines = tuple([_build_line(sight, sizing, known, find_digest, sight.place in converted) for sight in scene.sights])
     return Receipt(_shorten(upstream), _shorten(scene.model), lines, notes)
 
 
@@ -174,17 +174,21 @@ def _build_line(
     sight: Sight, sizing: Sizing | None, facts: Facts, find_digest: Callable[[InlineSource], str], is_converted: bool
 ) -> ReceiptLine:
     inline = sight.source if isinstance(sight.source, InlineSource) else None
-    info = _find_info(inline, facts) if inline else None
-    size = (sight.fate.size if isinstance(sight.fate, Told) else None) or (info.size if info else None)
+    kept = facts.get(Keep(inline), KeptImage) if inline else None
+    known = kept if isinstance(kept, KeptImage) else None
+    info = known.info if known else _find_info(inline, facts) if inline else None
+    fate = sight.fate or Shown()
+    size = (fate.size if isinstance(fate, Told) else None) or (info.size if info else None)
     pixels = count_image_tokens(size, sizing) if size and sizing else None
     before = pixels
     if sight.path_in_text is not None and inline:
         before = len(inline.text) // CHARACTERS_PER_TOKEN  # the model would have got it as text
-    fate = sight.fate or Shown()
     match fate:
         case Shown(mime=mime):
             name: FateName = "shown"
-            changes = [*_describe_moves(sight), *([f"media type corrected to {mime}"] if mime else [])]
+            changes = _describe_moves(sight)
+            if mime:
+                changes.append(f"media type corrected to {mime}")
             why, after = ", ".join(changes) or (_CONVERTED if is_converted else ""), pixels
         case Refitted(image=image, why=reason):
             name, why = "refitted", ", ".join([f"to {image.size} {image.mime} ({reason})", *_describe_moves(sight)])
@@ -203,13 +207,13 @@ def _build_line(
     # An info has the same number of bytes.
     decoded_bytes = info.bytes if info else compute_decoded_size(inline.text) if inline else None
     return ReceiptLine(
-        _format_pointer(sight.place),
+        format_pointer(sight.place),
         name,
-        _shorten(why),
+        _shorten(why) if why else "",
         before,
         after,
-        find_digest(inline) if inline else "",
-        _shorten(sight.filename or ""),
+        known.sha256 if known else find_digest(inline) if inline else "",
+        _shorten(filename) if (filename := sight.filename) else "",
         (size.width, size.height) if size else None,
         (refit.size.width, refit.size.height) if refit else None,
         decoded_bytes,
@@ -223,30 +227,31 @@ _CONVERTED = "converted into a block of this API"
 
 
 def _describe_moves(sight: Sight) -> list[str]:
-    out_of_text = ["taken out of a text"] if sight.path_in_text is not None else []
-    return [*out_of_text, *(["moved out of a tool result"] if sight.label and sight.role == "tool" else [])]
+    moves = [] if sight.path_in_text is None else ["taken out of a text"]
+    if sight.label and sight.role == "tool":
+        moves.append("moved out of a tool result")
+    return moves
 
 
 def _find_info(source: InlineSource, facts: Facts) -> ImageInfo | None:
+    """Return what the header of an image says that is not kept, if it was read."""
     seen = facts.get(Probe(source), ImageInfo)
     if not isinstance(seen, ImageInfo):
         seen = facts.get(Check(source), ImageInfo)
-    if isinstance(seen, ImageInfo):
-        return seen
-    kept = facts.get(Keep(source), KeptImage)
-    return None if kept is None or isinstance(kept, Refusal) else kept.info
+    return seen if isinstance(seen, ImageInfo) else None
 
 
 def _count_text_tokens(words: str) -> int:
     return -(-len(words) // CHARACTERS_PER_TOKEN)
 
 
-def _format_pointer(place: JsonPath) -> str:
-    return "".join([f"/{step}" if isinstance(step, int) else f"/{_escape_step(step)}" for step in place])
-
-
-def _escape_step(step: str) -> str:
-    return step.replace("~", "~0").replace("/", "~1")
+def format_pointer(place: JsonPath) -> str:
+    """Return a place as a JSON pointer."""
+    steps = [*map(str, place)]
+    pointer = "/".join(["", *steps])
+    if "~" in pointer or pointer.count("/") > len(steps):  # nearly never
+        pointer = "/".join(["", *(step.replace("~", "~0").replace("/", "~1") for step in steps)])
+    return pointer
 
 
 def _format_count(number: int | None) -> str:
@@ -255,8 +260,6 @@ def _format_count(number: int | None) -> str:
 
 def _shorten(text: str) -> str:
     """Shorten a text and make it printable: receipts go to terminals, and names come from outside."""
-    if not text:
-        return text
     return to_printable(text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…")
 
 

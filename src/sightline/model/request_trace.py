@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import field
 
 from blake3 import blake3
@@ -72,7 +73,7 @@ class TraceParts:
     """What a trace is built from."""
 
     first: Json = field(repr=False)  # the first message of the user, as parsed
-    edits: tuple[tuple[str, Json, Json], ...] = field(repr=False)  # pointer, value before, value after
+    edits: Sequence[tuple[str, Json, Json]] = field(repr=False)  # pointer, value before, value after
     trace: RequestTrace  # what is known without reading them
     digests: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
     """The sha256 of images that were not known at first, by the number of their lines; threads add to it."""
@@ -80,7 +81,7 @@ class TraceParts:
     def build(self) -> RequestTrace:
         """Return the trace: hash the first message, and shorten the edited places."""
         known = self.trace
-        places = tuple(EditedPlace(place, shorten_place(a), shorten_place(b)) for place, a, b in self.edits)
+        places = tuple([EditedPlace(place, shorten_place(a), shorten_place(b)) for place, a, b in self.edits])
         return RequestTrace(
             hash_first_message(self.first),
             known.chain,

@@ -268,6 +268,17 @@ class Scene:
         steps = (i for i in range(len(by_assistant) - 1) if by_assistant[i + 1] and not by_assistant[i])
         return (*steps, *([len(by_assistant) - 1] if by_assistant else []))
 
+    def count_sent_messages(self) -> int:
+        """Return how many messages the previous request of this conversation had; 0: there was none.
+
+        It is found from the end, because this runs for every request with images, however long its conversation is.
+        """
+        messages = self.messages
+        for index in range(len(messages) - 1, 0, -1):
+            if messages[index].role == "assistant" and messages[index - 1].role != "assistant":
+                return index
+        return 0
+
     @property
     def turn_starts(self) -> list[int]:
         """For each message, the index of the message that opened its turn; `NO_TURN` before the first turn."""
@@ -282,8 +293,9 @@ class Scene:
         """
         if tool in self.own_tools:
             return tool
-        likely = [name for name in self.tools if "sightline" in name]  # none in most requests
-        matches = (name for name in likely if (found := _match_server_tool(name)) and found["name"] == tool)
+        if "sightline" not in " ".join(self.tools):  # as in most requests
+            return None
+        matches = (name for name in self.tools if (found := _match_server_tool(name)) and found["name"] == tool)
         return min(matches, default=None)
 
 

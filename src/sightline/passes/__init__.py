@@ -25,15 +25,17 @@ _IGNORED = b" \t\r\n="
 
 def permit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     """Refuse images that are too large. Nothing that is refused here is decoded, fetched or sent anywhere."""
-    if not any(map(_is_too_large, scene.sights)):
+    if not any(map(is_too_large, scene.sights)):
         return scene
-    return replace(scene, sights=tuple(_refuse(sight) if _is_too_large(sight) else sight for sight in scene.sights))
+    return replace(scene, sights=tuple(_refuse(sight) if is_too_large(sight) else sight for sight in scene.sights))
 
 
-def _is_too_large(sight: Sight) -> bool:
-    if not isinstance(sight.source, InlineSource) or len(sight.source.text) <= _MAX_TEXT:
+def is_too_large(sight: Sight) -> bool:
+    """Return whether the image of a sight has more bytes than any file may have."""
+    source = sight.source
+    if not isinstance(source, InlineSource) or len(source.text) <= _MAX_TEXT:
         return False
-    return len(sight.source.text) > _MAX_TEXT_WITH_BREAKS or compute_decoded_size(sight.source.text) > MAX_FILE_BYTES
+    return len(source.text) > _MAX_TEXT_WITH_BREAKS or compute_decoded_size(source.text) > MAX_FILE_BYTES
 
 
 def _refuse(sight: Sight) -> Sight:

@@ -62,8 +62,10 @@ def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 
 def _find_recoveries(scene: Scene, *, pasted: bool) -> dict[int, _Recovery]:
     """Return the sights that can be seen again, by index, and how."""
-    own_tool = scene.find_own_tool("view_image")
     found: dict[int, _Recovery] = {}
+    if not pasted and "tool" not in [sight.role for sight in scene.sights]:
+        return found
+    own_tool = scene.find_own_tool("view_image")
     for index, sight in enumerate(scene.sights):
         if _is_undecided(sight) and isinstance(sight.source, InlineSource) and (pasted or sight.role == "tool"):
             recovery = _Recovery(own_tool) if own_tool else _find_reader(sight.call, scene.tools)

@@ -16,6 +16,7 @@ from sightline.passes.wording import write_absence
 
 _NeedTuple = tuple[Need, ...]
 _AS_SENT = Shown()
+_PIXEL_FATES = (Shown, Refitted)  # a tuple: a union would be built again for every sight
 _UNREADABLE = Refusal("corrupt", "the provider could not read it", "ask for the image again in another format")
 _COMPUTER_USE = frozenset({"computerUse", "computer_use"})  # keys of a tool on Gemini's wire
 _MAX_SCHEMA_DEPTH = 40
@@ -41,7 +42,7 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     if rules.is_blind:
         return scene
     live = [sight for sight in scene.sights if sight.fate is None]
-    encoded = sum(len(s.source.text) for s in live if isinstance(s.source, InlineSource))
+    encoded = sum([len(s.source.text) for s in live if isinstance(s.source, InlineSource)])
     target = build_target(rules.profile.limits, len(live), encoded, keeps_geometry=True)
     folding = _FoldingCheck(scene)
     max_count = rules.profile.limits.count
@@ -171,13 +172,11 @@ def _choose_fate(
         return Refused(write_absence(_UNREADABLE, sight.filename), _UNREADABLE)
     need = _choose_info_need(source, rules)
     info = facts.get(need, ImageInfo)
-    match info:
-        case None:
-            return (need,)
-        case Refusal():
-            return Refused(write_absence(info, sight.filename), info)
-        case ImageInfo():
-            return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules, folding)
+    if info is None:
+        return (need,)
+    if isinstance(info, Refusal):
+        return Refused(write_absence(info, sight.filename), info)
+    return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules, folding)
 
 
 def _choose_info_need(source: InlineSource, rules: Rules) -> Check | Probe:
@@ -288,7 +287,7 @@ def _explain_size(size: int, encoded: int, limit: int, unchanged_bytes: int | No
 
 def label(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     """Label the images that move out of tool results with the calls that they came from."""
-    if not rules.profile.moves_tool_images:
+    if not rules.profile.moves_tool_images or not any(sight.is_in_tool_result for sight in scene.sights):
         return scene
     return scene.with_sights(tuple(map(_add_label, scene.sights)))
 
@@ -319,6 +318,7 @@ def refer(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 
 def _is_pasted(sight: Sight, scene: Scene) -> bool:
     """Return whether a user pasted the image, and the model gets its pixels."""
-    by_user = sight.message >= len(scene.messages) or scene.messages[sight.message].role in _USER_ROLES
     has_block = sight.path_in_text is None  # beside which the reference can be
-    return sight.role == "user" and by_user and has_block and isinstance(sight.fate, Shown | Refitted)
+    if sight.role != "user" or not has_block or not isinstance(sight.fate, _PIXEL_FATES):
+        return False
+    return sight.message >= len(scene.messages) or scene.messages[sight.message].role in _USER_ROLES

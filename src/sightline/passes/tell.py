@@ -46,6 +46,8 @@ _PLACEHOLDER_TEXT = "word " * 600  # about 600 tokens, in place of a description
 
 def tell(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     """Describe the sights that the model gets in text, or refuse them."""
+    if not rules.is_blind and not rules.pixels_this_turn_only:  # as nearly always
+        return scene
     flags = flag_sights_to_tell(scene, rules)
     if not any(flags):
         return scene

@@ -82,6 +82,7 @@ RV = TypeVar("RV")
 class PostgresDatabase:
     """Implements `SqlDatabase`."""
 
+    may_wait = True
     reply_seconds, long_reply_seconds = REPLY_SECONDS, 300.0
 
     def __init__(self, address: str) -> None:

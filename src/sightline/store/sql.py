@@ -50,6 +50,8 @@ class SqlConnection(Protocol):
 class SqlDatabase(Protocol):
     """An open database. Its methods may be called from any thread."""
 
+    may_wait: bool  # for a server
+
     def fetch_all(self, query: str, *values: object) -> list[Row]: ...
 
     def fetch_one(self, query: str, *values: object) -> Row | None: ...

@@ -76,15 +76,15 @@ class SqlImages:
     @return_on_error(frozenset[str]())
     def find_kept_images(self, scope: str, hashes: Collection[str]) -> frozenset[str]:
         store = self.transactions
-        if not (hashes and store.storage.ensure_current(wait=False)) or store.storage.write_refusal:
+        storage = store.storage
+        if not (hashes and storage.ensure_current(wait=False)) or storage.write_refusal:
             return frozenset()
         known = self._find_rows(scope, hashes)
         now = store.read_record_time()
         for sha256, row in known.items():
             if now - row[1] >= USED_PRECISION:  # nearly never
                 store.mark_used("images", row, _name_image(scope, sha256))
-        has_bytes = store.backend.blobs.has  # another process deletes the bytes with the row
-        return frozenset(sha256 for sha256 in known if has_bytes(sha256))
+        return frozenset(filter(store.backend.blobs.has, known))  # another process deletes the bytes with the row
 
     @return_on_error(frozenset[str]())
     def find_stored(self, hashes: Collection[str]) -> frozenset[str]:
@@ -93,7 +93,10 @@ class SqlImages:
 
     def _find_rows(self, scope: str, hashes: Collection[str]) -> dict[str, Row]:
         """Return the rows of images, by sha256, from the cache or with one query."""
-        backend, cache = self.transactions.backend, self.transactions.row_cache
+        store = self.transactions
+        backend = store.backend
+        cache = backend.row_cache
+        cache.expire(store.wall_clock())
         generation = cache.generation
         cached = {sha256: rows[0] for sha256 in hashes if (rows := cache.get(_name_image(scope, sha256)))}
         if not (missing := [sha256 for sha256 in hashes if sha256 not in cached]):

@@ -12,7 +12,8 @@ import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -43,6 +44,7 @@ _ENTRY_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency,
 # Calls that were answered from the cache cost nothing and do not count.
 _SPENDING_QUERY = "SELECT at, seer, input, output, cached, cost, error FROM entries WHERE seer != '' AND hit = 0"
 
+_get_line_fields = attrgetter(*(each.name for each in fields(ReceiptLine)))
 _RECEIPT_BYTES = 512  # a row without its texts, including its index entry
 _COLUMNS = "wire, upstream, model, labels, sights, notes, at, client, conversation, trace, usage"
 _SUM_COLUMNS = "turn, pictures, tokens_before, tokens_after"
@@ -203,25 +205,25 @@ def _add_spending(one: Spending, other: Spending) -> Spending:
 
 def insert_receipt(tx: WriteTransaction, scope: str, filed: FiledReceipt, at: float) -> int:
     """Write a receipt, and return its size. `at` is the time of the machine's clock when it was filed."""
-    receipt = filed.receipt
-    trace = filed.parts.build() if filed.parts else filed.trace
-    digests = filed.parts.digests if filed.parts else {}
-    lines = [_dump_line(line, digests.get(number, "")) for number, line in enumerate(receipt.sights)]
+    receipt, parts, answer = filed.receipt, filed.parts, filed.answer
+    trace = parts.build() if parts else filed.trace
+    lines, before, after = [], 0, 0
+    for line in receipt.sights:
+        lines.append(_get_line_fields(line))
+        before += line.before or 0
+        after += line.after or 0
+    for number, digest in list(parts.digests.items()) if parts and parts.digests else ():  # of threads, found later
+        lines[number] = _get_line_fields(replace(receipt.sights[number], sha256=digest))
     labels, sights, notes = _dump(filed.labels), _dump(lines), _dump(receipt.notes)
     details = _dump(trace.as_json()) if trace.messages else "{}"
     size = _RECEIPT_BYTES + len(labels) + len(sights) + len(notes) + len(details)
-    sums = (
-        trace.turn,
-        len(lines),
-        sum([line.before or 0 for line in receipt.sights]),
-        sum([line.after or 0 for line in receipt.sights]),
-    )
-    texts = (filed.wire, receipt.upstream, receipt.model, labels, sights, notes)
-    answer = filed.answer
     if answer is not None:
         answer.is_read = True
     usage = filed.usage if answer is None else answer.usage
-    row = (scope, size, tx.now.time, *texts, at, filed.client, trace.conversation, details, _dump_usage(usage), *sums)
+    row = (
+        scope, size, tx.now.time, filed.wire, receipt.upstream, receipt.model, labels, sights, notes, at, filed.client,
+        trace.conversation, details, _dump_usage(usage), trace.turn, len(lines), before, after,
+    )  # fmt: skip
     if answer is None or usage is not None:
         tx.connection.execute(_INSERT, row)
     else:
@@ -242,16 +244,12 @@ def _dump_usage(usage: Usage | None) -> str:
 
 def _dump(value: Any) -> str:
     """Write JSON; every request with an image writes some, and this takes a tenth of the time of `json`."""
+    if not value:  # an empty list, as nearly all labels and notes are
+        return "[]"
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # a lone surrogate
         return json.dumps(value)
-
-
-def _dump_line(line: ReceiptLine, digest: str) -> list[Any]:
-    """Return a line as a list, in the order of its fields; `digest` is that of its image, if it was found later."""
-    image = [line.sha256 or digest, line.filename, line.size, line.sent_size, line.bytes, line.sent_bytes]
-    return [line.place, line.fate, line.why, line.before, line.after, *image, line.seer, line.sent_sha256]
 
 
 def _read_receipt(row: Row) -> FiledReceipt:

@@ -160,6 +160,10 @@ class SqlPolicy:
         # row with another time was written later. None: the rows could not be read.
         self._withdrawn: dict[str, frozenset[float] | None] = {}
 
+    @property
+    def may_wait(self) -> bool:
+        return self.transactions.backend.database.may_wait
+
     def set_consent(self, provider: str, given: bool) -> Refusal | None:
         """Store a consent. A withdrawal is effective in this process even if it cannot be written."""
         refusal = self._write_consent(provider, given)

@@ -118,6 +118,8 @@ def list_columns(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
 class Database:
     """An open database. Its methods may be called from any thread."""
 
+    may_wait = False
+
     def __init__(
         self,
         writer: sqlite3.Connection,
@@ -158,7 +160,7 @@ class Database:
             return cls(
                 connection,
                 connection,
-                partial(_read_file_states if at_rest else _identify_files, path, get_log_path(path)),
+                partial(_read_file_states, path, get_log_path(path)) if at_rest else _build_identifier(path),
             )
         except BaseException:
             connection.close()
@@ -287,7 +289,7 @@ def _add_reader(
     reader = _connect(str(path), timeout)
     try:
         check_version(reader)  # this opens the file
-        database = kind(writer, reader, partial(_identify_files, path, get_log_path(path)))
+        database = kind(writer, reader, _build_identifier(path))
         if identity != identify_file(path):
             raise sqlite3.OperationalError("its files were replaced while it was opened")
     except BaseException:
@@ -308,11 +310,13 @@ def _create_private_file(path: Path) -> None:
             path.chmod(0o600)
 
 
-def _identify_files(database: Path, log: Path) -> FileIdentity:
-    return identify_file(database), identify_file(log)
+def _build_identifier(path: Path) -> Callable[[], FileIdentity]:
+    """Return a function that identifies the files of a database; with texts, since it runs for every known image."""
+    database, log = str(path), str(get_log_path(path))
+    return lambda: (identify_file(database), identify_file(log))
 
 
-def identify_file(path: Path) -> tuple[int, ...] | None:
+def identify_file(path: Path | str) -> tuple[int, ...] | None:
     try:
         status = os.stat(path)  # noqa: PTH116  for every request with known images
     except OSError:

@@ -41,19 +41,19 @@ def read_usage(wire: WireName, counts: Json) -> Usage:
 
 def _read_openai_usage(counts: Json, input_name: str, output_name: str) -> Usage:
     """Return the counts of both APIs of OpenAI; DeepSeek and Moonshot have names of their own for cached tokens."""
-    details = get_value(counts, f"{input_name}_details")
-    cached = read_count(details, "cached_tokens")
+    cached = written = None
+    if details := get_value(counts, f"{input_name}_details"):
+        cached, written = read_count(details, "cached_tokens"), read_count(details, "cache_write_tokens")
     if cached is None:
         cached = read_count(counts, "prompt_cache_hit_tokens")
-    if cached is None:
-        cached = read_count(counts, "cached_tokens")
-    written = read_count(details, "cache_write_tokens")
+        cached = read_count(counts, "cached_tokens") if cached is None else cached
     return Usage(read_count(counts, input_name), read_count(counts, output_name), cached, written)
 
 
 def read_count(tree: Json, name: str) -> int | None:
     """Return the number of tokens under a name, if there is one."""
-    found = tree.get(name) if isinstance(tree, dict) else None
+    if not isinstance(tree, dict) or (found := tree.get(name)) is None:
+        return None
     return found if type(found) is int and found >= 0 else None
 
 

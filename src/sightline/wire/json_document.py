@@ -89,12 +89,11 @@ class JsonDocument:
     def _find_append(self, edits: Sequence[Edit]) -> tuple[int, bytes] | None:
         """Return where to insert, and what, if all edits append to the same list of the body's object; else None."""
         place = edits[0].place
-        if len(place) != 2 or any(type(edit) is not Insert or edit.place != place for edit in edits):
+        values = [edit.value for edit in edits if type(edit) is Insert and edit.place == place]
+        if len(place) != 2 or len(values) < len(edits):
             return None
         try:
-            return _find_list_end(
-                self.tree, self.skeleton, place, [edit.value for edit in edits if type(edit) is Insert]
-            )
+            return _find_list_end(self.tree, self.skeleton, place, values)
         except TypeError:  # orjson can't write a value
             return None
 
@@ -206,14 +205,13 @@ def _find_list_end(
     end = start + len(written)
     if start < 0 or skeleton.find(written, end) >= 0:
         return None
-    keys = [*tree]
-    at = keys.index(key)
+    at = [*tree].index(key)
     if start < len(skeleton) - end:
-        before = orjson.dumps({each: tree[each] for each in keys[:at]})
+        before = orjson.dumps(dict(islice(tree.items(), at)))
         is_same = skeleton[:start] == (before[:-1] + b"," if at else b"{")
     else:
-        after = orjson.dumps({each: tree[each] for each in keys[at + 1 :]})
-        is_same = skeleton[end:] == (b"," + after[1:] if at + 1 < len(keys) else b"}")
+        after = orjson.dumps(dict(islice(tree.items(), at + 1, None)))
+        is_same = skeleton[end:] == (b"," + after[1:] if at + 1 < len(tree) else b"}")
     return (end - 1, b"".join([b"," + _write_value(value) for value in values])) if is_same else None
 
 

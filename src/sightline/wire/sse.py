@@ -145,6 +145,7 @@ ANSWER_START = AnswerStart()
 
 # The beginnings of JSON errors that some upstreams send inside a stream, or instead of one.
 _BARE_ERRORS = (b'{"error":{', b'{"error":"', b'{"type":"error"')
+_LONGEST_MARK = max(map(len, _BARE_ERRORS))
 
 _PRELUDE_TYPES = frozenset({"ping", "response.created", "response.queued", "response.in_progress"})
 _STATUS_BY_KIND = (  # words in the name of an error that is about the caller or the load, not about the request
@@ -179,7 +180,8 @@ def _read_bare_json(seen: bytes) -> Opening | None:
     """Read JSON without an event around it. An error is known by its first key."""
     start = b"".join(seen[:256].split()).removeprefix(b"[")
     if not start.startswith(_BARE_ERRORS):
-        return None if any(mark.startswith(start) for mark in _BARE_ERRORS) else ANSWER_START
+        may_follow = len(start) < _LONGEST_MARK and any(mark.startswith(start) for mark in _BARE_ERRORS)
+        return None if may_follow else ANSWER_START
     try:
         value = parse_bounded_json(seen)
     except orjson.JSONDecodeError:

@@ -285,7 +285,7 @@ async def _convert_to_events(exchange: Exchange, wire: WireName) -> bytes | Refu
         MAX_ERROR_BYTES, None, is_enough=lambda seen: len(seen.lstrip()) >= _STREAM_PREFIX_BYTES
     )
     if begins_stream(start):
-        exchange.headers = [*(each for each in exchange.headers if each[0] != b"content-type"), STREAM_TYPE]
+        exchange.replace_header(STREAM_TYPE)
         return None
     data = await read_whole(exchange)
     if not exchange.complete:

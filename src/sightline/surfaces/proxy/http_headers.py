@@ -29,6 +29,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv6Address, ip_address
 from operator import itemgetter
+from typing import NamedTuple
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from sightline.model.profile import UpstreamDirectory, is_loopback
@@ -89,11 +90,19 @@ class RequestChanges:
 UNCHANGED = RequestChanges()
 
 
+class ClientNames(NamedTuple):
+    """How a client calls itself, and its session or parts of one."""
+
+    client: str
+    labels: tuple[tuple[str, str], ...]
+
+
 class HeadRoute:
     """The route of a request, and what follows from its head alone. Requests with the same head share it."""
 
     __slots__ = (
         "_upstream_headers",
+        "client_names",
         "content_encoding",
         "credential",
         "directory",
@@ -114,6 +123,7 @@ class HeadRoute:
         self.credential = find_credential(request, route)
         self.seer_headers = select_seer_headers(request, route)
         self._upstream_headers: dict[tuple[bool, bool, bool], Headers] = {}
+        self.client_names: ClientNames | None = None  # for receipts; None: there was none yet
 
     def build_upstream_headers(self, request: ClientRequest, changes: RequestChanges, framed: bool) -> Headers:
         """Return the headers for the upstream; `framed`: the body is streamed, with the client's framing."""

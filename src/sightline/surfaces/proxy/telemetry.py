@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import orjson
 
@@ -22,12 +22,12 @@ from sightline.engine import Reading
 from sightline.model.fence import to_printable
 from sightline.model.ports import Ledger, Store
 from sightline.model.profile import WireName
-from sightline.model.records import FiledReceipt, Omission, Receipt
+from sightline.model.records import FateName, FiledReceipt, Omission, Receipt
 from sightline.model.request_trace import AnswerSlot, TraceParts
 from sightline.model.scene import Json
 from sightline.model.value import value_class
 from sightline.server import App, Message, Receive, Scope, Send
-from sightline.surfaces.proxy.http_headers import ClientRequest
+from sightline.surfaces.proxy.http_headers import ClientNames, ClientRequest
 from sightline.surfaces.proxy.request_context import LogEntry, RequestContext
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.concurrency import LruCache
@@ -50,7 +50,6 @@ _SESSION_HEADERS = (  # in which clients name a session or a part of one
     b"x-claude-code-session-id session-id session_id thread-id x-session-id x-session-affinity"
     b" x-codex-window-id".split()
 )
-_BEFORE, _AFTER = ("side", "before"), ("side", "after")
 _MAX_LABEL_LENGTH = 200  # characters of a label or of a model's name
 _MAX_CLIENT_LENGTH = 80
 SLOW_SECONDS = 2.0  # after which a question to a seer is reported as still open
@@ -58,11 +57,18 @@ _MAX_WARNED = 1024  # pairs of client and model that were warned about; requests
 
 CountName = tuple[str, tuple[tuple[str, str], ...]]
 Counts = Counter[CountName]
+_TOKENS_BEFORE: CountName = ("sightline_tokens_total", (("side", "before"),))
+_TOKENS_AFTER: CountName = ("sightline_tokens_total", (("side", "after"),))
 
 
 @lru_cache(1024)  # each request has one, of few
 def _name_requests(wire: str, upstream: str, status: int) -> CountName:
     return "sightline_requests_total", (("wire", wire), ("upstream", upstream), ("status", str(status)))
+
+
+@cache
+def _name_sights(fate: FateName) -> CountName:
+    return "sightline_sights_total", (("fate", fate),)
 
 
 class SharedCounts:
@@ -123,23 +129,17 @@ class Metrics:
 
     def count_receipt(self, receipt: Receipt, *, is_retry: bool) -> None:
         if is_retry:
-            self._add("sightline_repairs_total", ("upstream", receipt.upstream))
+            self._counts["sightline_repairs_total", (("upstream", receipt.upstream),)] += 1
             return
         if not receipt.sights:
             return
-        fates: dict[str, int] = {}
-        before = after = 0
+        counts, before, after = self._counts, 0, 0
         for line in receipt.sights:
-            fates[line.fate] = fates.get(line.fate, 0) + 1
+            counts[_name_sights(line.fate)] += 1
             before += line.before or 0
             after += line.after or 0
-        for fate, count in fates.items():
-            self._add("sightline_sights_total", ("fate", fate), count=count)
-        self._add("sightline_tokens_total", _BEFORE, count=before)
-        self._add("sightline_tokens_total", _AFTER, count=after)
-
-    def _add(self, name: str, *labels: tuple[str, str], count: int = 1) -> None:
-        self._counts[name, labels] += count
+        counts[_TOKENS_BEFORE] += before
+        counts[_TOKENS_AFTER] += after
 
     def render(self) -> str:
         counts, active = Counts(self._counts), self._active
@@ -258,14 +258,15 @@ class RequestLog:
         """File a receipt with its trace; the usage of the answer in `exchange` is added to it when that ends."""
         context.entry.receipts.append(receipt)
         self._on_receipt(receipt)
-        client = to_printable(context.request.get_header(b"user-agent")[:_MAX_CLIENT_LENGTH])
+        names = context.head.client_names
+        if names is None:
+            names = context.head.client_names = _find_client_names(context.request)
         slot = None
         if exchange is not None and exchange.status == 200 and not exchange.get_header(b"content-encoding"):
             observer = _AnswerObserver(context.route.api, self._record.ledger)
             exchange.observe(observer)
             slot = observer.slot
-        labels = _find_labels(context.request)
-        filed = FiledReceipt(receipt, context.route.api, labels, client=client, answer=slot, parts=parts)
+        filed = FiledReceipt(receipt, context.route.api, names.labels, client=names.client, answer=slot, parts=parts)
         self._record.ledger.file_receipt(context.caller.scope, filed)
 
 
@@ -314,12 +315,13 @@ def _build_log_fields(entry: LogEntry) -> dict[str, Json]:
     }
 
 
-def _find_labels(request: ClientRequest) -> tuple[tuple[str, str], ...]:
-    """Return the client's names for its session. They are only shown, never used as keys."""
-    return tuple(
+def _find_client_names(request: ClientRequest) -> ClientNames:
+    """Return the client's names for itself and its session. They are only shown, never used as keys."""
+    labels = tuple(
         [
             (name.decode(), to_printable(value[:_MAX_LABEL_LENGTH]))
             for name in request.list_names(_SESSION_HEADERS)
             if (value := request.get_header(name))
         ]
     )
+    return ClientNames(to_printable(request.get_header(b"user-agent")[:_MAX_CLIENT_LENGTH]), labels)

@@ -133,16 +133,22 @@ class UpstreamClient:
         """Send a request without sights but with our tools, or texts in the place of PDFs."""
         assert isinstance(reading.texts, JsonDocument)
         changes = RequestChanges(decompressed=True, reads_response=True, is_retry=body.is_retry)
-        written = await self.engine.offload_walk(reading, reading.texts.splice, reading.extra_edits)
+        if reading.many_parts:
+            written = await self.engine.offload_walk(reading, reading.texts.splice, reading.extra_edits)
+        else:
+            written = reading.texts.splice(reading.extra_edits)
         exchange = await self._forward(context, written, changes)
-        rejection = None if isinstance(exchange, Refusal) else await self._read_rejection(exchange, context)
+        if isinstance(exchange, Refusal):
+            return exchange, None
+        rejection = await self._read_rejection(exchange, context)
+        if rejection is None and not self._fallback.blames_edits:
+            return exchange, None
         is_named = rejection is not None and _names_our_tools(rejection, reading)
         lesson = OWN_TOOLS_REJECTED if reading.extra_edits else None
         lesson = PDF_ACCEPTED if body.original is not None and not is_named else lesson
         if rejection is not None:
             return exchange, RejectedEdits(reading.scene.model, rejection, lesson, is_named)
-        if self._fallback.blames_edits and isinstance(exchange, Exchange):
-            self._fallback.clear_blame(context, reading.scene.model, lesson)
+        self._fallback.clear_blame(context, reading.scene.model, lesson)
         return exchange, None
 
     async def _send_with_sights(self, context: RequestContext, body: BufferedBody, reading: Reading) -> _SendOutcome:
@@ -156,6 +162,8 @@ class UpstreamClient:
         )
         if first.rejection is None and self._fallback.blames_edits and isinstance(first.outcome, Exchange):
             self._fallback.clear_blame(context, prepared.scene.model, _find_lesson(prepared, body))
+        if first.rejection is None:
+            return first.outcome, None
         if first.repaired is None or not isinstance(first.outcome, Exchange):
             return first.outcome, _find_rejected_edits(first, prepared, body)
         with _CloseOnError(first.outcome):
@@ -207,8 +215,10 @@ class UpstreamClient:
         The receipt is filed when the outcome is known, so that it can say that the request failed upstream.
         """
         written: Body | None = [body.data]
-        if prepared.edits:
+        if prepared.reading.many_parts and prepared.edits:
             written = await self.engine.offload_walk(prepared.reading, _try_write, prepared)
+        elif prepared.edits:
+            written = _try_write(prepared)
         if written is None:
             return _Attempt(await self._send_as_is(context, body.own))
         self.engine.hash_images(prepared)

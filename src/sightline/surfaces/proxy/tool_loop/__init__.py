@@ -222,7 +222,8 @@ class _LegRelay:
             exchange = following
 
     async def relay_whole(self, exchange: Exchange) -> list[Block] | None:
-        loop, answers = self.answer.loop, list[Block]()
+        loop = self.answer.loop
+        answers: list[Block] = []
         while True:
             try:
                 found = await self._read_answer(exchange, answers[-1] if answers else None)

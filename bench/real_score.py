@@ -248,14 +248,14 @@ def _score_tables(truth: Truth, reading: ImageReading) -> Counter[str]:
     for table in truth["tables"]:
         if not table["asked"]:
             continue
-        box = to_box(table["box"])
-        best = max(found, key=lambda each: measure_overlap(each.box, box), default=None)
+        boxes = [to_box(table["box"]), *_find_text_box(table, truth["words"])]
+        best = max(found, key=lambda each: _measure_best(each.box, boxes), default=None)
         counts["tables of"] += 1
         cells = [
             (column, text, to_box(edges)) for row in table["rows"] for column, (text, edges) in enumerate(row) if text
         ]
         counts["cells of"] += len(cells)
-        if best and measure_overlap(best.box, box) >= SAME:
+        if best and _measure_best(best.box, boxes) >= SAME:
             counts["tables"] += 1
             counts["cells"] += _count_kept_cells(cells, best, reading)
     known = [to_box(table["box"]) for table in truth["tables"]] + pictures
@@ -265,6 +265,17 @@ def _score_tables(truth: Truth, reading: ImageReading) -> Counter[str]:
         for table in found
     )  # fmt: skip
     return counts
+
+
+def _find_text_box(table: dict[str, Any], words: Sequence[dict[str, Any]]) -> list[Box]:
+    """Return the box around the words of a table: where nothing is drawn, nobody sees how wide its cells are."""
+    whole = to_box(table["box"])
+    inside = [box for word in words if contains_centre(whole, box := to_box(word["box"]))]
+    return [enclose_boxes(inside)] if inside else []
+
+
+def _measure_best(found: Box, boxes: Sequence[Box]) -> float:
+    return max(measure_overlap(found, box) for box in boxes)
 
 
 def _count_kept_cells(cells: list[tuple[int, str, Box]], table: Table, reading: ImageReading) -> int:

@@ -178,3 +178,12 @@ def test_the_end_of_a_letter_of_the_row_above_is_no_text() -> None:
     page[3 * PITCH + 16 : 3 * PITCH + 22, 200:206] = 0
     found = add_missed_ink(page, [area(row, 100, 250 if row != 4 else 150) for row in range(8)])
     assert list_cores(found, 4) == [(100, 150)]
+
+
+def test_a_row_that_the_edge_of_the_page_cuts_is_left_alone() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 100, 250)
+    cut = page[: 7 * PITCH + 10]
+    found = add_missed_ink(cut, [area(row, 100, 250) for row in range(8)])
+    assert list_cores(found, 6) == [(100, 250)]

@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from sightline.reader.ocr.line_image import TextArea, find_ink, find_ink_columns, trim_rows
+from sightline.reader.ocr.line_image import Mask, TextArea, find_ink, find_ink_columns, trim_rows
 from sightline.reader.reading import Pixels
 
 _ROWS = 4  # rows of a block, at least
@@ -171,14 +171,13 @@ def _find_marks(pixels: Pixels, block: _Block, middle: float) -> list[Span]:
     strip = pixels[top:bottom, left:right]
     if not strip.size:
         return []
-    deep = pixels[top : round(middle + _DEPTH * pitch), left:right]
-    found = sorted({*_find_letters(strip), *_find_underscores(deep, pitch)})
+    mask = find_ink(pixels[top : round(middle + _DEPTH * pitch), left:right], _DIM)
+    found = sorted({*_find_letters(strip, mask[: len(strip)]), *_find_underscores(mask, pitch)})
     return [(first + left, last + left) for first, last in found]
 
 
-def _find_letters(strip: Pixels, *, nested: bool = False) -> Iterator[tuple[int, int]]:
+def _find_letters(strip: Pixels, mask: Mask, *, nested: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the columns of what is no line across the strip; a wide one is another background, with its own letters."""
-    mask = find_ink(strip, _DIM)
     whole = (0, len(mask))
     for first, last in find_ink_columns(mask, *whole):
         rows = trim_rows(mask, whole, (first, last))
@@ -188,13 +187,15 @@ def _find_letters(strip: Pixels, *, nested: bool = False) -> Iterator[tuple[int,
             solid = last - first > len(mask) / 2 and mask[rows[0] : rows[1], first:last].mean() > _SOLID
             yield from () if solid else [(first, last)]
         elif last - first > len(mask) and not nested:
-            yield from ((first + x, first + end) for x, end in _find_letters(strip[:, first:last], nested=True))
+            inner = strip[:, first:last]
+            yield from ((first + x, first + end) for x, end in _find_letters(inner, find_ink(inner, _DIM), nested=True))
 
 
-def _find_underscores(strip: Pixels, pitch: float) -> Iterator[tuple[int, int]]:
+def _find_underscores(mask: Mask, pitch: float) -> Iterator[tuple[int, int]]:
     """Yield the columns of thin bars below the letters of a row, which may be lower than its half of the blank."""
-    mask = find_ink(strip, _DIM)
-    low = mask[round(_LOW * pitch) :]
+    low = mask[round(_LOW * pitch) :].copy()
+    if not low.size:
+        return
     low[:, low[-1]] = False  # what is drawn through the row, and letters of the next one
     for first, last in find_ink_columns(low, 0, len(low)):
         top, bottom = trim_rows(low, (0, len(low)), (first, last))

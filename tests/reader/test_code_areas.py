@@ -212,6 +212,13 @@ def test_marks_that_fold_a_program_are_no_text() -> None:
 
 
 @requirement("reader.code")
+def test_a_mark_after_the_first_line_number_is_no_text() -> None:
+    lines = write_program(program=LONG_PROGRAM)
+    marked = [replace(line, text="8v", box=replace_width(line.box, 20)) if line.text == "8" else line for line in lines]
+    assert sorted(line.text for line in restore_line_numbers(marked)) == sorted(line.text for line in lines)
+
+
+@requirement("reader.code")
 def test_signs_of_what_was_added_and_removed_are_kept() -> None:
     lines = write_program(program=LONG_PROGRAM)
     signs = [TextLine(sign, Box(45, TOP + PITCH * at + 5, 8, 2)) for at, sign in ((2, "-"), (4, "-"))]

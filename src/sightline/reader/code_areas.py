@@ -95,10 +95,18 @@ def _remove_fold_marks(lines: Sequence[TextLine], column: Sequence[TextLine]) ->
     thin = THIN * median(line.box.height for line in column)
     if any(line.text in DIFFERENCE and (line.text == "+" or line.box.height <= thin) for line in lone):
         return list(lines)  # what was added and removed
-    numbers = {number.text: number for number in (*_list_first(column, pitch), *_fill_gaps(column, pitch))}
+    missing = (*_list_first(column, pitch), *_fill_gaps(column, pitch), *_list_beyond(column, pitch))
+    numbers = {number.text: number for number in missing}
     kept = [line for line in lines if line not in lone or not any(are_level(line.box, n.box) for n in column)]
     long = [divide_width(line) for line in kept if line.middles and len(line.text) >= LONG]
     return [piece for line in kept for piece in _split_at_mark(line, numbers, right, median(long or [letter]))]
+
+
+def _list_beyond(column: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
+    """Yield the numbers directly before the first one and after the last one."""
+    for end, step in ((column[0], -1), (column[-1], 1)):
+        box = Box(end.box.x, max(0, round(end.box.y + step * pitch)), end.box.width, end.box.height)
+        yield replace(end, text=str(int(end.text) + step), box=box, middles=None)
 
 
 def _split_at_mark(line: TextLine, numbers: Mapping[str, TextLine], right: int, width: float) -> list[TextLine]:

@@ -248,14 +248,14 @@ def _score_tables(truth: Truth, reading: ImageReading) -> Counter[str]:
     for table in truth["tables"]:
         if not table["asked"]:
             continue
-        box = to_box(table["box"])
-        best = max(found, key=lambda each: measure_overlap(each.box, box), default=None)
+        boxes = [to_box(table["box"]), *_find_text_box(table, truth["words"])]
+        best = max(found, key=lambda each: _measure_best(each.box, boxes), default=None)
         counts["tables of"] += 1
         cells = [
             (column, text, to_box(edges)) for row in table["rows"] for column, (text, edges) in enumerate(row) if text
         ]
         counts["cells of"] += len(cells)
-        if best and measure_overlap(best.box, box) >= SAME:
+        if best and _measure_best(best.box, boxes) >= SAME:
             counts["tables"] += 1
             counts["cells"] += _count_kept_cells(cells, best, reading)
     known = [to_box(table["box"]) for table in truth["tables"]] + pictures
@@ -265,6 +265,17 @@ def _score_tables(truth: Truth, reading: ImageReading) -> Counter[str]:
         for table in found
     )  # fmt: skip
     return counts
+
+
+def _find_text_box(table: dict[str, Any], words: Sequence[dict[str, Any]]) -> list[Box]:
+    """Return the box around the words of a table: where nothing is drawn, nobody sees how wide its cells are."""
+    whole = to_box(table["box"])
+    inside = [box for word in words if contains_centre(whole, box := to_box(word["box"]))]
+    return [enclose_boxes(inside)] if inside else []
+
+
+def _measure_best(found: Box, boxes: Sequence[Box]) -> float:
+    return max(measure_overlap(found, box) for box in boxes)
 
 
 def _count_kept_cells(cells: list[tuple[int, str, Box]], table: Table, reading: ImageReading) -> int:
@@ -283,7 +294,9 @@ def _count_kept_cells(cells: list[tuple[int, str, Box]], table: Table, reading: 
 
 def is_similar(one: str, other: str, share: float) -> bool:
     a, b = re.sub(r"\s", "", one), re.sub(r"\s", "", other)
-    return a == b or SequenceMatcher(None, a, b, autojunk=False).ratio() >= share
+    if a == b or 2 * min(len(a), len(b)) < share * (len(a) + len(b)):  # the most that can be equal
+        return a == b
+    return SequenceMatcher(None, a, b, autojunk=False).ratio() >= share
 
 
 def _score_controls(truth: Truth, reading: ImageReading) -> Counter[str]:
@@ -408,20 +421,31 @@ def _score_code(truth: Truth, reading: ImageReading) -> Counter[str]:
 def _find_code_lines(
     asked: Sequence[dict[str, Any]], written: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], int, str]]:
-    """Yield each line with the column at which it was written, and what is before it."""
-    start = 0
-    for line in asked:
-        text = line["text"].strip()
-        for at in range(start, len(written)):
-            match = (
-                re.match(r"(\s*(?:\d+\s+)?)(.*)", written[at])
-                if line.get("number")
-                else re.match(r"(\s*)(.*)", written[at])
-            )
-            if match and is_similar(text, match[2], CODE):
-                yield line, len(match[1]), match[1]
-                start = at + 1
-                break
+    """Yield each line with the column at which it was written, and what is before it.
+
+    As many lines as possible are found in their order: one that was not read must not take the place of others.
+    """
+    matches = [[_match_code_line(line, text) for text in written] for line in asked]
+    best = np.zeros((len(asked) + 1, len(written) + 1), dtype=int)
+    for row in range(len(asked) - 1, -1, -1):
+        for at in range(len(written) - 1, -1, -1):
+            taken = 0 if matches[row][at] is None else 1 + best[row + 1, at + 1]
+            best[row, at] = max(taken, best[row + 1, at], best[row, at + 1])
+    row = at = 0
+    while row < len(asked) and at < len(written):
+        if (match := matches[row][at]) is not None and best[row, at] == 1 + best[row + 1, at + 1]:
+            yield asked[row], len(match), match
+            row, at = row + 1, at + 1
+        elif best[row, at] == best[row, at + 1]:
+            at += 1
+        else:
+            row += 1
+
+
+def _match_code_line(line: dict[str, Any], written: str) -> str | None:
+    """Return what is before a line of code in a line that was written; None if that is another one."""
+    match = re.match(r"(\s*(?:\d+\s+)?)(.*)" if line.get("number") else r"(\s*)(.*)", written)
+    return match[1] if match and is_similar(line["text"].strip(), match[2], CODE) else None
 
 
 def _measure_indent(text: str) -> int:

@@ -153,3 +153,47 @@ def test_words_below_one_head_are_one_column_though_they_are_equally_wide() -> N
     body = [[(10, 30, at), (35, 60 + at % 3 * 3, at), (120, 150, at + 20)] for at in range(1, 9)]
     for head, columns in (([(10, 40, 0), (120, 140, 20)], 2), ([(10, 25, 0), (36, 58, 0), (120, 140, 20)], 3)):
         assert len(find_columns([head, *body], 10.0)) == columns
+
+
+STATIONS = (
+    ("Station", "Opened", "Platforms", "Daily users"),
+    ("Haarlem", "1839", "6", "39,400"),
+    ("Estoril", "1889", "2", "9,850"),
+    ("Delft", "1847", "4", "36,100"),
+    ("Fribourg", "1862", "5", "31,200"),
+)
+
+
+def draw_tight_rows(blank: int = 1) -> Sketch:
+    """Draw rows whose columns are as wide as their heads, a few pixels apart; some cells are read as one line."""
+    sketch = Sketch((640, 320))
+    font = ImageFont.truetype("DejaVuSans.ttf", 13)
+    widths = [max(font.getlength(row[at]) for row in STATIONS) for at in range(4)]
+    for y, row in enumerate(STATIONS):
+        x, first = 40.0, len(sketch.lines)
+        for text, width in zip(row, widths, strict=True):
+            sketch.write(round(x), 60 + 20 * y, text)
+            x += width + blank
+        joined = {0: 4, 1: 2, 4: 2}.get(y, 1)
+        box = enclose_boxes(line.box for line in sketch.lines[first : first + joined])
+        sketch.lines[first : first + joined] = [TextLine(" ".join(row[:joined]), box)]
+    return sketch
+
+
+@requirement("reader.aligned")
+def test_heads_that_were_read_as_one_line_are_above_their_columns() -> None:
+    sketch = draw_tight_rows()
+    sketch.write(480, 60, "Another card")
+    assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[list(row) for row in STATIONS]]
+
+
+@requirement("reader.aligned")
+def test_a_table_is_not_divided_within_its_numbers() -> None:
+    sketch = Sketch((640, 320))
+    rows = [(f"2009-07-{day}", f"{day}.{day + 3}") for day in range(10, 18)]
+    for at, row in enumerate((("Day", "Closed"), *rows)):
+        for x, text in zip((40, 200), row, strict=True):
+            sketch.write(x, 40 + 26 * at, text)
+    words = LineWords(sketch.pixels, sketch.lines)
+    assert not words.may_divide(5, sketch.lines[5].box.x + sketch.lines[5].box.width / 2)
+    assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[["Day", "Closed"], *map(list, rows)]]

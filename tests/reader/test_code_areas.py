@@ -188,3 +188,42 @@ def test_text_of_a_program_that_could_not_be_read_is_marked_at_its_line() -> Non
     whole = examine_image(Sketch((500, 400)).pixels, lines)
     assert reading.text == whole.text.replace("return open(path)", "‹?›", 1)
     assert "‹?› is text that could not be read" in describe_reading(reading).text
+
+
+@requirement("reader.code")
+def test_marks_that_fold_a_program_are_no_text() -> None:
+    program = (*LONG_PROGRAM, *LONG_PROGRAM)
+    lines = write_program(program=program)
+    marked = [
+        replace(line, text=f"{line.text}v", box=replace_width(line.box, 20)) if line.text == "9" else line
+        for line in lines
+    ]
+    marked.append(TextLine("v", Box(45, TOP + PITCH * 4 + 4, 8, 6)))
+    found = restore_line_numbers(marked)
+    assert sorted(line.text for line in found) == sorted(line.text for line in lines)
+    joined = [
+        replace(line, text=f"9- {PROGRAM[1].strip()}", box=Box(31, line.box.y, 84 + LETTER * 12, 12))
+        if line.text == "9"
+        else line
+        for line in lines
+        if line.text != PROGRAM[1].strip() or line.box.y > TOP + PITCH
+    ]
+    assert sorted(line.text for line in restore_line_numbers(joined)) == sorted(line.text for line in lines)
+
+
+@requirement("reader.code")
+def test_a_mark_after_the_first_line_number_is_no_text() -> None:
+    lines = write_program(program=LONG_PROGRAM)
+    marked = [replace(line, text="8v", box=replace_width(line.box, 20)) if line.text == "8" else line for line in lines]
+    assert sorted(line.text for line in restore_line_numbers(marked)) == sorted(line.text for line in lines)
+
+
+@requirement("reader.code")
+def test_signs_of_what_was_added_and_removed_are_kept() -> None:
+    lines = write_program(program=LONG_PROGRAM)
+    signs = [TextLine(sign, Box(45, TOP + PITCH * at + 5, 8, 2)) for at, sign in ((2, "-"), (4, "-"))]
+    assert {"-"} <= {line.text for line in restore_line_numbers([*lines, *signs])}
+
+
+def replace_width(box: Box, width: int) -> Box:
+    return Box(box.x, box.y, width, box.height)

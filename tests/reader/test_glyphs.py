@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
@@ -115,3 +117,59 @@ def test_signs_of_simple_shapes_are_read_where_the_page_has_no_other(text: str) 
 @requirement("reader.mono")
 def test_a_row_of_carets_is_read_though_the_network_knows_another_letter() -> None:
     assert read_last("^" * 12, "Λ" * 12) == "^" * 12
+
+
+def read_all(rows: list[tuple[str, str, float]]) -> list[str]:
+    """Read rows of which each has its text, what was read of it, and how certain that is."""
+    pixels = draw_rows([text for text, _, _ in rows])
+    lines = [make_line(pixels, at, text, read, certain=certain) for at, (text, read, certain) in enumerate(rows)]
+    found = read_by_shape(pixels, lines)
+    return [
+        "".join(f"{' ' * each.spaced}{each.text}" for each in found[at]) if at in found else read
+        for at, (_, read, _) in enumerate(rows)
+    ]
+
+
+@requirement("reader.mono")
+def test_letters_that_were_read_wrongly_do_not_show_what_others_look_like() -> None:
+    known = [(text, text, 0.99) for text in PROGRAM]
+    assert read_all([*known, ("const sum", "coost sum", 0.99)])[-1] == "const sum"
+
+
+@requirement("reader.mono")
+def test_a_digit_among_letters_is_the_letter_that_it_looks_like() -> None:
+    known = [(text, text, 0.99) for text in (*PROGRAM, "Open = Other + Only", "total = 0 + 30 + 200")]
+    assert read_all([*known, ("oneOf", "one0f", 0.93)])[-1] == "oneOf"
+    assert read_all([(text, text, 0.99) for text in PROGRAM] + [("</li>", "</1i>", 0.93)])[-1] == "</li>"
+    assert read_all([*known, ("one0f", "one0f", 0.93)])[-1] == "one0f"
+
+
+@requirement("reader.mono")
+def test_a_shape_without_a_letter_is_marked_in_a_line_that_was_read() -> None:
+    known = [(text, text, 0.99) for text in PROGRAM]
+    assert read_all([*known, ("return @sum(items)", "return  sum(items)", 0.99)])[-1] == "return ?sum(items)"
+
+
+@requirement("reader.mono")
+def test_commas_and_brackets_are_told_by_their_ink() -> None:
+    known = [(text, text, 0.99) for text in PROGRAM if "[" not in text]
+    assert read_all([*known, ("sum(a, b);", "sum(a; b):", 0.95)])[-1] == "sum(a, b);"
+    assert read_all([*known, ("] + total", "1 + total", 0.92)])[-1] == "] + total"
+
+
+@requirement("reader.mono")
+def test_a_line_with_a_lost_letter_is_in_the_columns_of_its_strokes() -> None:
+    rows = [*PROGRAM, "return items(total)"]
+    pixels = draw_rows(rows)
+    lines = [make_line(pixels, at, text) for at, text in enumerate(rows)]
+    last, wide = lines[-1], WIDE * ZOOM
+    moved = tuple(centre - 0.45 * wide for centre in last.centres[7:])
+    lost = replace(
+        last,
+        texts=last.texts[:6] + last.texts[7:],
+        centres=last.centres[:6] + moved,
+        certain=last.certain[1:],
+        inked=last.centres,
+    )
+    letters = read_by_shape(pixels, [*lines[:-1], lost])[len(PROGRAM)]
+    assert "".join(f"{' ' * each.spaced}{each.text}" for each in letters) == rows[-1]

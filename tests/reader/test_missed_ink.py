@@ -159,3 +159,31 @@ def test_words_below_each_other_that_were_found_as_one_are_separated() -> None:
     lines = [area(row, 60 if row not in (3, 4) else 92, 250) for row in range(8)]
     found = add_missed_ink(page, [replace(area(3, 64, 82, rows=2), y=3.8 * PITCH), *lines])
     assert [list_cores(found, row) for row in (3, 4)] == [[(60, 250)]] * 2
+
+
+def test_underscores_below_the_letters_belong_to_their_line() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 100, 250)
+    page[3 * PITCH + 19 : 3 * PITCH + 21, 80:97] = 0
+    found = add_missed_ink(page, [area(row, 100, 250) for row in range(8)])
+    assert list_cores(found, 3) == [(80, 250)]
+    assert list_cores(found, 4) == [(100, 250)]
+
+
+def test_the_end_of_a_letter_of_the_row_above_is_no_text() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 100, 250 if row != 4 else 150)
+    page[3 * PITCH + 16 : 3 * PITCH + 22, 200:206] = 0
+    found = add_missed_ink(page, [area(row, 100, 250 if row != 4 else 150) for row in range(8)])
+    assert list_cores(found, 4) == [(100, 150)]
+
+
+def test_a_row_that_the_edge_of_the_page_cuts_is_left_alone() -> None:
+    page = make_page()
+    for row in range(8):
+        write(page, row, 100, 250)
+    cut = page[: 7 * PITCH + 10]
+    found = add_missed_ink(cut, [area(row, 100, 250) for row in range(8)])
+    assert list_cores(found, 6) == [(100, 250)]

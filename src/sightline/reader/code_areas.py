@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
 from sightline.model.geometry import Box
-from sightline.reader.page_text import is_row_number, measure_line_height
+from sightline.reader.page_text import LONG, divide_width, is_row_number, measure_line_height
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
 
@@ -17,6 +18,9 @@ ALIGNED = 0.8  # heights of a line: how far the right ends of numbers may differ
 REGULAR = 0.7  # share of the numbers that follow each other as their places do
 STACKED = 1.6  # heights of a number: what is higher is several
 FIRST = 3  # numbers above this are not counted down to 1
+MARKS, DIFFERENCE = "vV-~>›+", "-+"  # what marks that fold a program are read as, and which of them may be signs
+FOLD = 3.0  # widths of a digit after the line numbers where such marks are
+THIN = 0.2  # heights of a number: a dash is thinner
 BESIDE = 0.4  # share of the numbers with a text beside them, at least
 
 
@@ -67,6 +71,7 @@ def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
     """
     found = list(lines)
     for column in _find_number_columns(lines, measure_line_height(lines)) if lines else ():
+        found = _remove_fold_marks(found, column)
         high, right = median(line.box.height for line in column), round(median(line.box.right for line in column))
         tall = [line for line in found if _may_be_stack(line, right, high)]
         known = [line for line in column if line not in tall]
@@ -79,6 +84,52 @@ def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
             certain = [replace(number, doubtful=()) if number.text in read else number for number in missing]
             found += [number for number in certain if _is_missing(number, found, known)]
     return found
+
+
+def _remove_fold_marks(lines: Sequence[TextLine], column: Sequence[TextLine]) -> list[TextLine]:
+    """Return the lines without the marks that fold a program, between its line numbers and its text."""
+    pitch, letter = _measure_pitch(column), median(line.box.width / len(line.text) for line in column)
+    right = round(median(line.box.right for line in column))
+    zone = (right, right + FOLD * letter)
+    lone = [line for line in lines if line.text in MARKS and zone[0] <= line.box.x and line.box.right <= zone[1]]
+    thin = THIN * median(line.box.height for line in column)
+    if any(line.text in DIFFERENCE and (line.text == "+" or line.box.height <= thin) for line in lone):
+        return list(lines)  # what was added and removed
+    missing = (*_list_first(column, pitch), *_fill_gaps(column, pitch), *_list_beyond(column, pitch))
+    numbers = {number.text: number for number in missing}
+    kept = [line for line in lines if line not in lone or not any(are_level(line.box, n.box) for n in column)]
+    long = [divide_width(line) for line in kept if line.middles and len(line.text) >= LONG]
+    return [piece for line in kept for piece in _split_at_mark(line, numbers, right, median(long or [letter]))]
+
+
+def _list_beyond(column: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
+    """Yield the numbers directly before the first one and after the last one."""
+    for end, step in ((column[0], -1), (column[-1], 1)):
+        box = Box(end.box.x, max(0, round(end.box.y + step * pitch)), end.box.width, end.box.height)
+        yield replace(end, text=str(int(end.text) + step), box=box, middles=None)
+
+
+def _split_at_mark(line: TextLine, numbers: Mapping[str, TextLine], right: int, width: float) -> list[TextLine]:
+    """Return a line number and the text after its mark where both were read as one; else the line itself."""
+    match = re.fullmatch(rf"(\d+) *[{re.escape(MARKS)}?] *(\S.*)?", line.text) if line.box.x < right else None
+    number = numbers.get(match[1]) if match else None
+    if match is None or number is None or not are_level(line.box, number.box):
+        return [line]
+    own = replace(number, doubtful=(), ink=line.ink, ground=line.ground)
+    if not match[2]:
+        return [own]
+    first = match.start(2)
+    last = line.middles[1] if line.middles else line.box.right - width / 2
+    start = last - (len(match[2]) - 1) * width
+    left = round(start - width / 2)
+    rest = replace(
+        line,
+        text=match[2],
+        box=Box(left, line.box.y, line.box.right - left, line.box.height),
+        doubtful=tuple(at - first for at in line.doubtful if at >= first),
+        middles=(start, last) if line.middles else None,
+    )
+    return [own, rest]
 
 
 def _list_first(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:

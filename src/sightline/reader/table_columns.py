@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -29,6 +30,8 @@ ODD = 0.15  # share of the rows that may have text between two columns
 SHIFT = 2  # pixels by which the edges of aligned cells may differ
 ALIGNED = 0.9  # share of the cells of a column that begin or end at one place
 ROWS = 3  # of a table, at least
+NEAR = 4  # letters: how exactly the place of a letter in a line is known
+SHARED = 0.6  # share of the rows in which a word begins at a place where others are divided
 
 
 class LineWords:
@@ -36,6 +39,7 @@ class LineWords:
 
     def __init__(self, pixels: Pixels, lines: Sequence[TextLine], toggled: frozenset[int] = frozenset()) -> None:
         self._pixels, self._known = pixels, dict[int, tuple[list[Span], float]]()
+        self._strokes: dict[int, list[Span]] = {}
         self.lines, self.toggled = lines, toggled
 
     def __getitem__(self, at: int) -> list[Span]:
@@ -44,6 +48,28 @@ class LineWords:
     def weigh(self, at: int) -> float:
         """Return the share of ink in a line."""
         return self._measure(at)[1]
+
+    def may_divide(self, at: int, place: float) -> bool:
+        """Return whether two texts may meet near a place in a line: at a space, or where letters and digits do."""
+        line = self.lines[at]
+        index = round((place - line.box.x) * len(line.text) / line.box.width)
+        near = line.text[max(0, index - NEAR) : index + NEAR]
+        return " " in near or any(_is_turn(one, other) for one, other in pairwise(near))
+
+    def cut(self, at: int, place: int) -> None:
+        """Divide the word of a line that goes over a place where a stroke begins after a blank, if there is one."""
+        spans, weight = self._measure(at)
+        box = self.lines[at].box
+        if at not in self._strokes:
+            mask = find_ink(crop_pixels(self._pixels, box))
+            self._strokes[at] = [(box.x + start, box.x + end) for start, end in find_ink_columns(mask, 0, len(mask))]
+        for before, after in pairwise(self._strokes[at]):
+            over = next((span for span in spans if span[0] < before[1] and after[0] < span[1]), None)
+            if over and abs(after[0] - place) <= SHIFT and self.may_divide(at, place):
+                at_span = spans.index(over)
+                pieces = [*spans[:at_span], (over[0], before[1]), (after[0], over[1]), *spans[at_span + 1 :]]
+                self._known[at] = (pieces, weight)
+                return
 
     def begins_amount(self, at: int, place: float) -> bool:
         """Return whether an amount of money begins after another value near a place in a line."""
@@ -59,6 +85,13 @@ class LineWords:
         return self._known[at]
 
 
+def _is_turn(one: str, other: str) -> bool:
+    """Return whether two letters are seldom in one word: a letter and a digit, or a small letter and a capital."""
+    if other in "$€£¥₹#":
+        return True
+    return (one.isalpha() and other.isdigit()) or (one.isdigit() and other.isalpha()) or one.islower() < other.isupper()
+
+
 def find_word_spans(pixels: Pixels, box: Box) -> tuple[list[Span], float]:
     """Return where there is ink in a line, from left to right, without narrow blanks, and the share of ink there."""
     mask = find_ink(crop_pixels(pixels, box))
@@ -70,6 +103,26 @@ def find_word_spans(pixels: Pixels, box: Box) -> tuple[list[Span], float]:
             spans.append((box.x + start, box.x + end))
     spans = spans or [(box.x, box.right)]
     return spans, float(mask.sum()) / max(1, mask.shape[0] * sum(end - start for start, end in spans))
+
+
+def cut_at_shared_edges(words: LineWords, rows: Sequence[Sequence[int]]) -> None:
+    """Divide words where those of most other rows begin: a narrow blank between two cells looks like one in a word."""
+    starts = [[(span[0], at) for at in row for span in words[at]] for row in rows]
+    for edge in _find_shared_edges(starts, len(rows)):
+        for row, known in zip(rows, starts, strict=True):
+            if not any(abs(start - edge) <= SHIFT for start, _ in known):
+                for at in row:
+                    words.cut(at, edge)
+
+
+def _find_shared_edges(starts: Sequence[Sequence[tuple[int, int]]], rows: int) -> list[int]:
+    """Return where words of most rows begin."""
+    counts: dict[int, set[int]] = {}
+    for row, own in enumerate(starts):
+        for start, _ in own:
+            for near in range(start - SHIFT // 2, start + SHIFT // 2 + 1):
+                counts.setdefault(near, set()).add(row)
+    return [edge for edge, own in counts.items() if len(own) >= max(ROWS, SHARED * rows) and len(own) < rows]
 
 
 def find_columns(
@@ -127,24 +180,43 @@ def _is_corridor(
 ) -> bool:
     """Return whether a blank separates two columns."""
     wide = blank[1] - blank[0]
-    if wide < max(LEAST, NARROW * em) or (wide < GAP * em and not narrow):
+    if wide < GAP * em and not narrow:
         return False
     middle = (blank[0] + blank[1]) / 2
     before = [max((word[1:] for word in row if word[1] <= middle), default=None) for row in rows]
     after = [min((word[::2] for word in row if word[0] >= middle), default=None) for row in rows]
     pairs = [(one, other) for one, other in zip(before, after, strict=True) if one is not None and other is not None]
-    joined = sum(one[1] == other[1] for one, other in pairs)
-    if wide >= GAP * em and (wide >= WIDE * em or joined < 0.5 * len(pairs) or not pairs):
+    same = [(one, other) for one, other in pairs if one[1] == other[1]]
+    if wide >= GAP * em and (wide >= WIDE * em or len(same) < 0.5 * len(pairs) or not pairs):
         return True
     if len(pairs) < max(ROWS, 0.8 * len(rows)):
         return False
     if words and sum(words.begins_amount(other[1], other[0]) for _, other in pairs) >= ALIGNED * len(pairs):
         return True
+    return _may_divide(same, words) and _has_edge(blank, rows, em, pairs)
+
+
+def _has_edge(blank: Span, rows: Sequence[Sequence[Word]], em: float, pairs: Sequence[tuple[Span, Span]]) -> bool:
+    """Return whether cells begin or end at one place beside a blank; `pairs` are the words around it in each row."""
+    wide, middle = blank[1] - blank[0], (blank[0] + blank[1]) / 2
     left, right = [one[0] for one, _ in pairs], [other[0] for _, other in pairs]
-    known = before[0] is not None and after[0] is not None  # in the first row
+    if wide < max(LEAST, NARROW * em):
+        return _is_exact_edge(left, right, len(rows), em)
+    known = any(word[1] <= middle for word in rows[0]) and any(word[0] >= middle for word in rows[0])
     if not known or (_share_edge(left) and _differ(right)):
         return known
-    return _share_edge(right) and (_differ(left) or _has_other_word_first(rows, middle, em))
+    shared = _share_edge(right) or (len(pairs) > ROWS and _share_edge(right[1:]))  # heads may be centred
+    return shared and (_differ(left) or _has_other_word_first(rows, middle, em))
+
+
+def _may_divide(pairs: Sequence[tuple[Span, Span]], words: LineWords | None) -> bool:
+    """Return whether most words that were read as one line may be two texts."""
+    return words is None or sum(words.may_divide(other[1], other[0]) for _, other in pairs) >= 0.8 * len(pairs)
+
+
+def _is_exact_edge(ends: Sequence[int], starts: Sequence[int], rows: int, em: float) -> bool:
+    """Return whether words begin at one place in all rows, and those before end at various ones."""
+    return len(starts) == rows > ROWS and max(starts) - min(starts) <= SHIFT and max(ends) - min(ends) > em
 
 
 def _has_other_word_first(rows: Sequence[Sequence[Word]], middle: float, em: float) -> bool:

@@ -20,11 +20,19 @@ from sightline.reader.page_text import LONG, MONO, LayoutItem, divide_width, gro
 from sightline.reader.phrases import begins_like_value
 from sightline.reader.reading import Table, TextLine
 from sightline.reader.rectangles import enclose_boxes
-from sightline.reader.table_columns import ROWS, SHIFT, LineWords, Span, Word, add_empty_columns, find_columns
+from sightline.reader.table_columns import (
+    ROWS,
+    SHIFT,
+    LineWords,
+    Span,
+    Word,
+    add_empty_columns,
+    cut_at_shared_edges,
+    find_columns,
+)
 
 WEEK = 7  # columns of a calendar
 HEAVY = 1.12  # bold text has so many times the ink of other text
-APART = 0.2  # blank between two cells that were read as one line, in heights of that line, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,7 @@ def _share_lines(one: TableCandidate, other: TableCandidate) -> bool:
 
 def make_candidate(words: LineWords, block: RowBlock, em: float) -> TableCandidate | None:
     """Return a block in columns without rows at its ends that don't fit; None if it has no columns."""
+    cut_at_shared_edges(words, block.rows)
     block = _remove_odd_ends(words, _remove_title(words.lines, block), em)
     spans = [_list_words(words, row) for row in block.rows]
     columns = add_empty_columns(find_columns(spans, em, words), spans[0], em) if spans else []
@@ -100,7 +109,7 @@ def _remove_odd_ends(words: LineWords, block: RowBlock, em: float) -> RowBlock:
         spans = [_list_words(words, row) for row in rows]
         if len(rows) <= ROWS:
             break
-        whole = _count_full_columns(spans, em)
+        whole = max(_count_full_columns(spans, em), _count_full_columns(spans, em, narrow=True))
         better = [(_count_full_columns(rest, em), at) for at, rest in ((0, spans[1:]), (-1, spans[:-1]))]
         most, end = max(better)
         if most <= whole:
@@ -109,9 +118,9 @@ def _remove_odd_ends(words: LineWords, block: RowBlock, em: float) -> RowBlock:
     return replace(block, rows=tuple(rows))
 
 
-def _count_full_columns(rows: Sequence[Sequence[Word]], em: float) -> int:
+def _count_full_columns(rows: Sequence[Sequence[Word]], em: float, *, narrow: bool = False) -> int:
     """Return how many columns have a text in at least half of the rows."""
-    spans = find_columns(rows, em, narrow=False)
+    spans = find_columns(rows, em, narrow=narrow)
     counts = [sum(any(word[0] < end and word[1] > start for word in row) for row in rows) for start, end in spans]
     return sum(2 * count >= len(rows) for count in counts)
 
@@ -180,7 +189,7 @@ def split_line(line: TextLine, spans: Sequence[Span], columns: Sequence[Span]) -
     homes = [max(range(len(columns)), key=lambda at: _measure_shared(span, columns[at])) for span in spans]
     cuts = [
         at for at in range(1, len(homes))
-        if homes[at] != homes[at - 1] and spans[at][0] - spans[at - 1][1] >= APART * line.box.height
+        if homes[at] != homes[at - 1]
     ]  # fmt: skip
     for cut in reversed(cuts):
         blank = (spans[cut - 1][1] + spans[cut][0]) / 2

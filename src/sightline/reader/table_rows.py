@@ -13,7 +13,7 @@ from sightline.reader.page_text import LayoutItem, contains_line, group_rows, me
 from sightline.reader.reading import InterfacePart, Pixels, Table, TextLine
 from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
 from sightline.reader.regions import ColourRegion
-from sightline.reader.table_columns import ROWS, LineWords
+from sightline.reader.table_columns import ROWS, LineWords, cut_at_shared_edges, find_columns
 from sightline.reader.table_finder import RowBlock, choose_tables
 
 RULE = 4  # pixels: a line is at most this thick
@@ -30,6 +30,7 @@ SINGLE = 4  # rows with one piece that end a table
 LEVEL = 0.7  # share of the cells of one column that are level with those of another
 BESIDE = 1.5  # heights of a line: how far after a toggle its label begins
 HEAD = 2.0  # heights of a line: the blank below the heads of columns, at most
+WIDER = 5.0  # heights of a line: how much longer the head of the last column may be than its cells
 FAR = 40  # heights of a line: the blank between two columns, at most
 PANEL = (8, 5)  # heights of a line: a region that is as wide and high may be a card
 
@@ -260,7 +261,7 @@ def list_aligned_blocks(
             open_ones += [to for to, linked in enumerate(links[at]) if linked and to not in group]
         seen |= group
         if len(group) > 1:
-            yield from _list_rows([chains[at] for at in group], pieces, em)
+            yield from _list_rows([chains[at] for at in group], pieces, words, em)
 
 
 def _list_pieces(words: LineWords, em: float, cards: Sequence[Box], taken: Sequence[Box]) -> Iterator[_Piece]:
@@ -326,7 +327,7 @@ def _is_linked(one: _Chain, other: _Chain, em: float) -> bool:
     )
 
 
-def _list_rows(chains: Sequence[_Chain], pieces: Sequence[_Piece], em: float) -> Iterator[RowBlock]:
+def _list_rows(chains: Sequence[_Chain], pieces: Sequence[_Piece], words: LineWords, em: float) -> Iterator[RowBlock]:
     """Yield the rows in which at least two chains have a piece, and what is between them."""
     own = {(piece.box, piece.line): piece for chain in chains for piece in chain.pieces}
     levels = group_rows(LayoutItem(piece.box, (piece.line,), 0) for piece in own.values())
@@ -351,7 +352,7 @@ def _list_rows(chains: Sequence[_Chain], pieces: Sequence[_Piece], em: float) ->
         rows = group_rows(LayoutItem(piece.box, (piece.line,), 0) for piece in inside)
         joined = _join_wrapped(rows, em)
         yield _make_block(joined)
-        if head := _find_head(joined, [piece for piece in pieces if piece.home == home], em):
+        if head := _find_head(joined, [piece for piece in pieces if piece.home == home], words, em):
             yield _make_block([head, *joined])
 
 
@@ -359,21 +360,36 @@ def _make_block(rows: Iterable[Sequence[LayoutItem]]) -> RowBlock:
     return RowBlock(tuple(tuple(dict.fromkeys(item.lines[0] for item in row)) for row in rows))
 
 
-def _find_head(rows: Sequence[Sequence[LayoutItem]], pieces: Sequence[_Piece], em: float) -> list[LayoutItem]:
+def _find_head(
+    rows: Sequence[Sequence[LayoutItem]], pieces: Sequence[_Piece], words: LineWords, em: float
+) -> list[LayoutItem]:
     """Return the row directly above, which may be centred above the columns, if all its texts head one each."""
     box = enclose_boxes(item.box for row in rows for item in row)
     pitch = (box.bottom - box.y) / len(rows)
-    above = [piece for piece in pieces if 0 <= box.y - piece.box.bottom <= max(HEAD * em, pitch)]
+    above = [
+        piece for piece in pieces
+        if 0 <= box.y - piece.box.bottom <= max(HEAD * em, pitch)
+        and piece.box.x < box.right + em and piece.box.right > box.x - em
+    ]  # fmt: skip
     levels = group_rows(LayoutItem(piece.box, (piece.line,), 0) for piece in above)
-    if not levels or len(levels[-1]) < 2:
+    heads = levels[-1] if levels else []
+    if not heads or not all(box.x - em <= head.box.x and head.box.right <= box.right + WIDER * em for head in heads):
         return []
-    heads = levels[-1]
-    headed = [
-        {at for row in rows for at, item in enumerate(row) if overlap_horizontally(item.box, head.box)}
-        for head in heads
-    ]
-    inside = all(box.x - em <= head.box.x and head.box.right <= box.right + em for head in heads)
-    return heads if inside and all(headed) else []
+    headed = all(any(overlap_horizontally(item.box, head.box) for row in rows for item in row) for head in heads)
+    inside = heads[-1].box.right <= box.right + em
+    return heads if (len(heads) > 1 and headed and inside) or _heads_columns(rows, heads, words, em) else []
+
+
+def _heads_columns(
+    rows: Sequence[Sequence[LayoutItem]], heads: Sequence[LayoutItem], words: LineWords, em: float
+) -> bool:
+    """Return whether words that were read as one line are above one column each."""
+    block = _make_block([heads, *rows]).rows
+    cut_at_shared_edges(words, block)
+    spans = [sorted((start, end, at) for at in row for start, end in words[at]) for row in block]
+    columns = find_columns(spans, em, words)
+    filled = all(any(start < word[1] and word[0] < end for word in spans[0]) for start, end in columns)
+    return filled and len(columns) >= max(3, len(find_columns(spans[1:], em, words)))
 
 
 def _join_wrapped(rows: Sequence[list[LayoutItem]], em: float) -> list[list[LayoutItem]]:

@@ -302,7 +302,7 @@ def _add_heads(table: Table, reading: ImageReading) -> Table:
         tuple(at for at in row if overlap_horizontally(reading.lines[at].box, span))
         for span in _find_column_boxes(table, reading)
     )
-    if sum(map(bool, heads)) < max(2, len(heads) / 2):
+    if sum(map(bool, heads)) < max(2, len(heads) / 2) or len({at for head in heads for at in head}) < 2:
         return table
     return Table(enclose_boxes([table.box, *(reading.lines[at].box for at in row)]), (heads, *table.rows))
 

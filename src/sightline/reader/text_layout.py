@@ -283,7 +283,12 @@ def _add_unread(
     if not texts or not dark:
         return lines, block
     area, high = enclose_boxes(texts), median(box.height for box in texts)
-    inside = [line for line in dark if contains_centre(area, line.box) and line.box.height <= HIGHEST * high]
+    edge = max((lines[place].box.right for place in numbers), default=-1)
+    left = min((box.x for box in texts if box.x > edge), default=area.x)  # marks before it fold the program
+    inside = [
+        line for line in dark
+        if contains_centre(area, line.box) and line.box.height <= HIGHEST * high and line.box.right > left
+    ]  # fmt: skip
     every = [*lines, *inside]
     places = [*(place for row in block for place in row), *range(len(lines), len(every))]
     return every, _group_code_rows(every, places) if inside else block

@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +23,25 @@ from sightline.reader.reading import Pixels
 Floats = NDArray[np.float32]
 
 _SURE, _LIKELY = 0.98, 0.9  # how certain a letter is that shows its shape, alone or where several agree
+_WEAK = 0.3  # how much one that is only likely counts for what its letter looks like
 _ABOVE, _BELOW = 1.3, 0.45  # heights of a capital: what belongs to a line above and below that line
+_SUNK = 0.35  # the same: how far below a line its underscores end
 _PIXELS = 10  # the width of a column in pixels, about, when shapes are compared
 _SHADE = 0.3  # share of the strongest contrast of a line that is ink
 _CORE = 0.16  # share of a column at each side where ink may be that of a neighbour
 _ALIKE, _CLEAR = 0.94, 0.03  # similarity of two shapes that are the same letter, and how much less all others are
+_CLOSE = 0.015  # the same for a digit among letters that may be one of them
 _OTHER, _UNLIKE = 0.97, 0.08  # the same where the network read another letter, and how much less alike that one is
 _UNFIT = 0.65  # a letter that is less alike than this is not the one that was read
-_DOUBTFUL = 0.6  # a letter that was read with less certainty need not have been seen elsewhere
 _AKIN, _EQUAL = 0.8, 0.97  # similarity of shapes that show one letter, and of those of which one is enough
+_UNEVEN = 0.25  # columns by which the distance of two letters may differ from that of their columns
+_MAJORITY = 3  # times as many letters of one kind as of another that have a shape: the others were read wrongly
 _LAST = "\u024f"  # the last Latin letter; signs after it may be drawings
 _TWINS = {"0": "O", "O": "0", "1": "l", "l": "1", "I": "l1", "5": "S", "S": "5", "8": "B", "B": "8", "2": "Z", "Z": "2"}
+_POINTS = frozenset(".,:;，；：")  # signs that their ink tells: the network confuses them
+_BRACKETS = frozenset("[]")
 UNREAD, _MISSING = "?", 0.05  # stands for a letter that could not be read, and the share of such letters, at most
+_STRANGE, _GUESSED = 0.1, 0.3  # the same in a line that was read, and how certain a letter is that looks like none
 _SAMPLES = 16  # shapes of one letter that are compared, at most
 _STILL = 4  # the index of the shape that is not moved
 _RUN, _AGREED = 6, 0.9  # columns of one shape that need no other to compare with, and share of letters read alike
@@ -57,10 +65,11 @@ def read_by_shape(pixels: Pixels, lines: Sequence[MonoLine]) -> dict[int, list[S
     """
     found: dict[int, list[ShapedLetter]] = {}
     strips = {at: cut_strip(pixels, line) for at, line in enumerate(lines)}
-    for grid in find_grids(lines, strips):
+    grids = list(find_grids(lines, strips))
+    placed = {at for grid in grids for at in grid.bases}
+    for grid in grids:
         cells = {at: _cut_cells(grid, strips[at], lines[at], base) for at, base in grid.bases.items()}
-        unread = [at for at, line in enumerate(lines) if line.pitch is None and at not in found]
-        bases = {at: predict_base(grid, lines[at]) for at in unread}
+        bases = {at: predict_base(grid, line) for at, line in enumerate(lines) if at not in placed and at not in found}
         cells |= {at: _cut_cells(grid, strips[at], lines[at], base) for at, base in bases.items() if base is not None}
         shapes = _learn_shapes(lines, cells)
         for at, each in cells.items():
@@ -84,6 +93,8 @@ class _Cells:
 def _cut_cells(grid: MonoGrid, strip: LineStrip, line: MonoLine, base: int) -> _Cells:
     scale = max(1, round(grid.pitch / _PIXELS))
     up, down, wide = round(_ABOVE * grid.capital), round(_BELOW * grid.capital), math.ceil(grid.pitch)
+    if grid.step:  # underscores of the line above end there
+        up = min(up, max(grid.capital, round(grid.step - _SUNK * grid.capital)))
     edge = max(up + down, wide) + 3 * scale
     shades = np.pad(strip.shades, edge)
     top = base - up - strip.top + edge
@@ -138,6 +149,10 @@ def _assign_letters(line: MonoLine, cells: _Cells) -> dict[int, list[int]]:
     homes: dict[int, list[int]] = defaultdict(list)
     for at, centre in enumerate(line.centres if cells.columns else ()):
         homes[cells.columns[0] + math.floor((centre - cells.starts[0]) / cells.pitch)].append(at)
+    for aside in (-1, 1):  # where the network saw a letter is inexact: two in one column are in two
+        for column in cells.columns:
+            if len(homes[column]) == 2 and not homes[column + aside] and column + aside in cells.columns:
+                homes[column + aside].append(homes[column].pop(0 if aside < 0 else 1))
     return homes
 
 
@@ -173,11 +188,12 @@ def _learn_shapes(lines: Sequence[MonoLine], cells: Mapping[int, _Cells]) -> _Sh
     samples: dict[str, list[tuple[float, Floats]]] = defaultdict(list)
     for at, each in cells.items():
         line, homes = lines[at], _assign_letters(lines[at], each)
-        for place, column in enumerate(each.columns if line.pitch else ()):
+        for place, column in enumerate(each.columns):
             own = homes.get(column, [])
-            if len(own) == 1 and line.certain[own[0]] >= _LIKELY and line.texts[own[0]] <= _LAST:
+            if len(own) == 1 and line.certain[own[0]] >= _LIKELY and _may_show_shape(line, own[0]):
                 samples[line.texts[own[0]]].append((line.certain[own[0]], each.shapes[place]))
     shapes = {text: shape for text, own in samples.items() if (shape := _choose_shapes(own)) is not None}
+    shapes = _remove_foreign_shapes(shapes, samples)
     for at, each in cells.items():
         for text, place in _find_repeated(lines[at], each):
             shapes.setdefault(text, each.shapes[place, _STILL][None])
@@ -192,15 +208,41 @@ def _choose_shapes(known: Sequence[tuple[float, Floats]]) -> Floats | None:
     samples = [moved for _, moved in best_first[:_SAMPLES]]
     still = np.stack([moved[_STILL] for moved in samples])
     likeness = np.einsum("amv,bv->abm", np.stack(samples), still).max(2)
-    best = int((likeness >= _AKIN).sum(0).argmax())
+    weights = np.array([1.0 if certain >= _SURE else _WEAK for certain, _ in best_first[:_SAMPLES]])
+    best = int((weights[:, None] * (likeness >= _AKIN)).sum(0).argmax())
     agreed = np.flatnonzero(likeness[:, best] >= _AKIN)
-    if 2 * len(agreed) <= len(samples):
+    if 2 * float(weights[agreed].sum()) <= float(weights.sum()):
         return None
     kept: list[int] = []
     for at in agreed.tolist():
         if all(likeness[at, other] < _EQUAL for other in kept):
             kept.append(at)
     return still[kept]
+
+
+def _remove_foreign_shapes(
+    shapes: Mapping[str, Floats], samples: Mapping[str, Sequence[tuple[float, Floats]]]
+) -> dict[str, Floats]:
+    """Return the shapes of each letter without those that are clearly another's: a few of it were read wrongly."""
+    names = list(shapes)
+    owners = np.repeat(np.arange(len(names)), [len(shapes[name]) for name in names])
+    every = np.concatenate([shapes[name] for name in names]) if names else np.zeros((0, 1), np.float32)
+    same = np.einsum("av,bv->ab", every, every) >= _EQUAL
+    same &= owners[:, None] != owners[None]
+    foreign = np.zeros(len(every), bool)
+    for place in np.flatnonzero(same.any(1)).tolist():
+        own = _count_alike(every[place], samples[names[owners[place]]])
+        others = {names[owners[other]] for other in np.flatnonzero(same[place]).tolist()}
+        foreign[place] = any(_count_alike(every[place], samples[other]) >= _MAJORITY * own for other in others)
+    return {
+        name: kept for at, name in enumerate(names) if len(kept := every[(owners == at) & ~foreign])
+    }  # fmt: skip
+
+
+def _count_alike(shape: Floats, samples: Sequence[tuple[float, Floats]]) -> int:
+    """Return how many samples are nearly equal to a shape."""
+    still = np.stack([moved[_STILL] for _, moved in samples])
+    return int((still @ shape >= _EQUAL).sum())
 
 
 def _find_repeated(line: MonoLine, cells: _Cells) -> Iterator[tuple[str, int]]:
@@ -222,22 +264,54 @@ def _find_repeated(line: MonoLine, cells: _Cells) -> Iterator[tuple[str, int]]:
 
 def _reconcile(line: MonoLine, cells: _Cells, shapes: _Shapes) -> list[ShapedLetter] | None:
     """Return the letters of a line by its columns; None if nothing changes or a column could not be read."""
-    if not cells.columns or not shapes.names:
+    homes = _assign_letters(line, cells)
+    if not cells.columns or not shapes.names or not _fit_columns(homes, cells.columns):
         return None
-    likeness, homes = shapes.compare(cells), _assign_letters(line, cells)
+    likeness = shapes.compare(cells)
     letters: list[ShapedLetter] = []
     for place, column in enumerate(cells.columns):
-        found = _choose_letter(line, homes.get(column, []), _Likeness(shapes.names, likeness[place]))
+        alike = _Likeness(shapes.names, likeness[place])
+        found = _choose_letter(line, homes.get(column, []), alike)
+        if found and _is_contradicted(found[0], cells.signs[place], alike):
+            found = (cells.signs[place] or found[0], _ALIKE, None)
         if found is None or (cells.underlined[place] and found[0] != "_"):
             sign = "_" if cells.underlined[place] else cells.signs[place]
-            found = (sign, _ALIKE, None) if sign else (UNREAD, 0.0, None)
+            found = (sign, _ALIKE, None) if sign else _mark_doubt(line, homes.get(column, []))
         spaced = place > 0 and column - cells.columns[place - 1] > 1
         letters.append(ShapedLetter(found[0], cells.starts[place] + cells.pitch / 2, found[1], spaced, found[2]))
-    unread = sum(letter.text == UNREAD for letter in letters)
-    if unread and (line.pitch is not None or unread > _MISSING * len(letters)):
+    unread = sum(letter.likeness <= _GUESSED for letter in letters)
+    if unread > (_MISSING if line.pitch is None else _STRANGE) * len(letters):
         return None
     same = [letter.text for letter in letters] == list(line.texts)
-    return None if same and line.pitch is not None else letters
+    return None if same and line.pitch is not None and _are_steps_whole(line, cells.columns) else letters
+
+
+def _is_contradicted(text: str, sign: str | None, alike: _Likeness) -> bool:
+    """Return whether the ink of a column shows another sign than the letter that was chosen."""
+    if sign is None or text == sign:
+        return False
+    points = text in _POINTS and sign in _POINTS
+    return points or (sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE)
+
+
+def _fit_columns(homes: Mapping[int, list[int]], columns: Sequence[int]) -> bool:
+    """Return whether all letters are where ink is, or beside ink that has no other letter."""
+    return all(
+        column in columns or any(near in columns and not homes.get(near) for near in (column - 1, column + 1))
+        for column, own in homes.items() if own
+    )  # fmt: skip
+
+
+def _mark_doubt(line: MonoLine, own: Sequence[int]) -> tuple[str, float, int | None]:
+    """Return the letter of a column that looks like none: what was read there, as a guess."""
+    return (line.texts[own[0]], _GUESSED, None) if len(own) == 1 and line.pitch else (UNREAD, 0.0, None)
+
+
+def _are_steps_whole(line: MonoLine, columns: Sequence[int]) -> bool:
+    """Return whether letters are as far from each other as their columns: else blanks would be miscounted."""
+    steps = zip(pairwise(line.centres), pairwise(columns), strict=True)
+    pitch = line.pitch or 1.0
+    return all(abs((end - start) / pitch - (after - before)) < _UNEVEN for (start, end), (before, after) in steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +334,50 @@ def _choose_letter(line: MonoLine, own: Sequence[int], alike: _Likeness) -> tupl
     if known is not None and line.pitch is not None:
         if best == known:
             return known, 1.0, own[0]
-        usual = alike.get(known, 1.0 if line.certain[own[0]] >= _DOUBTFUL else 0.0)
+        sure = line.certain[own[0]]
+        if best in _TWINS.get(known, "") and sure < _SURE and like >= _OTHER:
+            beside = _is_beside_letters(line, own[0])
+            if like - alike.get(known, 0.0) >= (_CLOSE if beside else _CLEAR) and (known in alike.names or beside):
+                return best, like, None
+        usual = alike.get(known, 1.0 if sure >= _LIKELY else 0.0)
         unfit = known in alike.names and usual < _UNFIT
-        if like >= (_ALIKE if unfit else _OTHER) and like - usual >= _UNLIKE and _is_apart(best, like, alike):
+        strange = known not in alike.names and sure < _LIKELY
+        if (
+            like >= (_ALIKE if unfit or strange else _OTHER)
+            and like - usual >= _UNLIKE
+            and _is_apart(best, like, alike)
+        ):
             return best, like, None
         return None if unfit else (known, 1.0, own[0])
+    if known is not None and line.certain[own[0]] >= _LIKELY and like < _ALIKE:
+        return known, line.certain[own[0]], own[0]
     second = float(np.delete(alike.values, place).max(initial=0.0))
     certain = like >= _ALIKE and like - second >= _CLEAR and _is_apart(best, like, alike)
     return (best, like, None) if certain else None
+
+
+def _list_beside(line: MonoLine, at: int) -> list[str]:
+    """Return the letters directly before and after one."""
+    reach = 1.5 * (line.pitch or 0.0)
+    return [
+        line.texts[other] for other in (at - 1, at + 1)
+        if 0 <= other < len(line.texts) and abs(line.centres[other] - line.centres[at]) < reach
+    ]  # fmt: skip
+
+
+def _is_beside_letters(line: MonoLine, at: int) -> bool:
+    """Return whether a digit has letters beside it, and no other digit."""
+    beside = _list_beside(line, at)
+    return line.texts[at].isdigit() and any(map(str.isalpha, beside)) and not any(map(str.isdigit, beside))
+
+
+def _may_show_shape(line: MonoLine, at: int) -> bool:
+    """Return whether a letter shows what it looks like: one that is easily confused needs others of its kind."""
+    text = line.texts[at]
+    if text not in _TWINS:
+        return text <= _LAST
+    beside = _list_beside(line, at)
+    return not any(map(str.isalpha if text.isdigit() else str.isdigit, beside))
 
 
 def _is_apart(best: str, like: float, alike: _Likeness) -> bool:

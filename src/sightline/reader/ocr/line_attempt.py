@@ -23,6 +23,7 @@ from sightline.reader.ocr.recognizer import (
     REGULAR,
     Character,
     TextRun,
+    are_in_columns,
     find_centres,
     fits_pitch,
     measure_pitch,
@@ -32,8 +33,11 @@ from sightline.reader.ocr.weights import OcrModel
 from sightline.reader.reading import Pixels, TextLine
 
 _CONCLUSIVE = 20  # characters that show alone that a line is monospaced
+_MANY = 8  # strokes that show alone that a line is in the columns of others
 _NEIGHBOURS, _FAR = 5, 8  # lines whose columns a short line may share, and how many heights away they are
 _BESIDE_INK = 0.3  # widths of a column: how far from its ink the network may see a letter
+_SUNK, _BAR = 0.4, 0.4  # heights of the letters: how far below them underscores are, and how wide
+_RULED = 0.9  # share of the width: a longer line below a text is no underscore
 _ASIDE = 4.0  # heights: the blank between a line and the ends of those whose columns it may share
 
 
@@ -85,7 +89,9 @@ class LineInk:
         """Return the letters and where they are in the image."""
         left, top = self.attempt.frame.origin
         centres = find_centres(self.letters, self.strokes, self.mask.shape[1])
-        start, end = (self.strokes[0][0], self.strokes[-1][1]) if self.strokes else (0, self.mask.shape[1])
+        inked = [*self.strokes, *_find_bars(self.mask, *self.rows)] if pitch else self.strokes
+        start = min((first for first, _ in inked), default=0)
+        end = max((last for _, last in inked), default=self.mask.shape[1])
         return MonoLine(
             tuple(letter.text for letter in self.letters),
             tuple(left + centre for centre in centres),
@@ -93,15 +99,45 @@ class LineInk:
             (top + self.rows[0], top + self.rows[1]),
             tuple(letter.confidence for letter in self.letters),
             pitch,
+            tuple(left + (first + last) / 2 for first, last in self.strokes if pitch and last - first <= pitch),
         )
 
     def fits(self, pitch: float) -> bool:
-        return fits_pitch(self.attempt.letters, self.strokes, self.mask.shape[1], pitch)
+        """Return whether the letters are in columns of about this width, or what is written is."""
+        narrow = [(start + end) / 2 for start, end in self.strokes if end - start <= pitch]
+        return fits_pitch(self.attempt.letters, self.strokes, self.mask.shape[1], pitch) or (
+            len(narrow) >= _MANY and are_in_columns(narrow, pitch)
+        )
 
 
 def _measure_ink(each: LineAttempt) -> LineInk:
     mask, top, bottom = find_line_ink(each)
+    if any(letter.text == "_" for letter in each.letters):
+        bottom = _include_underscores(each, mask, top, bottom)
     return LineInk(each, mask, (top, bottom), find_ink_columns(mask, top, bottom))
+
+
+def _include_underscores(each: LineAttempt, mask: Mask, top: int, bottom: int) -> int:
+    """Return one past the last row of a line with its underscores, which a blank may separate from the letters."""
+    places = [letter.place * mask.shape[1] for letter in each.letters if letter.text == "_"]
+    for row in range(_find_lowest_row(mask, top, bottom), bottom, -1):
+        if any(start <= place <= end for place in places for start, end in _find_bars(mask, top, bottom, row)):
+            return row
+    return bottom
+
+
+def _find_lowest_row(mask: Mask, top: int, bottom: int) -> int:
+    """Return one past the last row where underscores may be."""
+    return min(len(mask), bottom + round(_SUNK * (bottom - top)))
+
+
+def _find_bars(mask: Mask, top: int, bottom: int, row: int | None = None) -> list[tuple[int, int]]:
+    """Return where thin strokes are below the letters of a line, or in one row; a line below the whole text is none."""
+    first, last = (bottom, _find_lowest_row(mask, top, bottom)) if row is None else (row - 1, row)
+    if first >= last or mask[first:last].mean(1).max() >= _RULED:
+        return []
+    wide = round(_BAR * (bottom - top))
+    return [(start, end) for start, end in find_ink_columns(mask, first, last) if end - start >= wide]
 
 
 def make_lines(
@@ -122,8 +158,8 @@ def make_lines(
     }
     if not changed:
         return list(_split_lines(inks, pitches)), list(poor)
-    restored = [replace(ink, attempt=changed.get(id(ink.attempt), ink.attempt)) for ink in inks]
-    restored += [replace(ink, attempt=changed[id(ink.attempt)]) for ink in dark if id(ink.attempt) in changed]
+    restored = [_measure_ink(changed[id(ink.attempt)]) if id(ink.attempt) in changed else ink for ink in inks]
+    restored += [_measure_ink(changed[id(ink.attempt)]) for ink in dark if id(ink.attempt) in changed]
     return list(_split_lines(restored, _find_pitches(restored))), [each for each in poor if id(each) not in changed]
 
 

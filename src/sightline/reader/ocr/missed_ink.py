@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from sightline.reader.ocr.line_image import TextArea, find_ink, find_ink_columns, trim_rows
+from sightline.reader.ocr.line_image import Mask, TextArea, find_ink, find_ink_columns, trim_rows
 from sightline.reader.reading import Pixels
 
 _ROWS = 4  # rows of a block, at least
@@ -29,6 +29,9 @@ _CHANNEL = 0.4  # the same: the blank between line numbers and a program, at lea
 _NUMBERS = 4.0  # the same: how wide line numbers are, at most
 _LINE = 4.0  # the same: the length of a long line
 _SOLID = 0.85  # share of a mark that is ink, above which it is a patch of colour
+_THIN, _BAR = 0.12, 0.25  # distances of two rows: the height of underscores, at most, and their width, at least
+_LOW, _DEPTH = 0.65, 0.68  # the same: how far below the top and the middle of a row they begin and end
+_EDGE = 0.15  # share of a row at its top and its bottom where letters of other rows may end
 _DIM = 0.15  # share of the strongest contrast in a row: line numbers and comments are dim
 _STACKED = 1.6  # an area this many times as high as wide may be several numbers below each other
 _APART, _LEAST = 0.3, 5  # heights between two of them, and their height in pixels, at least
@@ -166,20 +169,38 @@ def _find_marks(pixels: Pixels, block: _Block, middle: float) -> list[Span]:
     top, bottom = max(0, round(middle - pitch / 2)), min(len(pixels), round(middle + pitch / 2))
     left, right = max(0, round(edges[0] - _BESIDE * pitch)), round(edges[1] + _BESIDE * pitch)
     strip = pixels[top:bottom, left:right]
-    return [(first + left, last + left) for first, last in _find_letters(strip)] if strip.size else []
+    if not strip.size:
+        return []
+    mask = find_ink(pixels[top : round(middle + _DEPTH * pitch), left:right], _DIM)
+    found = sorted({*_find_letters(strip, mask[: len(strip)]), *_find_underscores(mask, pitch)})
+    return [(first + left, last + left) for first, last in found]
 
 
-def _find_letters(strip: Pixels, *, nested: bool = False) -> Iterator[tuple[int, int]]:
+def _find_letters(strip: Pixels, mask: Mask, *, nested: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the columns of what is no line across the strip; a wide one is another background, with its own letters."""
-    mask = find_ink(strip, _DIM)
     whole = (0, len(mask))
     for first, last in find_ink_columns(mask, *whole):
         rows = trim_rows(mask, whole, (first, last))
+        if rows[1] <= _EDGE * len(mask) or rows[0] >= (1 - _EDGE) * len(mask):
+            continue  # the end of a letter of the row above or below
         if rows != whole:
             solid = last - first > len(mask) / 2 and mask[rows[0] : rows[1], first:last].mean() > _SOLID
             yield from () if solid else [(first, last)]
         elif last - first > len(mask) and not nested:
-            yield from ((first + x, first + end) for x, end in _find_letters(strip[:, first:last], nested=True))
+            inner = strip[:, first:last]
+            yield from ((first + x, first + end) for x, end in _find_letters(inner, find_ink(inner, _DIM), nested=True))
+
+
+def _find_underscores(mask: Mask, pitch: float) -> Iterator[tuple[int, int]]:
+    """Yield the columns of thin bars below the letters of a row, which may be lower than its half of the blank."""
+    low = mask[round(_LOW * pitch) :].copy()
+    if not low.size:
+        return
+    low[:, low[-1]] = False  # what is drawn through the row, and letters of the next one
+    for first, last in find_ink_columns(low, 0, len(low)):
+        top, bottom = trim_rows(low, (0, len(low)), (first, last))
+        if bottom - top <= max(3, _THIN * pitch) and top > 0 and bottom < len(low) and last - first >= _BAR * pitch:
+            yield first, last
 
 
 def _find_gutter(rows: Sequence[Sequence[Span]], block: _Block) -> Span | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -18,9 +18,13 @@ Floats = NDArray[np.float32]
 
 _LINES = 3  # lines of a grid, at least
 _SAME_PITCH, _SAME_PHASE = 0.03, 0.2  # shares of the width of a column by which lines of one grid may differ
+_INEXACT, _SHORT = 0.3, 8  # columns by which the length of a line may be wrong, and columns of a short one
+_ASIDE = 8  # columns: how far before the others of its grid a line may begin
 _FAR = 12  # heights: how far a line may be from the others of its grid
 _FLAT = "acemnorsuvwxziklhdbtfEFHIKLMNTXYZ1247"  # letters that end at the line on which they are written
 _TALL = "hkldbfEFHIKLMNTXYZ1247"  # and those that are as high as capitals
+_TELLING = 3  # such letters that tell it alone: one may have been read wrongly
+_NEAREST = 5  # lines that tell it for others
 _FAINT = 24  # shades: a weaker contrast is none
 
 
@@ -34,6 +38,7 @@ class MonoLine:
     rows: tuple[float, float]  # the same from top to bottom
     certain: tuple[float, ...]  # how certain each letter is
     pitch: float | None = None  # the width of a column; None if it is unknown
+    inked: tuple[float, ...] = ()  # the middles of its strokes that are no wider than a letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class MonoGrid:
     bases: dict[int, int]  # one past the last row of letters without a descender, of the lines that have any
     capital: int  # the height of a capital
     step: float  # from one line to the next
+    span: tuple[float, float]  # where its first line begins and its last one ends
 
 
 def cut_strip(pixels: Pixels, line: MonoLine) -> LineStrip:
@@ -83,7 +89,8 @@ def find_grids(lines: Sequence[MonoLine], strips: Mapping[int, LineStrip]) -> It
 
 def _is_like(one: MonoLine, other: MonoLine) -> bool:
     high = one.rows[1] - one.rows[0]
-    near = one.pitch and other.pitch and abs(one.pitch / other.pitch - 1) <= _SAME_PITCH
+    slack = _SAME_PITCH + _INEXACT / max(_SHORT, min(len(one.texts), len(other.texts)))
+    near = one.pitch and other.pitch and abs(one.pitch / other.pitch - 1) <= slack
     return bool(near) and other.rows[0] - one.rows[1] <= _FAR * high
 
 
@@ -127,9 +134,15 @@ def _split_by_phase(
 
 
 def _find_phase(line: MonoLine, pitch: float) -> float:
-    """Return where a column of a line begins, between 0 and the width of one."""
-    starts = [centre - at * pitch for centre, at in zip(line.centres, _number_columns(line, pitch), strict=True)]
-    return (median(starts) - pitch / 2) % pitch
+    """Return where a column of a line begins, between 0 and the width of one.
+
+    Strokes tell it, whatever the network read there: where it lost a letter, the places of others are wrong.
+    """
+    middles = np.array(line.inked or line.centres)
+    turns = np.exp(2j * np.pi * middles / pitch)
+    usual = float(np.angle(turns.mean())) / (2 * np.pi) * pitch
+    apart = (middles - usual + pitch / 2) % pitch - pitch / 2
+    return (usual + float(np.median(apart)) - pitch / 2) % pitch
 
 
 def _measure_turn(one: float, other: float, pitch: float) -> float:
@@ -140,19 +153,25 @@ def _measure_turn(one: float, other: float, pitch: float) -> float:
 def _make_grid(
     lines: Sequence[MonoLine], strips: Mapping[int, LineStrip], pitch: float, phase: float, own: Sequence[int]
 ) -> MonoGrid | None:
-    bases, highs = dict[int, int](), list[int]()
+    bases, highs, few = dict[int, int](), list[int](), list[int]()
     for at in own:
         ends = [_find_rows(strips[at], lines[at], place, pitch) for place in range(len(lines[at].texts))]
         named = [(text, end) for text, end in zip(lines[at].texts, ends, strict=True) if end and text in _FLAT]
         if named:
             bases[at] = round(median(end[1] for _, end in named))
             highs += [bases[at] - end[0] for text, end in named if text in _TALL]
+            few += [at] if len(named) < _TELLING else []
     if len(bases) < _LINES or not highs:
         return None
     capital = round(median(highs))
     steps = [below - above for above, below in pairwise(sorted(bases.values())) if below - above > capital]
     step = median([each for each in steps if each <= 1.5 * min(steps)]) if steps else 0
-    return MonoGrid(pitch, phase, bases, capital, step)
+    starts, ends_of_lines = zip(*(lines[at].span for at in own), strict=True)
+    grid = MonoGrid(pitch, phase, bases, capital, step, (min(starts), max(ends_of_lines)))
+    known = replace(grid, bases={at: base for at, base in bases.items() if at not in few})
+    if len(known.bases) < _LINES:
+        return grid
+    return replace(grid, bases=bases | {at: predict_base(known, lines[at]) or bases[at] for at in few})
 
 
 def _find_rows(strip: LineStrip, line: MonoLine, place: int, pitch: float) -> tuple[int, int] | None:
@@ -165,9 +184,11 @@ def _find_rows(strip: LineStrip, line: MonoLine, place: int, pitch: float) -> tu
 
 def predict_base(grid: MonoGrid, line: MonoLine) -> int | None:
     """Return where the letters of a line end that lie a whole number of rows away from the others; None elsewhere."""
-    middle, high = (line.rows[0] + line.rows[1]) / 2, line.rows[1] - line.rows[0]
-    near = min(grid.bases.values(), key=lambda base: abs(base - grid.capital / 2 - middle))
-    away = middle - (near - grid.capital / 2)
-    if not grid.step or abs(away) > _FAR * grid.step or high > 2 * grid.step:
+    middle, high = (line.rows[0] + line.rows[1]) / 2 + grid.capital / 2, line.rows[1] - line.rows[0]
+    near = sorted(grid.bases.values(), key=lambda base: abs(base - middle))[:_NEAREST]
+    beside = not grid.span[0] - _ASIDE * grid.pitch <= line.span[0] <= grid.span[1]
+    if line.pitch and _measure_turn(_find_phase(line, grid.pitch), grid.phase, grid.pitch) > _SAME_PHASE * grid.pitch:
         return None
-    return round(near + grid.step * round(away / grid.step))
+    if not grid.step or abs(near[0] - middle) > _FAR * grid.step or high > 2 * grid.step or beside:
+        return None
+    return round(median(base + grid.step * round((middle - base) / grid.step) for base in near))

@@ -252,9 +252,14 @@ def fits_pitch(letters: Sequence[Character], strokes: Sequence[Stroke], width: i
     centres = np.array(find_centres([letter for letter in letters if letter.text.strip()], strokes, width))
     if len(centres) < 2 or float(np.cos(2 * np.pi * np.diff(centres) / pitch).mean()) >= REGULAR:
         return True
-    turns = centres[:, None] * (2 * np.pi / (pitch * _NEAR_PITCHES))
+    return are_in_columns(centres, pitch)
+
+
+def are_in_columns(middles: Sequence[float] | Floats, pitch: float) -> bool:
+    """Return whether places are where columns of about this width have their middles."""
+    turns = np.asarray(middles)[:, None] * (2 * np.pi / (pitch * _NEAR_PITCHES))
     together = float(np.hypot(np.cos(turns).mean(0), np.sin(turns).mean(0)).max())
-    return together >= (_TOGETHER if len(centres) >= _SAMPLE else _TOGETHER_SHORT)
+    return together >= (_TOGETHER if len(middles) >= _SAMPLE else _TOGETHER_SHORT)
 
 
 def find_centres(letters: Sequence[Character], strokes: Sequence[Stroke], width: int) -> list[float]:

@@ -14,9 +14,13 @@ Inked = NDArray[np.bool_]  # rows x columns of one column of the text
 _HIGH, _RAISED = 0.7, 0.4  # where quotes and carets begin, at least, and end
 _LOW, _SUNK = 0.4, -0.12  # where a dot begins, at most, and ends, at least
 _MIDDLE = (0.2, 0.65)  # where a dash is
+_DOT = (0.08, 0.26)  # the height of a dot
 _THIN = 0.26  # the height of a dash
+_LONG = 1.1  # the height of a bracket
+_SPREAD = 0.8  # from the top of an equals sign to its bottom
 # In widths of a column.
 _WIDE, _NARROW = 0.45, 0.45  # a dash or a caret, at least, and a dot, at most
+_STRAIGHT, _TICK = 0.07, 0.15  # how straight a bracket is, and how far its ends go to one side
 _FULL = 0.85  # share of a dash that is ink
 
 
@@ -27,16 +31,51 @@ def name_sign(inked: Inked, base: int, capital: int, pitch: float) -> str | None
         return None
     top, bottom = (base - rows[0][0]) / capital, (base - rows[-1][1]) / capital
     width = (columns[-1][1] - columns[0][0]) / pitch
-    if len(rows) == 1:
-        if top >= _HIGH and bottom >= _RAISED:
-            return _name_raised(inked[slice(*rows[0])], columns, width)
-        if top <= _LOW and bottom >= _SUNK and len(columns) == 1 and width <= _NARROW:
-            return "."
+    if width <= _NARROW and len(columns) == 1 and (point := _name_point(rows, base, capital)):
+        return point
+    if len(rows) == 1 and top >= _HIGH and bottom >= _RAISED:
+        return _name_raised(inked[slice(*rows[0])], columns, width)
+    if len(rows) == len(columns) == 1 and top - bottom >= _LONG and bottom < 0:
+        return _name_bracket(inked[slice(*rows[0])], pitch)
     bars = [row for row in rows if _is_bar(inked[slice(*row)], capital, width)]
     middle = (top + bottom) / 2
-    if len(bars) == len(rows) <= 2 and _MIDDLE[0] <= middle <= _MIDDLE[1]:
+    if len(bars) == len(rows) <= 2 and _MIDDLE[0] <= middle <= _MIDDLE[1] and top - bottom <= _SPREAD:
         return "-" if len(rows) == 1 else "="
     return None
+
+
+def _name_point(rows: list[tuple[int, int]], base: int, capital: int) -> str | None:
+    """Return a dot, a comma, a colon or a semicolon."""
+    top, bottom = (base - rows[0][0]) / capital, (base - rows[-1][1]) / capital
+    if len(rows) == 1 and top <= _LOW:
+        return _name_low(top - bottom, bottom, ".", ",")
+    if len(rows) == 2 and _is_colon([(base - y) / capital for row in rows for y in row]):
+        return _name_low((rows[1][1] - rows[1][0]) / capital, bottom, ":", ";")
+    return None
+
+
+def _name_bracket(inked: Inked, pitch: float) -> str | None:
+    """Return a square bracket: a straight stroke that goes to one side at both of its ends."""
+    lefts, rights = inked.argmax(1), inked.shape[1] - inked[:, ::-1].argmax(1)
+    slack, tick = max(1, _STRAIGHT * pitch), _TICK * pitch
+    for sign, straight, ends in (("[", lefts, rights), ("]", -rights, -lefts)):
+        usual = np.median(ends)
+        if np.ptp(straight) <= slack and min(ends[0], ends[-1]) - usual >= tick and inked[0].any() and inked[-1].any():
+            return sign
+    return None
+
+
+def _name_low(high: float, bottom: float, dot: str, comma: str) -> str | None:
+    """Return one of two signs: a dot is as high as wide and ends where letters do, a comma is higher and goes below."""
+    if high <= _DOT[1] and bottom >= _SUNK:
+        return dot
+    return comma if high > _DOT[1] and bottom < 0 else None
+
+
+def _is_colon(ends: list[float]) -> bool:
+    """Return whether two marks are a dot in the middle and another one, or a comma, on the line below."""
+    top, middle, low, _ = ends
+    return top <= _HIGH + 0.1 and _DOT[0] <= top - middle <= _DOT[1] and 0 < low <= _LOW
 
 
 def _name_raised(inked: Inked, columns: list[tuple[int, int]], width: float) -> str | None:

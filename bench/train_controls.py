@@ -1,17 +1,20 @@
 """Train the recogniser of controls, and write its weights: src/sightline/reader/controls.npz.
 
-    .venv/bin/python bench/train_controls.py
+    .venv/bin/python bench/train_controls.py [FOLDS]
 
-It makes pictures of pages around the packages in training_packages.json (training_pages.py) and of pages with random
-looks (training_variety.py), draws sketches (training_sketches.py), measures them and the parts of the corpus of real
-pictures that are for development (training_rows.py), and fits small models to the rows in an environment with scikit-
-learn and jax (fit_controls.py, fit_toggles.py). Nothing of the part that is set aside is read. All that is random
-comes from fixed seeds. It takes about an hour of CPU time; pictures, the lines that were read and rows are kept in the
-cache, below training-controls, and not made again: remove the rows there after a change of the measures.
+It makes pictures of pages around the packages in training_packages.json (training_pages.py), of pages with random
+looks (training_variety.py) and of narrow forms and documents (training_dense.py), draws sketches
+(training_sketches.py), measures them and the parts of the corpus of real pictures that are for development
+(training_rows.py), and fits small models to the rows in an environment with scikit-learn and jax (fit_controls.py,
+fit_toggles.py). Nothing of the part that is set aside is read. All that is random comes from fixed seeds. It takes
+about an hour of CPU time; pictures, the lines that were read and rows are kept in the cache, below training-controls,
+and not made again: remove the rows there after a change of the measures. With a folder FOLDS, fit_controls.py also
+writes there weights that saw nothing of some packages.
 """
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import peer_environments
@@ -28,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 WEIGHTS = HERE.parent / "src" / "sightline" / "reader" / "controls.npz"
 
 
-def train() -> None:
+def train(*folds: str) -> None:
     engine = open_engine(None)
     if isinstance(engine, Refusal):
         raise SystemExit(f"bench: {engine.what}")
@@ -40,8 +43,8 @@ def train() -> None:
     training_rows.write_sketch_rows(SKETCHES, folder / "rows")
     python = peer_environments.install_training() / "bin" / "python"
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # on a busy machine, threads mostly wait for each other
-    subprocess.run([python, HERE / "fit_controls.py", folder / "rows", WEIGHTS], check=True, env=alone)
+    subprocess.run([python, HERE / "fit_controls.py", folder / "rows", WEIGHTS, *folds], check=True, env=alone)
 
 
 if __name__ == "__main__":
-    train()
+    train(*sys.argv[1:2])

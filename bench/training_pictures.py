@@ -1,5 +1,5 @@
-"""Make the pictures that the recogniser of controls is trained on: pages of training_pages.py and
-training_variety.py, with the DOM's truth."""
+"""Make the pictures that the recogniser of controls is trained on: pages of training_pages.py,
+training_variety.py and training_dense.py, with the DOM's truth."""
 
 import json
 import random
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import peer_environments
+import training_dense
 import training_kits
 import training_pages
 import training_variety
@@ -22,6 +23,7 @@ SIZES = ((1280, 800), (1440, 900), (1024, 768), (1100, 700))
 SCALES = (1, 1, 1, 2, 2, 1.25, 1.5)
 PLAIN = 24  # pages without a package, for each page of one
 VARIED = 170  # pages on which every section has its own look
+DENSE = 100  # pages on which controls touch, and documents
 
 
 def make_pictures(folder: Path, pages: int) -> None:
@@ -40,10 +42,13 @@ def make_pictures(folder: Path, pages: int) -> None:
                 html = training_pages.write_page(name, package, number, icons)
                 keep_picture(browser, folder, host, f"{name or 'none'} {number}", html, dark=dark)
             peer_environments.print_status(name)
-        host = make_host(folder, "varied", None, fonts)
-        for number in range(VARIED):
-            html = training_variety.write_varied_page(number, icons)
-            keep_picture(browser, folder, host, f"varied {number}", html, dark=False)
+        for name, count, write_page in (
+            ("varied", VARIED, training_variety.write_varied_page),
+            ("dense", DENSE, training_dense.write_dense_page),
+        ):
+            host = make_host(folder, name, None, fonts)
+            for number in range(count):
+                keep_picture(browser, folder, host, f"{name} {number}", write_page(number, icons), dark=False)
 
 
 def make_host(folder: Path, name: str, package: Path | None, fonts: Mapping[str, Path]) -> Path:

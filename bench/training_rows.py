@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from real_score import measure_overlap, to_box
+from real_score import to_box
 from training_lines import list_training_lines
 from training_sketches import make_sketch
 
@@ -198,14 +198,15 @@ def _choose_largest(boxes: NDArray[np.int64], answers: Labels) -> Iterator[tuple
 
 def _measure_best(boxes: NDArray[np.int64], controls: Sequence[dict[str, Any]]) -> tuple[NDArray[np.float64], Labels]:
     """Return each box's largest overlap with a control, and with which."""
-    known = [(at, to_box(each[key])) for at, each in enumerate(controls) for key in ("box", "inner") if key in each]
-    best, which = np.zeros(len(boxes)), np.zeros(len(boxes), dtype=np.int64)
-    for place, edges in enumerate(boxes.tolist()):
-        for at, box in known:
-            overlap = measure_overlap(to_box(edges), box)
-            if overlap > best[place]:
-                best[place], which[place] = overlap, at
-    return best, which
+    known = [(at, each[key]) for at, each in enumerate(controls) for key in ("box", "inner") if key in each]
+    if not known or not len(boxes):
+        return np.zeros(len(boxes)), np.zeros(len(boxes), dtype=np.int64)
+    a, b = boxes[:, None].astype(np.float64), np.rint(np.array([edges for _, edges in known], dtype=np.float64))[None]
+    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
+    shared = np.clip(sides, 0, None).prod(axis=-1)
+    areas = [np.maximum(1, each[..., 2:] - each[..., :2]).prod(axis=-1) for each in (a, b)]
+    overlap = shared / (areas[0] + areas[1] - shared)
+    return overlap.max(axis=1), np.array([at for at, _ in known])[overlap.argmax(axis=1)]
 
 
 def answer_controls(boxes: NDArray[np.int64], truth: Truth) -> Labels:

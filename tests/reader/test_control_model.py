@@ -168,3 +168,20 @@ def test_boxes_in_lines_are_left_out_of_any_number() -> None:
     lines = [TextLine("w" * 100, Box(0, 20 * row, 1200, 17)) for row in range(0, 30, 2)]
     kept, _ = propose_controls(Segments((), boxes), list_lines(lines), (1300, 700))
     assert np.array_equal(kept, list_boxes([box for box in boxes if box.y % 40]))
+
+
+def test_a_text_above_a_thin_line_may_be_a_field() -> None:
+    pixels = np.full((120, 400, 3), 255, np.uint8)
+    pixels[60:62, 40:240] = 120
+    lines = [TextLine("Rotterdam", Box(46, 40, 70, 14)), TextLine("Elsewhere", Box(260, 40, 70, 14))]
+    kept, _ = propose_controls(segment_image(pixels), list_lines(lines), (400, 120))
+    assert kept.tolist() == [[40, 34, 240, 62]]
+
+
+def test_signs_digits_words_and_capitals_of_lines_are_measured() -> None:
+    texts = ("Type: string", "#include <a.h>", "Save As", "10435", "")
+    page = list_lines([TextLine(text, Box(0, 20 * at, 80, 14)) for at, text in enumerate(texts)])
+    assert page.signs.tolist() == pytest.approx([1 / 12, 3 / 14, 0, 0, 0])
+    assert page.digits.tolist() == [0, 0, 0, 1, 0]
+    assert page.words.tolist() == [2, 2, 2, 1, 0]
+    assert page.capitals.tolist() == [0.5, 0, 1, 0, 0]

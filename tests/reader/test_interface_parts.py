@@ -9,7 +9,7 @@ from sightline.model.geometry import Box
 from sightline.reader.colours import add_colours
 from sightline.reader.interface_parts import find_parts
 from sightline.reader.reading import InterfacePart, Pixels
-from sightline.reader.regions import find_regions
+from sightline.reader.regions import MOST_SPLIT, find_regions, segment_image
 from tests.reader.sketch import Sketch
 from tests.requirements import requirement
 
@@ -63,6 +63,15 @@ def test_a_strip_of_labels_and_values_is_not_a_button() -> None:
         sketch.write(310, y, text, 14, anchor="mm")
     found = find_parts(sketch.pixels, sketch.lines)
     assert [(part.kind, part.lines) for part in found] == [("panel", (0,)), ("button", (1,))]
+
+
+@requirement("reader.controls")
+def test_a_label_with_its_value_is_not_a_button() -> None:
+    sketch = Sketch((640, 120))
+    for at, text in enumerate(("Use: dovecot", "Type: string", "Save")):
+        sketch.box((40 + 140 * at, 30, 160 + 140 * at, 62), "#dddddd")
+        sketch.write(100 + 140 * at, 46, text, 14, anchor="mm")
+    assert [part.lines for part in of(find_parts(sketch.pixels, sketch.lines), "button")] == [(2,)]
 
 
 KINDS = ("button", "field", "check", "panel")
@@ -132,6 +141,34 @@ def test_a_border_separates_regions_and_a_gradient_does_not() -> None:
     slope: Pixels = np.repeat(np.linspace(60, 160, 200).astype(np.uint8)[None, :, None], 60, axis=0).repeat(3, axis=2)
     (only,) = find_regions(np.ascontiguousarray(slope))
     assert only.box == Box(0, 0, 200, 60)
+
+
+@requirement("reader.controls")
+@pytest.mark.parametrize("radius", [0, 6, 18])
+def test_buttons_of_one_colour_that_touch_are_each_found(radius: int) -> None:
+    sketch = Sketch((400, 200))
+    places = [(40, 40, 160, 76, "Duplicate"), (40, 76, 130, 112, "Apply")]
+    for x0, y0, x1, y1, text in places:
+        sketch.box((x0, y0, x1, y1), "#0066cc", radius=radius)
+        sketch.write((x0 + x1) / 2, (y0 + y1) / 2, text, 14, "#ffffff", anchor="mm")
+    found = of(find_parts(sketch.pixels, sketch.lines), "button")
+    assert [part.lines for part in found] == [(0,), (1,)]
+    assert [part.box for part in found] == [Box(x0, y0, x1 - x0, y1 - y0) for x0, y0, x1, y1, _ in places]
+
+
+def test_only_regions_whose_width_changes_have_pieces() -> None:
+    pixels = np.full((200, 300, 3), 255, dtype=np.uint8)
+    pixels[20:50, 20:140] = 90
+    pixels[60:90, 20:140] = pixels[90:130, 20:200] = 120
+    assert segment_image(pixels).pieces == (Box(20, 60, 120, 30), Box(20, 90, 180, 40))
+
+
+def test_a_comb_has_a_bounded_number_of_pieces() -> None:
+    pixels = np.full((400, 3000, 3), 255, dtype=np.uint8)
+    for x in range(0, 3000, 24):
+        for y in range(0, 400, 40):
+            pixels[y : y + 18, x : x + 22] = pixels[y + 18 : y + 36, x : x + 19] = 60
+    assert len(segment_image(pixels).pieces) == 2 * MOST_SPLIT
 
 
 def test_a_pixel_has_no_parts() -> None:

@@ -156,3 +156,14 @@ def test_the_mark_of_a_list_is_no_radio_button() -> None:
         paste_shape(sketch, (20, y), (13, 13), "ring")
         sketch.write(50, y + 6, "List item", 28)
     assert look_for_toggles(sketch, sketch.lines) == []
+
+
+@requirement("reader.toggles")
+@pytest.mark.parametrize("place", [(20, 68), (20, 18), (300, 43)])
+def test_the_text_of_a_switch_may_be_below_it_above_it_or_where_its_row_begins(place: tuple[int, int]) -> None:
+    sketch = Sketch((500, 120))
+    left = 20 if place[0] == 20 else 440
+    paste_shape(sketch, (left, 30), (44, 24), "on")
+    sketch.write(20 if left == 440 else place[0], place[1], "Weekly summary")
+    (mark,) = look_for_toggles(sketch, sketch.lines)
+    assert (mark.kind, mark.checked, mark.lines) == ("switch", True, (0,))

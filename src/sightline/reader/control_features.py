@@ -27,6 +27,11 @@ OFFSETS = np.arange(-4, 6)  # pixels from a box's edge, outwards
 ALONG = np.linspace(0.2, 0.8, 9)  # places along an edge
 ACROSS, DOWN = 48, 12  # places inside a box
 FAR = 12.0  # letter sizes: what is farther away is not near
+SIGNS = frozenset(":;=_<>(){}[]#/\\|*@$%^~`\"',†")
+PIECE, UNDERLINED = -2.0, -3.0  # in place of how a region fills its box: a piece of one; the text above a line
+RULE = (60, 700, 4)  # pixels: the width of the line below a field, from and to, and its height
+ABOVE_RULE, BEFORE_TEXT = (0.1, 1.2), (-0.3, 2.5)  # letter sizes from a text to the line below it, and from its start
+PAIRS = 200_000  # of lines and rules that are compared at once
 SLICE = 500  # boxes that are compared with all lines at once
 
 
@@ -43,6 +48,10 @@ class PageLines:
     trust: Floats
     inks: Floats
     grounds: Floats
+    signs: Floats  # share of characters that are signs, as in programs and in labels with values
+    digits: Floats  # share of characters that are digits
+    words: Floats  # how many
+    capitals: Floats  # share of words that begin with a capital letter
 
     @property
     def usual_size(self) -> float:
@@ -66,7 +75,15 @@ def list_lines(lines: Sequence[TextLine]) -> PageLines:
         np.array([line.confidence for line in lines], dtype=np.float32),
         inks,
         grounds,
+        np.array([sum(each in SIGNS for each in line.text) / max(1, len(line.text)) for line in lines], np.float32),
+        np.array([sum(map(str.isdigit, line.text)) / max(1, len(line.text)) for line in lines], np.float32),
+        np.array([len(line.text.split()) for line in lines], np.float32),
+        np.array([_count_capitals(line.text) / max(1, len(line.text.split())) for line in lines], np.float32),
     )
+
+
+def _count_capitals(text: str) -> int:
+    return sum(word[0].isupper() for word in text.split())
 
 
 def list_boxes(boxes: Sequence[Box]) -> Ints:
@@ -77,6 +94,8 @@ def propose_controls(segments: Segments, page: PageLines, size: tuple[int, int])
     """Return the boxes that may be buttons or fields, and how each region fills its box."""
     boxes = [(region.box, (region.sides, region.ends, region.fill_share)) for region in segments.regions]
     boxes += [(box, (-1.0, -1.0, -1.0)) for box in segments.shapes]
+    boxes += [(box, (PIECE,) * 3) for box in segments.pieces]
+    boxes += [(box, (UNDERLINED,) * 3) for box in _find_underlined(segments, page)]
     kept = [
         (box, shape)
         for box, shape in boxes
@@ -92,12 +111,38 @@ def propose_controls(segments: Segments, page: PageLines, size: tuple[int, int])
     return found[~inner], shapes[~inner]
 
 
+def _find_underlined(segments: Segments, page: PageLines) -> list[Box]:
+    """Return the boxes of texts at the beginning of a thin line below them, as high above the text as below it."""
+    rules = [
+        region.box for region in segments.regions
+        if region.box.height <= RULE[2] and RULE[0] <= region.box.width <= RULE[1] and region.fill_share > 0.9
+    ][:SLICE]  # fmt: skip
+    if not rules or not len(page.boxes):
+        return []
+    step = max(1, PAIRS // len(page.boxes))
+    return [box for at in range(0, len(rules), step) for box in _find_texts_above(rules[at : at + step], page)]
+
+
+def _find_texts_above(rules: Sequence[Box], page: PageLines) -> list[Box]:
+    a, b, size = list_boxes(rules)[:, None], page.boxes[None], np.maximum(page.sizes, 1)[None]
+    below, before = (a[..., 1] - b[..., 3]) / size, (b[..., 0] - a[..., 0]) / size
+    fits = (below >= ABOVE_RULE[0]) & (below <= ABOVE_RULE[1]) & (b[..., 2] <= a[..., 2] + 2)
+    fits &= (before >= BEFORE_TEXT[0]) & (before <= BEFORE_TEXT[1])
+    found = []
+    for at in np.flatnonzero(fits.any(axis=1)).tolist():
+        rule, text = rules[at], page.boxes[fits[at].argmax()]
+        top = max(0, int(text[1]) - (rule.y - int(text[3])))
+        found.append(Box(rule.x, top, rule.width, rule.bottom - top))
+    return found
+
+
 def compare_all(boxes: Ints, others: Ints, slack: int) -> tuple[Mask, Mask]:
     """Return which box is inside which other one, and which contains which."""
     a, b = boxes[:, None], others[None]
     first, last = a[..., :2] - b[..., :2], b[..., 2:] - a[..., 2:]
-    inside: Mask = np.minimum(first, last).min(axis=-1) >= -slack
-    around: Mask = np.maximum(first, last).max(axis=-1) <= slack
+    least, most = np.minimum(first, last), np.maximum(first, last)
+    inside: Mask = np.minimum(least[..., 0], least[..., 1]) >= -slack
+    around: Mask = np.maximum(most[..., 0], most[..., 1]) <= slack
     return inside, around
 
 
@@ -131,7 +176,8 @@ def _sample_inside(pixels: Pixels, boxes: Ints, edge: float = 0.04) -> Floats:
 
 def differ(one: Floats, other: Floats) -> Floats:
     """Return the largest difference of two colours in a channel, 0 to 1."""
-    most: Floats = np.abs(one - other).max(axis=-1) / 255
+    off = np.abs(one - other)
+    most: Floats = np.maximum(np.maximum(off[..., 0], off[..., 1]), off[..., 2]) / 255  # faster than over an axis
     return most
 
 
@@ -139,7 +185,7 @@ def measure_controls(pixels: Pixels, boxes: Ints, shapes: Floats, page: PageLine
     """Return a row of measures for each box that may be a button or a field."""
     inside = _sample_inside(pixels, boxes)
     fill = np.median(inside.reshape(len(boxes), -1, 3), axis=1)
-    texts, own = _measure_texts(boxes, page)
+    texts, own = _measure_texts(boxes, page, _measure_weights(pixels, page))
     unit = np.where(own > 0, own, page.usual_size)
     wide, high = (boxes[:, 2] - boxes[:, 0]).astype(np.float32), (boxes[:, 3] - boxes[:, 1]).astype(np.float32)
     size = pixels.shape[1], pixels.shape[0]
@@ -160,10 +206,22 @@ def measure_controls(pixels: Pixels, boxes: Ints, shapes: Floats, page: PageLine
     return np.concatenate(rows, axis=1).astype(np.float32)
 
 
-def _measure_texts(boxes: Ints, page: PageLines) -> tuple[Floats, Floats]:
+def _measure_weights(pixels: Pixels, page: PageLines) -> Floats:
+    """Return how much of each line is ink, compared with the other lines: more where letters are bold."""
+    shares = np.zeros(len(page.boxes), np.float32)
+    for at, (left, top, right, bottom) in enumerate(page.boxes.tolist()):
+        crop = pixels[max(0, top) : bottom, max(0, left) : right]
+        if crop.size and page.contrasts[at] > 0:
+            off = differ(crop.astype(np.float32), page.grounds[at][None, None])
+            shares[at] = (off > 0.5 * page.contrasts[at]).mean()
+    usual = float(np.median(shares)) if len(shares) else 0.0
+    return shares / max(0.05, usual)
+
+
+def _measure_texts(boxes: Ints, page: PageLines, weights: Floats) -> tuple[Floats, Floats]:
     """Measure the lines in each box, and return the size of their letters too."""
     if not len(page.boxes):
-        return np.zeros((len(boxes), 16), np.float32), np.zeros(len(boxes), np.float32)
+        return np.zeros((len(boxes), 21), np.float32), np.zeros(len(boxes), np.float32)
     inside = compare_all(boxes, page.boxes, slack=2)[1]
     count = inside.sum(axis=1)
     some = np.maximum(count, 1)
@@ -187,6 +245,8 @@ def _measure_texts(boxes: Ints, page: PageLines) -> tuple[Floats, Floats]:
         np.abs(pads[:, 2] - pads[:, 3]), contrast, contrast / max(0.05, page.usual_contrast),
         pick(page.tints, 0.0, most=True), (inside * page.letters[None]).sum(axis=1) / some,
         (inside * page.trust[None]).sum(axis=1) / some, (bottom - top) / np.maximum(1, size),
+        *((inside * each[None]).sum(axis=1) / some for each in (page.signs, page.digits, page.capitals, weights)),
+        (inside * page.words[None]).sum(axis=1),
     ], axis=1)  # fmt: skip
     return rows.astype(np.float32), size.astype(np.float32)
 
@@ -291,7 +351,7 @@ def _measure_neighbours(boxes: Ints, unit: Floats) -> Floats:
 def measure_labels(boxes: Ints, page: PageLines, unit: Floats) -> Floats:
     """Measure how near the lines around each box are: before it, after it, above and below it."""
     if not len(page.boxes):
-        return np.tile(np.array([FAR] * 4 + [-1, 0, 0, 0], np.float32), (len(boxes), 1))
+        return np.tile(np.array([FAR] * 4 + [-1, 0, 0, 0, 0], np.float32), (len(boxes), 1))
     a, b = boxes[:, None], page.boxes[None]
     step = unit[:, None]
     outside = ~compare_all(boxes, page.boxes, slack=2)[1]
@@ -303,6 +363,7 @@ def measure_labels(boxes: Ints, page: PageLines, unit: Floats) -> Floats:
     above = np.where(overlap & (b[..., 3] <= a[..., 1] + 3), a[..., 1] - b[..., 3], 10**6)
     below = np.where(overlap & (b[..., 1] >= a[..., 3] - 3), b[..., 1] - a[..., 3], 10**6)
     nearest = above.argmin(axis=1)
+    under = np.where(below.min(axis=1) < 10**6, page.lengths[below.argmin(axis=1)], 0)
     shift = np.abs(page.boxes[nearest, 0] - boxes[:, 0]) / unit
     crossing = (
         (np.minimum(a[..., 2], b[..., 2]) - np.maximum(a[..., 0], b[..., 0]) > 3)
@@ -312,4 +373,5 @@ def measure_labels(boxes: Ints, page: PageLines, unit: Floats) -> Floats:
     gaps = [np.minimum(np.clip(gap, 0, None) / step, FAR).min(axis=1) for gap in (before, after, above, below)]
     return np.stack([
         *gaps, np.minimum(shift, FAR), page.lengths[nearest], crossing.sum(axis=1), level.sum(axis=1),
+        under,
     ], axis=1).astype(np.float32)  # fmt: skip

@@ -23,7 +23,9 @@ from sightline.reader.rectangles import contains_centre
 from sightline.reader.regions import Segments
 
 CONTROLS: tuple[Literal["button", "field"], ...] = ("button", "field")
-SURE = 0.92  # a score, as a share of a model's limit, from which it decides alone: rules mostly agree with it
+SURE = 0.94  # a score, as a share of a model's limit, from which it decides alone: rules mostly agree with it
+LIKELY = 0.8  # the same from which it names what a rule found
+CERTAIN = 1.0  # the same of a place that looks like the bar of a window
 UNLIKELY = 0.05  # a score below it rejects what a rule found
 MOST = 800  # places; about more than that, as in a large grid, no model is asked: each is compared with all others
 
@@ -54,7 +56,7 @@ def judge_control(kind: PartKind, box: Box, scored: Sequence[Scored]) -> PartKin
         own = [(score, place) for score, question, place in scored if question == each]
         scores[each] = _score_place(box, [place for _, place in own], [score for score, _ in own])
     other: PartKind = "field" if kind == "button" else "button"
-    if scores[other] >= SURE > scores[kind]:
+    if scores[other] > scores[kind] and scores[other] >= LIKELY:
         return other
     return "panel" if scores[kind] < UNLIKELY else kind
 
@@ -62,11 +64,11 @@ def judge_control(kind: PartKind, box: Box, scored: Sequence[Scored]) -> PartKin
 def choose_sure(
     scored: Iterable[Scored], found: Sequence[InterfacePart], bars: Sequence[Box]
 ) -> list[tuple[PartKind, Box]]:
-    """Return the controls of which a model is sure, where none was found yet; a bar of a window is none."""
+    """Return the controls of which a model is sure, where none was found yet; a bar of a window hardly is one."""
     kept: list[tuple[PartKind, Box]] = []
     taken = [part.box for part in found]
     for score, kind, box in scored:
-        if score < SURE or any(_is_nearly(box, bar) for bar in bars):
+        if score < SURE or (score < CERTAIN and any(_is_nearly(box, bar) for bar in bars)):
             continue
         if not any(contains_centre(box, other) or contains_centre(other, box) for other in taken):
             kept.append((kind, box))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -29,6 +30,7 @@ STRONG = 60  # difference of colours between a border or a text and its backgrou
 PALE, STRIP = 120, 160  # the same, at most, of the text in an empty field, and in one that has no border
 TINTED = 70  # difference between the channels of a colour that is no shade of grey
 ICON = 3.5  # heights of a line: how far an icon in a button may reach beyond its text
+LABEL = re.compile(r"[^\W\d]:\s?\w")  # a label and its value: "Type: string"
 LONG = 34  # characters: what is longer is no button
 BEYOND = (3, 4)  # pixels outside a shape: beyond its border, and at one of them before a neighbour's
 EMPTY_HEIGHTS = (16, 64)  # pixels: the height of an empty field, from and to
@@ -80,6 +82,7 @@ def find_parts(
     bars = [part.box for part in named if part.kind == "bar"]
     sure = choose_sure(scored, [*found, *switches], bars)
     learnt = [_make_control(pixels, kind, box, lines) for kind, box in sure]
+    learnt = [part for part in learnt if part.kind != "button" or not _has_value(lines[at] for at in part.lines)]
     taken = {part.box for part in learnt}
     named = [part for part in named if part.box not in taken] + learnt
     named += [*switches, *find_pictures(pixels, lines)]
@@ -215,7 +218,13 @@ def _can_be_pressed(shape: _Shape, own: Sequence[TextLine], size: float) -> bool
     beside = min(line.box.x for line in own) - shape.box.x
     small = shape.box.height < BADGE * size and beside < BADGE * size and shape.edge < STRONG
     letter = len(text) == 1 and text.isalpha()
-    return not (small or letter or len(text) > LONG or split_pairs(text))  # labels with values are not a button
+    return not (small or letter or len(text) > LONG or _has_value(own))
+
+
+def _has_value(own: Iterable[TextLine]) -> bool:
+    """Return whether a text has a label and its value, or several: that is no name of a button."""
+    text = " ".join(line.text for line in own)
+    return bool(split_pairs(text) or LABEL.search(text))
 
 
 def _classify_control(pixels: Pixels, shape: _Shape, own: Sequence[TextLine]) -> PartKind | None:

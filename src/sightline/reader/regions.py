@@ -7,6 +7,7 @@ stays one region; a border of one pixel separates two.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +23,11 @@ MIN_RUN = 4  # a run
 OVERLAP = 2  # of two runs that touch
 MIN_AREA = 12  # region, in pixels
 AT_EDGE = 2  # how far from its box's edge a row may end and still reach it
+PIECE = 9  # pixels: the smallest side of a piece of a region
+PLATEAU = 5  # rows of about the same width, at least, of a piece
+STEP = 1  # pixels from row to row by which an edge may move within a piece
+TALL = 500  # pixels: a higher region is no stack of controls
+MOST_SPLIT = 400  # regions of which pieces are searched for, at most
 GROUND = (100, 56)  # pixels: a region that is wider or higher is a background, on which small shapes are drawn
 
 
@@ -54,6 +60,7 @@ class Segments:
 
     regions: tuple[ColourRegion, ...] = ()
     shapes: tuple[Box, ...] = ()
+    pieces: tuple[Box, ...] = ()  # of regions: rows of one width, such as buttons of one colour that touch
 
 
 def find_regions(pixels: Pixels) -> tuple[ColourRegion, ...]:
@@ -67,7 +74,51 @@ def segment_image(pixels: Pixels) -> Segments:
     if not len(runs.row):
         return Segments()
     owner = _group_runs(len(runs.row), *_find_touching_runs(pixels, runs))
-    return Segments(_measure_regions(pixels, runs, owner), _find_shapes(runs, owner, len(pixels)))
+    return Segments(
+        _measure_regions(pixels, runs, owner), _find_shapes(runs, owner, len(pixels)), _split_regions(runs, owner)
+    )
+
+
+def _split_regions(runs: _Runs, owner: Whole) -> tuple[Box, ...]:
+    """Return the pieces of regions whose width changes: rows of about one width, one above the other.
+
+    Two controls of one colour that touch are one region. Where one ends, the region becomes narrower or wider at once,
+    or has a notch between round corners.
+    """
+    order = np.argsort(owner, kind="stable")
+    owner, row = owner[order], runs.row[order]
+    start = runs.start[order] - row * runs.width
+    end = runs.end[order] - row * runs.width
+    fresh = np.flatnonzero(np.append(True, (owner[1:] != owner[:-1]) | (row[1:] != row[:-1])))
+    left, right = np.minimum.reduceat(start, fresh), np.maximum.reduceat(end, fresh)
+    owner, row = owner[fresh], row[fresh]
+    head = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
+    tail = np.append(head[1:], len(owner))
+    high = tail - head
+    wide = np.maximum.reduceat(right, head) - np.minimum.reduceat(left, head)
+    chosen = np.flatnonzero((high >= 2 * PIECE) & (high <= TALL) & (wide >= 2 * PIECE))
+    chosen = chosen[np.argsort(-high[chosen], kind="stable")[:MOST_SPLIT]]
+    return tuple(
+        box
+        for at in chosen
+        for box in _split_rows(int(row[head[at]]), left[head[at] : tail[at]], right[head[at] : tail[at]])
+    )
+
+
+def _split_rows(top: int, left: Whole, right: Whole) -> list[Box]:
+    """Return the pieces of one region from where each of its rows begins and ends; none if it has only one."""
+    jumps = np.flatnonzero(np.maximum(np.abs(np.diff(left)), np.abs(np.diff(right))) > STEP) + 1
+    edges = [0, *jumps.tolist(), len(left)]
+    even = [(a, b) for a, b in pairwise(edges) if b - a >= PLATEAU]
+    if len(even) < 2:
+        return []
+    cuts = [0, *((above[1] + below[0]) // 2 for above, below in pairwise(even)), len(left)]
+    found = []
+    for (first, last), (low, high) in zip(even, pairwise(cuts), strict=True):
+        x0, x1 = int(left[first:last].min()), int(right[first:last].max())
+        if min(x1 - x0, high - low) >= PIECE:
+            found.append(Box(x0, top + low, x1 - x0, high - low))
+    return found
 
 
 def _find_shapes(runs: _Runs, owner: Whole, height: int) -> tuple[Box, ...]:

@@ -17,7 +17,7 @@ from sightline.reader.control_features import Floats, list_lines
 from sightline.reader.control_model import load_toggle_network
 from sightline.reader.page_text import measure_letter_size
 from sightline.reader.reading import TOGGLES, InterfacePart, PartKind, Pixels, TextLine
-from sightline.reader.rectangles import are_level, contains_centre, is_inside
+from sightline.reader.rectangles import are_level, contains_centre, is_inside, overlap_horizontally
 from sightline.reader.regions import Segments
 from sightline.reader.toggle_features import find_letters, measure_mates, measure_toggles, propose_toggles
 
@@ -30,13 +30,14 @@ MOST = 800  # places; about more than that, as in a large grid, the network isn'
 LIKELY = 0.6  # of the limit: the score of a shape that may be the border of a toggle
 RING = (0.3, 2.2)  # heights between the middles of a shape and its border, twice; how much larger that is
 NEAR = 3.0  # heights of a line: how far a toggle may be from its text
+FAR_LABEL = 40.0  # heights of a line: how far from a switch the text may be with which its row begins
 STRONGEST = 92  # percent: the pixels above are the strongest of a toggle, such as those of its border
 _BULLET = 0.6  # of the letter size of its text: a toggle is larger
 _MARKS, _RINGS = frozenset("●○◯◉⊙•■□▢▣☐☑@®©"), frozenset("O0oQ")  # what a toggle may be read as
 
 
 def find_toggles(pixels: Pixels, lines: Sequence[TextLine], segments: Segments) -> list[InterfacePart]:
-    """Return the toggles of an image, each with the line beside it."""
+    """Return the toggles of an image from top to bottom, each with the line beside it."""
     boxes, page = propose_toggles(segments), list_lines(lines)
     if not 0 < len(boxes) <= MOST:
         return []
@@ -55,7 +56,8 @@ def find_toggles(pixels: Pixels, lines: Sequence[TextLine], segments: Segments) 
             same = (other for each, other in likely if each == kind and _is_ring_of(other, box))
             found.append(_make_toggle(pixels, kind, max(same, key=lambda each: each.width * each.height), state))
     named = [part for part in label_toggles(found, lines) if part.lines or _has_mates(part, found)]
-    return [part for part in named if not _is_bullet(part, lines)]
+    kept = [part for part in named if not _is_bullet(part, lines)]
+    return sorted(kept, key=lambda part: (part.box.y, part.box.x))
 
 
 def _is_bullet(part: InterfacePart, lines: Sequence[TextLine]) -> bool:
@@ -99,7 +101,13 @@ def _make_toggle(pixels: Pixels, kind: PartKind, box: Box, state: bool | None) -
 
 def label_toggles(toggles: Sequence[InterfacePart], lines: Sequence[TextLine]) -> list[InterfacePart]:
     """Return the toggles with the lines beside them."""
-    return [replace(part, lines=_find_label(part.box, lines)) for part in toggles]
+    return [
+        replace(
+            part,
+            lines=_find_label(part.box, lines) or (_find_far_label(part.box, lines) if part.kind == "switch" else ()),
+        )
+        for part in toggles
+    ]
 
 
 def remove_toggle_glyphs(lines: Sequence[TextLine], toggles: Sequence[InterfacePart]) -> list[TextLine]:
@@ -145,6 +153,23 @@ def _find_label(box: Box, lines: Sequence[TextLine]) -> tuple[int, ...]:
             away = after if after >= -2 else before + reach
             best = min(best or (away, place), (away, place))
     return (best[1],) if best else ()
+
+
+def _find_far_label(box: Box, lines: Sequence[TextLine]) -> tuple[int, ...]:
+    """Return the line of a switch that has none beside it: right below or above it, or where its row begins."""
+    level = [
+        (box.x - line.box.right, place)
+        for place, line in enumerate(lines)
+        if are_level(box, line.box) and 0 <= box.x - line.box.right <= FAR_LABEL * line.box.height
+    ]
+    stacked = [
+        (max(line.box.y - box.bottom, box.y - line.box.bottom), place)
+        for place, line in enumerate(lines)
+        if overlap_horizontally(line.box, box) and abs(line.box.x - box.x) <= box.width
+        and -2 <= max(line.box.y - box.bottom, box.y - line.box.bottom) <= line.box.height
+    ]  # fmt: skip
+    found = min(stacked, default=None) or min(level, default=None)
+    return (found[1],) if found else ()
 
 
 def _has_mates(part: InterfacePart, others: Sequence[InterfacePart]) -> bool:

@@ -1,5 +1,5 @@
-"""Make the pictures that the recogniser of controls is trained on: pages of training_pages.py and
-training_variety.py, with the DOM's truth."""
+"""Make the pictures that the models of controls and of states are trained on, with the DOM's truth: pages of
+training_pages.py, training_variety.py and training_states.py."""
 
 import json
 import random
@@ -11,6 +11,7 @@ from pathlib import Path
 import peer_environments
 import training_kits
 import training_pages
+import training_states
 import training_variety
 from real_browser import Browser, open_browser, serve_folder
 from real_pictures import STILL
@@ -22,6 +23,7 @@ SIZES = ((1280, 800), (1440, 900), (1024, 768), (1100, 700))
 SCALES = (1, 1, 1, 2, 2, 1.25, 1.5)
 PLAIN = 24  # pages without a package, for each page of one
 VARIED = 170  # pages on which every section has its own look
+STATES = 200  # pages of menus, tabs, lists and tables
 
 
 def make_pictures(folder: Path, pages: int) -> None:
@@ -44,6 +46,17 @@ def make_pictures(folder: Path, pages: int) -> None:
         for number in range(VARIED):
             html = training_variety.write_varied_page(number, icons)
             keep_picture(browser, folder, host, f"varied {number}", html, dark=False)
+
+
+def make_state_pictures(folder: Path) -> None:
+    """Write pictures of menus, tabs, lists and tables, and the truth of each, as far as they are not there."""
+    fonts = {each["name"]: unpack_package(each) for each in json.loads(PINS.read_text())["icons"]}
+    icons = {name: training_pages.list_icons(name, home) for name, home in fonts.items()}
+    host = make_host(folder, "states", None, fonts)
+    with open_browser() as browser:
+        for number in range(STATES):
+            html = training_states.write_state_page(number, icons)
+            keep_picture(browser, folder, host, f"states {number}", html, dark=False)
 
 
 def make_host(folder: Path, name: str, package: Path | None, fonts: Mapping[str, Path]) -> Path:

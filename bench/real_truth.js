@@ -307,7 +307,7 @@
     const headings = all('h1, h2, h3, h4, h5, h6').filter(e => isSeen(e) && clean(e.innerText)).map(e => ({ ...seenBox(e), level: +e.tagName[1], size: parseFloat(getComputedStyle(e).fontSize) * scale }));
 
     // A class of its own that says so, in words of its package, which most of its neighbours have not.
-    const saysSelected = c => /(^|[-_ ])((row|item)?selected|active|current|pressed)([-_ ](top|bottom|left|right|page|item|row))?$/.test(c.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase());
+    const saysSelected = c => /(^|[-_ ])((row|item)?selected|active|current|pressed|this)([-_ ](top|bottom|left|right|page|item|row))?$/.test(c.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase());
     const hasOwnClass = e => e.parentElement && [...e.classList].some(c => saysSelected(c) &&
         [...e.parentElement.children].filter(n => n.classList.contains(c)).length * 2 < e.parentElement.children.length);
     const selected = e => (hasOwnClass(e) || e.matches('[aria-selected=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .is-selected, .uk-active, .menu-item--active')) && !e.closest('.breadcrumb, [class*=breadcrumb]');
@@ -324,7 +324,7 @@
         return box.width > 0 && [...e.parentElement.children].some(plain) && isSeenAt(e, (left + right) / 2, (c.top + c.bottom) / 2) ? box : null;
     };
     const states = [];
-    for (const e of all('[aria-selected=true], [class*=elected], [class*=ctive], [class*=urrent], [class*=ressed]')) {
+    for (const e of all('[aria-selected=true], [class*=elected], [class*=ctive], [class*=urrent], [class*=ressed], [class$=this]')) {
         const box = !e.matches(ITEMS) && findOtherItem(e);
         if (box) states.push({ kind: 'selected', tag: e.tagName, box: toBox(box), text: clean(e.innerText).slice(0, 80) });
     }

@@ -16,7 +16,7 @@ from training_rows import NONE, UNKNOWN, Rows, Truth, answer_controls, answer_to
 from sightline.model.geometry import Box
 from sightline.reader import control_features as features
 from sightline.reader.colours import add_colours
-from sightline.reader.item_features import Siblings, measure_items
+from sightline.reader.item_features import Siblings, find_badges, measure_items
 from sightline.reader.ocr.weights import OcrEngine
 from sightline.reader.paleness import measure_paleness
 from sightline.reader.reading import TOGGLES, InterfacePart, Pixels, TextLine
@@ -68,6 +68,7 @@ def measure_states(
     items, siblings = measure_items(pixels, page, regions, parts)
     answers = answer_items(lines, parts, truth)
     both = np.stack([_answer_group(answers, mates) for mates in siblings])
+    both[0][find_badges(items[0], siblings[0])] = UNKNOWN
     pale = measure_paleness(pixels, parts, page) if parts else NONE
     return {
         "items": items, "item_answers": both, "line_answers": answers, "item_boxes": page.boxes, "parts": pale,

@@ -97,10 +97,10 @@ def test_paler_texts_of_another_kind_of_toggle_are_not_disabled() -> None:
 
 
 @requirement("reader.states")
-def test_a_tab_with_a_line_below_it_is_perhaps_selected() -> None:
+def test_a_tab_in_another_ink_with_a_line_below_it_is_perhaps_selected() -> None:
     sketch = Sketch((500, 200))
     for at, name in enumerate(("Music", "Playlists", "Radio")):
-        sketch.write(40 + 120 * at, 60, name)
+        sketch.write(40 + 120 * at, 60, name, ink="#3070d0" if at == 1 else "")
     sketch.box((150, 78, 226, 81), "#3070d0")
     reading = examine_image(sketch.pixels, sketch.lines)
     assert [(state.kind, state.box) for state in reading.states] == [("selected", sketch.lines[1].box)]

@@ -24,8 +24,11 @@ MATES = 8  # nearest siblings of a line, at most
 SAME = 0.05  # difference of two colours that are the same, 0 to 1
 STEPS = 32  # places below, above or before a text where something is looked for
 REACH = 2.2  # letter sizes below and above a text
+PLACES = 19  # along a text, all of which a line across it differs at; letters below it do so only at some
 CLOSE = 18  # of these places, where colours are compared; other texts may be farther away
 PRESSED = 6  # the measure: whether a line and a sibling are in buttons, of which one may be the main one
+HELD, COMPARED = 13, 26  # the first measures of what is around a line, and of its differences from its siblings
+SHAPE = 54  # of these differences, that of the size of what is around it
 CROSSED = np.array([0, 6, 12, 18])  # measures of the other direction: of background, ink, strokes and what is below
 BEFORE = 5.0  # letter sizes before it
 ROWS, COLUMNS = 7, 160  # of a text, where its strokes are measured
@@ -84,7 +87,7 @@ def _measure_looks(pixels: Pixels, page: PageLines, holders: Ints) -> ItemLooks:
     left, top, right, bottom = (page.boxes[:, at, None, None].astype(np.float64) for at in range(4))
     unit = page.sizes[:, None, None].astype(np.float64)
     away = np.linspace(0.1, REACH, STEPS)[None, :, None]
-    across = left + (right - 1 - left) * np.linspace(0.1, 0.9, 5)[None, None] + 0 * away
+    across = left + (right - 1 - left) * np.linspace(0.03, 0.97, PLACES)[None, None] + 0 * away
     strips = [
         gather(pixels, across, bottom - 1 + unit * away + 0 * across),
         gather(pixels, across, top - unit * away + 0 * across),
@@ -97,6 +100,14 @@ def _measure_looks(pixels: Pixels, page: PageLines, holders: Ints) -> ItemLooks:
         gather(pixels, left - unit * back + 0 * down, down), np.stack(rules, axis=1), measure_strokes(pixels, page),
         _measure_holders(page, holders),
     )  # fmt: skip
+
+
+def find_badges(rows: Floats, mates: Siblings) -> Mask:
+    """Return which lines of a column are in small boxes as large as those of their siblings, but of another colour."""
+    high, wide = rows[:, HELD], rows[:, HELD + 1]
+    ground, shape = rows[:, COMPARED], rows[:, COMPARED + SHAPE]
+    badges: Mask = (mates.count > 0) & (high <= 3.2) & (wide <= 9) & (shape <= 0.02) & (ground > SAME)
+    return badges
 
 
 def _find_pressed(page: PageLines, parts: Sequence[InterfacePart]) -> Mask:

@@ -13,7 +13,7 @@ import numpy as np
 from sightline.model.geometry import Box
 from sightline.reader.control_features import list_boxes, list_lines
 from sightline.reader.control_model import load_trees
-from sightline.reader.item_features import measure_items
+from sightline.reader.item_features import find_badges, measure_items
 from sightline.reader.paleness import STATEFUL, measure_paleness
 from sightline.reader.reading import TOGGLES, InterfacePart, ItemState, Pixels, TextLine
 from sightline.reader.rectangles import contains_centre
@@ -60,8 +60,9 @@ def _find_selected(
     model, page = load_trees("selected"), list_lines(lines)
     rows, siblings = measure_items(pixels, page, list_boxes([region.box for region in regions]), parts)
     chosen = np.zeros(len(lines), dtype=bool)
-    for way, mates in zip(rows, siblings, strict=True):
+    for at, (way, mates) in enumerate(zip(rows, siblings, strict=True)):
         sure = (model.score(way) >= model.limit) & (mates.count > 0)
+        sure &= ~find_badges(way, mates) if at == 0 else True
         chosen |= sure & ((sure[mates.at] & mates.known).sum(axis=1) < MOST_SELECTED)
     for at in np.flatnonzero(chosen).tolist():
         free = at not in own and not any(contains_centre(area, lines[at].box) for area in taken)

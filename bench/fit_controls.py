@@ -34,7 +34,7 @@ FEW, FEW_REAL = 12_000, 16_000  # rows without a control, at most: of such pages
 TREES, RATE = 170, 0.1
 SKETCHED = 6  # times that a row of a sketch counts
 TARGETS = {  # shares of right answers at which a limit is chosen, a little above what is asked
-    "button": 0.92, "field": 0.92, "check": 0.955, "radio": 0.97, "switch": 0.97, "selected": 0.95, "disabled": 0.96,
+    "button": 0.92, "field": 0.92, "check": 0.955, "radio": 0.97, "switch": 0.97,
 }  # fmt: skip
 # Packages that share their styles are left out together.
 FAMILIES = {
@@ -167,15 +167,11 @@ def is_same_toggle(control: Row, box: Sequence[float]) -> bool:
     return _has_centre(box, known) or (_has_centre(known, box) and box[2] - box[0] < 3 * (known[2] - known[0]))
 
 
-def is_same_item(item: Row, box: Sequence[float]) -> bool:
-    return _has_centre(box, item["box"]) or _has_centre(item["box"], box)
-
-
 @cache
 def read_truth(picture: str) -> Row:
     """Return what the DOM says of a picture, without its words."""
     truth = json.loads(Path(picture).with_suffix(".json").read_text())
-    return {name: truth[name] for name in ("controls", "states", "pictures")}
+    return {name: truth[name] for name in ("controls", "pictures")}
 
 
 def count_claims(
@@ -246,31 +242,6 @@ def fit_question(table: Table, answers: NDArray[np.int64], name: str, also: str)
     limit = choose_limit(name, lambda limit: add_counts(table, lambda row, place: count(limit, row, place)))
     for fold, model in enumerate([*models, fit_trees(table, answers, None)]):
         yield from ((fold, *each) for each in export_trees(name, model, limit))
-
-
-def fit_selected(table: Table) -> Iterator[tuple[str, Any]]:
-    scores = score_left_out(table, table.answers)
-
-    def count(limit: float, row: Row, place: slice) -> Counter[str]:
-        truth = read_truth(row["picture"])
-        sure = np.flatnonzero((scores[place] >= limit) & (table.answers[place] >= 0))
-        there = [each for each in truth["states"] if each["kind"] == "selected" and each["tag"] != "INPUT"]
-        return count_claims(truth, row["item_boxes"][sure].tolist(), there, there, is_same_item)
-
-    limit = choose_limit("selected", lambda limit: add_counts(table, lambda row, place: count(limit, row, place)))
-    yield from export_trees("selected", fit_trees(table, table.answers, None), limit)
-
-
-def fit_disabled(table: Table) -> Iterator[tuple[str, Any]]:
-    scores = score_left_out(table, table.answers)
-
-    def count(limit: float, place: slice) -> Counter[str]:
-        said, there = scores[place] >= limit, table.answers[place] == 1
-        hit = int((said & there).sum())
-        return Counter({"of": int(there.sum()), "found": hit, "said": int(said.sum()), "right": hit})
-
-    limit = choose_limit("disabled", lambda limit: add_counts(table, lambda _, place: count(limit, place)))
-    yield from export_trees("disabled", fit_trees(table, table.answers, None), limit)
 
 
 def export_trees(question: str, model: Any, limit: float) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -347,8 +318,6 @@ def fit_all(rows: Sequence[Row]) -> Iterator[FoldArray]:
     controls = make_table(rows, "controls", "control_answers")
     for column, (kind, also) in enumerate((("button", "pressable"), ("field", "input"))):
         yield from fit_question(controls, controls.answers[:, column], kind, also)
-    yield from ((FOLDS, *each) for each in fit_selected(make_table(rows, "items", "item_answers")))
-    yield from ((FOLDS, *each) for each in fit_disabled(make_table(rows, "parts", "part_answers")))
     yield from fit_toggle_network(rows)
 
 

@@ -194,7 +194,10 @@
         while (p && transparent(getComputedStyle(p).backgroundColor)) p = p.parentElement;
         return !p || getComputedStyle(p).backgroundColor !== s.backgroundColor;
     };
-    const isOff = e => e.matches(':disabled, [aria-disabled=true], .disabled');
+    // Whether a control or an item is disabled: it says so, or what is around it alone has a class that does.
+    const saysOff = n => n && [...n.classList].some(c => /(^|[-_])disabled$/i.test(c));
+    const isAlone = n => n && n.querySelectorAll('a, button, input, select, textarea, [role=checkbox], [role=radio], [role=switch]').length <= 1;
+    const isOff = e => e.matches(':disabled, [aria-disabled=true]') || saysOff(e) || [e.parentElement, e.parentElement?.parentElement].some(n => saysOff(n) && isAlone(n));
     const labelOf = e => clean((e.labels && [...e.labels].map(l => l.innerText).join(' ')) || e.getAttribute('aria-label') || e.closest('label')?.innerText || '');
     const controls = [];
     const add = (kind, e, more) => controls.push({ kind, box: toBox(e.getBoundingClientRect()), disabled: isOff(e), ...more });
@@ -304,11 +307,28 @@
     const headings = all('h1, h2, h3, h4, h5, h6').filter(e => isSeen(e) && clean(e.innerText)).map(e => ({ ...seenBox(e), level: +e.tagName[1], size: parseFloat(getComputedStyle(e).fontSize) * scale }));
 
     // A class of its own that says so, in words of its package, which most of its neighbours have not.
-    const hasOwnClass = e => [...e.classList].some(c => /(^|[-_])(active|selected)(-(top|bottom|left|right))?$/.test(c) &&
+    const saysSelected = c => /(^|[-_ ])((row|item)?selected|active|current|pressed|this)([-_ ](top|bottom|left|right|page|item|row))?$/.test(c.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase());
+    const hasOwnClass = e => e.parentElement && [...e.classList].some(c => saysSelected(c) &&
         [...e.parentElement.children].filter(n => n.classList.contains(c)).length * 2 < e.parentElement.children.length);
     const selected = e => (hasOwnClass(e) || e.matches('[aria-selected=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .is-selected, .uk-active, .menu-item--active')) && !e.closest('.breadcrumb, [class*=breadcrumb]');
+    const ITEMS = 'a, button, li, tr, [role=tab], [role=option], [role=menuitem], .item, .nav-link, input, select, textarea';
+    // Other elements that say so are items too, as far as they are in the window, if another one beside them is as high
+    // and does not say so.
+    const findOtherItem = e => {
+        const r = e.getBoundingClientRect(), c = clip(e, r, true);
+        if (!c || !isShown(e) || c.height < r.height - 1 || c.top < 0 || c.bottom > high || c.height > 90 || !clean(e.innerText || '')) return null;
+        if (getComputedStyle(e).cursor !== 'pointer' && !e.matches('[role=row], [role=treeitem], [aria-selected]')) return null;
+        if (e.closest(ITEMS) || e.querySelector('a, button, li, tr, [role=tab], [role=option], [role=menuitem]') || !selected(e)) return null;
+        const plain = n => n !== e && n.tagName === e.tagName && isShown(n) && !selected(n) && Math.abs(n.getBoundingClientRect().height - r.height) < 3;
+        const left = Math.max(0, c.left), right = Math.min(wide, c.right), box = new DOMRect(left, c.top, right - left, c.height);
+        return box.width > 0 && [...e.parentElement.children].some(plain) && isSeenAt(e, (left + right) / 2, (c.top + c.bottom) / 2) ? box : null;
+    };
     const states = [];
-    for (const e of all('a, button, li, tr, [role=tab], [role=option], [role=menuitem], .item, .nav-link, input, select, textarea')) {
+    for (const e of all('[aria-selected=true], [class*=elected], [class*=ctive], [class*=urrent], [class*=ressed], [class$=this]')) {
+        const box = !e.matches(ITEMS) && findOtherItem(e);
+        if (box) states.push({ kind: 'selected', tag: e.tagName, box: toBox(box), text: clean(e.innerText).slice(0, 80) });
+    }
+    for (const e of all(ITEMS)) {
         if (!isSeen(e) || !clean(e.innerText || e.value || e.placeholder || '') || e.getBoundingClientRect().height > 90) continue;
         if (e.querySelector('a, button, li, tr, [role=tab]') && e.tagName !== 'TR') continue;
         const on = selected(e) || (e.parentElement && e.parentElement.matches('li, .nav-item') && selected(e.parentElement));

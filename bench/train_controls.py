@@ -1,4 +1,5 @@
-"""Train the recogniser of controls, and write its weights: src/sightline/reader/controls.npz.
+"""Train the models of controls and of states, and write their weights: controls.npz and states.npz in
+src/sightline/reader.
 
     .venv/bin/python bench/train_controls.py [FOLDS]
 
@@ -6,10 +7,11 @@ It makes pictures of pages around the packages in training_packages.json (traini
 looks (training_variety.py) and of narrow forms and documents (training_dense.py), draws sketches
 (training_sketches.py), measures them and the parts of the corpus of real pictures that are for development
 (training_rows.py), and fits small models to the rows in an environment with scikit-learn and jax (fit_controls.py,
-fit_toggles.py). Nothing of the part that is set aside is read. All that is random comes from fixed seeds. It takes
-about an hour of CPU time; pictures, the lines that were read and rows are kept in the cache, below training-controls,
-and not made again: remove the rows there after a change of the measures. With a folder FOLDS, fit_controls.py also
-writes there weights that saw nothing of some packages.
+fit_toggles.py). What is selected or disabled is trained on pages of menus, tabs, lists and tables too
+(training_states.py, training_state_rows.py, fit_states.py). Nothing of the part that is set aside is read. All that is
+random comes from fixed seeds. It takes about an hour of CPU time; pictures, the lines that were read and rows are kept
+in the cache, below training-controls, and not made again: remove the rows there after a change of the measures. With a
+folder FOLDS, fit_controls.py also writes there weights that saw nothing of some packages.
 """
 
 import os
@@ -21,6 +23,7 @@ import peer_environments
 import real_corpus
 import training_pictures
 import training_rows
+import training_state_rows
 
 from sightline.model.refusal import Refusal
 from sightline.reader.ocr.weights import open_engine
@@ -28,7 +31,7 @@ from sightline.reader.ocr.weights import open_engine
 PAGES = 7  # of each package
 SKETCHES = 2400
 HERE = Path(__file__).resolve().parent
-WEIGHTS = HERE.parent / "src" / "sightline" / "reader" / "controls.npz"
+READER = HERE.parent / "src" / "sightline" / "reader"
 
 
 def train(*folds: str) -> None:
@@ -41,9 +44,15 @@ def train(*folds: str) -> None:
     pictures = [picture for each in folders for picture in sorted(each.glob("*.png"))]
     training_rows.write_rows(pictures, folder / "rows", engine)
     training_rows.write_sketch_rows(SKETCHES, folder / "rows")
+    training_pictures.make_state_pictures(folder / "state-pictures")
+    pictures += sorted((folder / "state-pictures").glob("*.png"))
+    training_state_rows.write_state_rows(pictures, folder / "state-rows", folder / "lines", engine)
     python = peer_environments.install_training() / "bin" / "python"
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # on a busy machine, threads mostly wait for each other
-    subprocess.run([python, HERE / "fit_controls.py", folder / "rows", WEIGHTS, *folds], check=True, env=alone)
+    fit_controls = [HERE / "fit_controls.py", folder / "rows", READER / "controls.npz", *folds]
+    fit_states = [HERE / "fit_states.py", folder / "state-rows", READER / "states.npz"]
+    for command in (fit_controls, fit_states):
+        subprocess.run([python, *command], check=True, env=alone)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Make the pictures that the recogniser of controls is trained on: pages of training_pages.py,
-training_variety.py and training_dense.py, with the DOM's truth."""
+"""Make the pictures that the models of controls and of states are trained on, with the DOM's truth: pages of
+training_pages.py, training_variety.py, training_dense.py and training_states.py."""
 
 import json
 import random
@@ -12,6 +12,7 @@ import peer_environments
 import training_dense
 import training_kits
 import training_pages
+import training_states
 import training_variety
 from real_browser import Browser, open_browser, serve_folder
 from real_pictures import STILL
@@ -24,6 +25,7 @@ SCALES = (1, 1, 1, 2, 2, 1.25, 1.5)
 PLAIN = 24  # pages without a package, for each page of one
 VARIED = 170  # pages on which every section has its own look
 DENSE = 100  # pages on which controls touch, and documents
+STATES = 200  # pages of menus, tabs, lists and tables
 
 
 def make_pictures(folder: Path, pages: int) -> None:
@@ -49,6 +51,17 @@ def make_pictures(folder: Path, pages: int) -> None:
             host = make_host(folder, name, None, fonts)
             for number in range(count):
                 keep_picture(browser, folder, host, f"{name} {number}", write_page(number, icons), dark=False)
+
+
+def make_state_pictures(folder: Path) -> None:
+    """Write pictures of menus, tabs, lists and tables, and the truth of each, as far as they are not there."""
+    fonts = {each["name"]: unpack_package(each) for each in json.loads(PINS.read_text())["icons"]}
+    icons = {name: training_pages.list_icons(name, home) for name, home in fonts.items()}
+    host = make_host(folder, "states", None, fonts)
+    with open_browser() as browser:
+        for number in range(STATES):
+            html = training_states.write_state_page(number, icons)
+            keep_picture(browser, folder, host, f"states {number}", html, dark=False)
 
 
 def make_host(folder: Path, name: str, package: Path | None, fonts: Mapping[str, Path]) -> Path:

@@ -7,7 +7,7 @@ import json
 import pickle
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,7 @@ from sightline.reader.colours import add_colours
 from sightline.reader.ocr.weights import OcrEngine
 from sightline.reader.reading import TOGGLES, InterfacePart, PartKind, Pixels, TextLine
 from sightline.reader.rectangles import contains_centre, find_indexes_inside, is_inside
-from sightline.reader.regions import Segments, segment_image
-from sightline.reader.state_features import measure_items, measure_paleness
-from sightline.reader.states import is_item
+from sightline.reader.regions import segment_image
 from sightline.reader.toggle_features import ToggleMeasures, measure_mates, measure_toggles, propose_toggles
 from sightline.reader.toggles import ANSWERS, label_toggles
 
@@ -53,11 +51,6 @@ class Rows:
     around: NDArray[np.uint8]
     toggle_answers: Labels
     toggle_boxes: NDArray[np.int64]
-    items: NDArray[np.float32] = field(default_factory=lambda: NONE)
-    item_answers: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
-    item_boxes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
-    parts: NDArray[np.float32] = field(default_factory=lambda: NONE)
-    part_answers: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
     crop: bool = False
 
 
@@ -73,10 +66,10 @@ def write_rows(pictures: Sequence[Path], folder: Path, engine: OcrEngine) -> Non
             continue
         pixels = np.asarray(Image.open(picture).convert("RGB"))
         lines = list_training_lines(picture, pixels, truth, folder.parent / "lines", engine)
-        rows = [measure_picture(pixels, lines, truth, with_states=True)]
+        rows = [measure_picture(pixels, lines, truth)]
         chance = random.Random(f"{picture.stem}crop")
         crops = [crop_picture(pixels, lines, truth, chance) for _ in range(CROPS)]
-        rows += [replace(measure_picture(*crop, with_states=False), crop=True) for crop in crops]
+        rows += [replace(measure_picture(*crop), crop=True) for crop in crops]
         file.write_bytes(pickle.dumps((truth["name"], str(picture), [vars(each) for each in rows])))
 
 
@@ -85,7 +78,7 @@ def write_sketch_rows(count: int, folder: Path) -> None:
     file = folder / "sketches.pickle"
     if not file.exists():
         drawn = [make_sketch(number) for number in range(count)]
-        rows = [vars(measure_picture(each.pixels, each.lines, each.truth, with_states=True)) for each in drawn]
+        rows = [vars(measure_picture(each.pixels, each.lines, each.truth)) for each in drawn]
         file.write_bytes(pickle.dumps(("training sketch", "", rows)))
 
 
@@ -118,13 +111,12 @@ def crop_picture(
     seen = {
         "controls": [{**each, **{key: move(each[key]) for key in ("box", "inner") if key in each}} for each in kept],
         "pictures": [move(edges) for edges in truth["pictures"]],
-        "states": [],
     }
     return np.ascontiguousarray(pixels[y0 : y0 + high, x0 : x0 + wide]), moved, seen
 
 
-def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth, *, with_states: bool) -> Rows:
-    """Measure every place of a picture that may be a control, and if asked its items and its true controls."""
+def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth) -> Rows:
+    """Measure every place of a picture that may be a control."""
     toggles = [to_box(each["box"]) for each in truth["controls"] if each["kind"] in TOGGLES]
     texts = [line for line in lines if len(line.text) > 2 or not any(is_inside(line.box, box) for box in toggles)]
     coloured = add_colours(pixels, texts)
@@ -134,42 +126,14 @@ def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth, *, 
     seen = ToggleMeasures(NONE, NONE, NONE)
     if len(small):
         seen = measure_toggles(pixels, small, features.list_lines(lines), measure_mates(small))
-    found = Rows(
+    return Rows(
         features.measure_controls(pixels, boxes, shapes, page) if len(boxes) else NONE, answer_controls(boxes, truth),
         boxes, seen.numbers, _shrink(seen.own), _shrink(seen.around), answer_toggles(small, truth), small,
     )  # fmt: skip
-    return _add_states(found, pixels, coloured, segments, truth) if with_states and texts else found
 
 
 def _shrink(patches: NDArray[np.float32]) -> NDArray[np.uint8]:
     return np.rint(patches * STEP).astype(np.uint8)
-
-
-def _add_states(found: Rows, pixels: Pixels, lines: Sequence[TextLine], segments: Segments, truth: Truth) -> Rows:
-    """Add what may be selected, and which of the true controls are disabled."""
-    page = features.list_lines(lines)
-    parts = list_true_parts(found, lines)
-    items = measure_items(pixels, page, features.list_boxes([region.box for region in segments.regions]), parts)
-    own = {at for part in parts if part.kind != "button" for at in part.lines}
-    drawn = [to_box(edges) for edges in truth["pictures"]]
-    selected = [to_box(each["box"]) for each in truth["states"] if each["kind"] == "selected"]
-    answers = [
-        UNKNOWN
-        if at in own or not is_item(line) or any(contains_centre(box, line.box) for box in drawn)
-        else int(any(_share_centre(box, line.box) for box in selected))
-        for at, line in enumerate(lines)
-    ]
-    found = replace(found, items=items, item_answers=np.array(answers), item_boxes=page.boxes)
-    if not parts:
-        return found
-    pale = [each["box"] for each in truth["states"] if each["kind"] == "disabled" and each["tag"] != "INPUT"]
-    pale += [each["box"] for each in truth["controls"] if each["disabled"] and each["kind"] != "pressable"]
-    off = [int(any(_share_centre(to_box(box), part.box) for box in pale)) for part in parts]
-    return replace(found, parts=measure_paleness(pixels, parts, page), part_answers=np.array(off))
-
-
-def _share_centre(one: Box, other: Box) -> bool:
-    return contains_centre(one, other) or contains_centre(other, one)
 
 
 def list_true_parts(rows: Rows, lines: Sequence[TextLine]) -> list[InterfacePart]:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+import numpy as np
+
+from sightline.model.geometry import Box
+from sightline.reader.control_features import list_lines
 from sightline.reader.describe import find_controls, list_findings
 from sightline.reader.examine import examine_image
+from sightline.reader.paleness import measure_paleness
+from sightline.reader.reading import InterfacePart
 from tests.reader.sketch import Sketch
 from tests.reader.test_toggles import paste_shape
 from tests.requirements import requirement
@@ -89,10 +97,10 @@ def test_paler_texts_of_another_kind_of_toggle_are_not_disabled() -> None:
 
 
 @requirement("reader.states")
-def test_a_tab_with_a_line_below_it_is_perhaps_selected() -> None:
+def test_a_tab_in_another_ink_with_a_line_below_it_is_perhaps_selected() -> None:
     sketch = Sketch((500, 200))
     for at, name in enumerate(("Music", "Playlists", "Radio")):
-        sketch.write(40 + 120 * at, 60, name)
+        sketch.write(40 + 120 * at, 60, name, ink="#3070d0" if at == 1 else "")
     sketch.box((150, 78, 226, 81), "#3070d0")
     reading = examine_image(sketch.pixels, sketch.lines)
     assert [(state.kind, state.box) for state in reading.states] == [("selected", sketch.lines[1].box)]
@@ -105,3 +113,54 @@ def test_a_button_in_another_colour_is_not_selected() -> None:
         sketch.box((40 + 120 * at, 40, 140 + 120 * at, 76), colour, radius=5)
         sketch.write(90 + 120 * at, 58, name, 14, anchor="mm")
     assert examine_image(sketch.pixels, sketch.lines).states == ()
+
+
+@requirement("reader.states")
+def test_the_page_in_another_colour_is_perhaps_selected() -> None:
+    sketch = Sketch((500, 120))
+    for at, name in enumerate(("Previous", "1", "2", "3", "4", "Next")):
+        left = 30 + (0 if at == 0 else 70 + 40 * at)
+        sketch.box((left, 40, left + (90 if len(name) > 1 else 36), 72), "#0d6efd" if name == "2" else "#ffffff")
+        ink = "#ffffff" if name == "2" else "#0d6efd"
+        sketch.write(left + (45 if len(name) > 1 else 18), 56, name, 14, ink, anchor="mm")
+    states = examine_image(sketch.pixels, sketch.lines).states
+    assert [state.box for state in states if state.kind == "selected"] == [sketch.lines[2].box]
+
+
+@requirement("reader.states")
+def test_every_cell_of_a_row_on_another_background_is_perhaps_selected() -> None:
+    sketch = Sketch((620, 360))
+    for row in range(8):
+        top = 20 + 40 * row
+        if row == 4:
+            sketch.box((20, top, 600, top + 40), "#b7dcfb")
+        sketch.box((20, top + 39, 600, top + 40), "#dddddd")
+        for at, name in enumerate((f"Item {row + 1}", f"{17 * (row + 3)}.5", ("Open", "Closed")[row % 2])):
+            sketch.write(40 + 190 * at, top + 20, name, 14)
+    states = examine_image(sketch.pixels, sketch.lines).states
+    assert {(state.box.y - 20) // 40 for state in states if state.kind == "selected"} == {4}
+    assert len(states) == 3
+
+
+@requirement("reader.states")
+def test_badges_in_several_colours_are_not_selected() -> None:
+    sketch = Sketch((620, 320))
+    for row, name in enumerate(("Paid", "Paid", "Failed", "Paid", "Paid")):
+        top, colour = 20 + 44 * row, "#16a34a" if name == "Paid" else "#dc2626"
+        sketch.write(40, top + 20, f"Order {row + 11}", 14)
+        sketch.box((230, top + 8, 290, top + 32), colour, radius=10)
+        sketch.write(260, top + 20, name, 12, "#ffffff", anchor="mm")
+        sketch.write(400, top + 20, f"{31 * (row + 2)}.00", 14)
+    assert [state for state in examine_image(sketch.pixels, sketch.lines).states if state.kind == "selected"] == []
+
+
+def test_thousands_of_controls_are_compared_within_a_bound() -> None:
+    pixels = np.full((800, 1200, 3), 255, np.uint8)
+    places = [Box(10 + 14 * (at % 80), 10 + 14 * (at // 80), 10, 10) for at in range(4000)]
+    parts = [InterfacePart("check", box, (0, 0, 0), (), False) for box in places]
+    tracemalloc.start()
+    rows = measure_paleness(pixels, parts, list_lines([]))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(rows) == 4000
+    assert most < 300_000_000

@@ -1,7 +1,7 @@
 """Score measured places with trained models: decision trees, and a small network for the pictures of toggles.
 
-Their weights are in controls.npz beside this module. bench/train_controls.py writes that file, and chooses the limits
-from which a score counts on packages that a model was not trained on.
+Their weights are in controls.npz and states.npz beside this module. bench/train_controls.py writes these files, and
+chooses the limits from which a score counts on packages that a model was not trained on.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ Floats: TypeAlias = NDArray[np.float32]
 Question = Literal["button", "field", "selected", "disabled"]
 
 WEIGHTS = "controls.npz"
+STATE_WEIGHTS = "states.npz"  # of what is selected or disabled
 MOST_ROWS = 512  # that are scored at once, which bounds the memory
 
 
@@ -102,8 +103,8 @@ def _halve(signal: Floats) -> Floats:
 
 
 @cache
-def _load_weights() -> Mapping[str, NDArray[np.generic]]:
-    data = files("sightline.reader").joinpath(WEIGHTS).read_bytes()
+def _load_weights(name: str) -> Mapping[str, NDArray[np.generic]]:
+    data = files("sightline.reader").joinpath(name).read_bytes()
     with np.load(BytesIO(data), allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
@@ -111,7 +112,7 @@ def _load_weights() -> Mapping[str, NDArray[np.generic]]:
 @cache
 def load_trees(question: Question) -> TreeModel:
     """Return the trees that answer a question."""
-    weights = _load_weights()
+    weights = _load_weights(STATE_WEIGHTS if question in ("selected", "disabled") else WEIGHTS)
 
     def pick_places(name: str) -> NDArray[np.int64]:
         return weights[f"{question} {name}"].astype(np.int64)
@@ -129,6 +130,6 @@ def load_trees(question: Question) -> TreeModel:
 @cache
 def load_toggle_network() -> PatchNetwork:
     """Return the network that names a toggle and its state."""
-    found = {name: each.astype(np.float32) for name, each in _load_weights().items()}
+    found = {name: each.astype(np.float32) for name, each in _load_weights(WEIGHTS).items()}
     own = {name.removeprefix("toggle "): each for name, each in found.items() if name.startswith("toggle ")}
     return PatchNetwork(own, own["limits"])

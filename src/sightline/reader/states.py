@@ -1,23 +1,26 @@
 """Find what is selected or disabled by its contrast with its siblings: a menu item, a tab, a row, a control.
 
-Which contrasts mean a state is learnt (control_model.py); state_features.py measures them. What isn't sure isn't said.
+Which contrasts mean a state is learnt (control_model.py); item_features.py and paleness.py measure them. What isn't
+sure isn't said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+
 from sightline.model.geometry import Box
 from sightline.reader.control_features import list_boxes, list_lines
 from sightline.reader.control_model import load_trees
+from sightline.reader.item_features import find_badges, measure_items
+from sightline.reader.paleness import STATEFUL, measure_paleness
 from sightline.reader.reading import TOGGLES, InterfacePart, ItemState, Pixels, TextLine
 from sightline.reader.rectangles import contains_centre
 from sightline.reader.regions import ColourRegion
-from sightline.reader.state_features import STATEFUL, find_siblings, measure_items, measure_paleness
 
 LONGEST = 40  # characters of an item
 MOST_LINES = 800  # of a page; of more, as each is compared with all others, none is said to be selected
-BESIDE = 0.9  # of the limit: the score of an item beside one in its column that is surely selected
 MOST_SELECTED = 2  # items of one menu: an item and the one that it is in
 
 
@@ -50,16 +53,18 @@ def _find_selected(
     taken: Sequence[Box],
     regions: Iterable[ColourRegion],
 ) -> Iterator[Box]:
+    """Yield the lines that are surely selected in their column or in their row, where few others are."""
     if not 0 < len(lines) <= MOST_LINES:
         return
     own = {at for part in parts if part.kind in (*TOGGLES, "field") for at in part.lines}
     model, page = load_trees("selected"), list_lines(lines)
-    scores = model.score(measure_items(pixels, page, list_boxes([region.box for region in regions]), parts))
-    column, row = find_siblings(page)
-    alone = scores >= model.limit
-    sure = alone | ((scores >= BESIDE * model.limit) & (column & alone[None]).any(axis=1))
-    for at, line in enumerate(lines):
-        crowd = max(int((mates[at] & sure).sum()) for mates in (column, row))
-        free = at not in own and not any(contains_centre(area, line.box) for area in taken)
-        if sure[at] and crowd < MOST_SELECTED and free and is_item(line):
-            yield line.box
+    rows, siblings = measure_items(pixels, page, list_boxes([region.box for region in regions]), parts)
+    chosen = np.zeros(len(lines), dtype=bool)
+    for at, (way, mates) in enumerate(zip(rows, siblings, strict=True)):
+        sure = (model.score(way) >= model.limit) & (mates.count > 0)
+        sure &= ~find_badges(way, mates) if at == 0 else True
+        chosen |= sure & ((sure[mates.at] & mates.known).sum(axis=1) < MOST_SELECTED)
+    for at in np.flatnonzero(chosen).tolist():
+        free = at not in own and not any(contains_centre(area, lines[at].box) for area in taken)
+        if free and is_item(lines[at]):
+            yield lines[at].box

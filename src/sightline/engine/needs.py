@@ -107,7 +107,9 @@ class NeedResolver:
         for source, image in kept.items():
             answers[Keep(source)] = image
             answers[Probe(source)] = image.info
-        for sight in scene.sights if len(kept) < len(scene.sights) else ():
+        if len(kept) == len(scene.sights):
+            return answers
+        for sight in scene.sights:
             if (source := _get_permitted(sight)) is not None and source not in kept:
                 answers[Probe(source)] = probe_inline(source)
         return answers

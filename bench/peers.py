@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -186,13 +186,20 @@ def start_nginx(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
 
 
 def start_sightline(
-    stack: ExitStack, folder: Path, upstream: Upstream, workers: int = 1, env: dict[str, str] | None = None
+    stack: ExitStack,
+    folder: Path,
+    upstream: Upstream,
+    workers: int = 1,
+    env: dict[str, str] | None = None,
+    program: Sequence[str] = (),
 ) -> Peer:
+    """Start the proxy; `program` is a command that takes the place of the installed script."""
     script = Path(sys.executable).parent / "sightline"
     if not script.exists():
         raise SystemExit(f"bench: {script} is missing; run: make setup")
     compileall.compile_dir(SOURCE, quiet=1)  # as pip does for an installed package
-    command = [str(script), "serve", "--port", "0", "--workers", str(workers), "--upstream", f"openai={upstream.url}"]
+    options = ["--port", "0", "--workers", str(workers), "--upstream", f"openai={upstream.url}"]
+    command = [*(program or (str(script),)), "serve", *options]
     version = subprocess.run(
         [sys.executable, "-c", "from importlib.metadata import version; print(version('sightline'))"],
         capture_output=True,

@@ -302,7 +302,7 @@ def test_no_command_removes_the_images_of_a_record_without_its_database(home: Pa
     (folder / "swept").unlink()
     for words in (["consent", "list"], ["usage"], ["doctor"]):
         sightline(*words, env=ALONE)
-    assert [path.name for path in (folder / "blobs").glob("?/*")] == [image.sha256]
+    assert [path.name for path in (folder / "blobs").glob("??/??/*")] == [image.sha256]
     assert sightline("store", "repair", "--json").json["adopted"] == 1
     record = open_record(folder)
     assert record.images.read(record.compute_scope(""), image.sha256) == image

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.engine.inline_images import ResentImages
+from sightline.engine.inline_images import KnownText, ResentImages
 from sightline.model.scene import InlineSource
 
 
@@ -65,3 +65,8 @@ def test_a_text_that_is_not_base64_hides_nothing_of_another_body(between: bytes)
         known.find_key(inline(first + between + second))
     body = b'{"data":"' + first + between + second + b'"}'
     assert known.find_run(body, body.index(first)) is None
+
+
+def test_a_known_text_is_not_copied_to_be_used_as_bytes() -> None:
+    known = KnownText(b"iVBORw0KGgo")
+    assert bytes(known) is known

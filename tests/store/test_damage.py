@@ -153,7 +153,7 @@ def test_images_named_only_by_a_damaged_log_are_kept(folder: Path) -> None:
     overwrite(copy / "record.sqlite-wal", 0, bytes(32))
     open_record(copy).close()
     sha256 = image_of("dog", 7).sha256
-    assert (copy / "blobs" / sha256[:1] / sha256).exists()
+    assert (copy / "blobs" / sha256[:2] / sha256[2:4] / sha256).exists()
 
 
 @requirement("record.damage.consents", "record.damage.found")

@@ -75,13 +75,6 @@ def test_a_shared_folder_stores_and_deletes_bytes(tmp_path: Path) -> None:
 
 
 @requirement("record.blobs.folder")
-def test_a_shared_folder_has_the_names_that_older_replicas_know(tmp_path: Path) -> None:
-    SharedFolderBlobs(tmp_path).write(IMAGE.sha256, IMAGE.data)
-    path = next(tmp_path.rglob(IMAGE.sha256))
-    assert path.relative_to(tmp_path).parts == (IMAGE.sha256[:2], IMAGE.sha256[2:4], IMAGE.sha256)
-
-
-@requirement("record.blobs.folder")
 @pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
 def test_the_rights_of_an_existing_shared_folder_stay(tmp_path: Path) -> None:
     folder = tmp_path / "blobs"

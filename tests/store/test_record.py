@@ -320,35 +320,12 @@ def test_threads_can_share_one_record(record: Store) -> None:
         assert all(pool.map(work, range(8)))
 
 
-def test_images_in_the_former_folders_are_read_and_forgotten(tmp_path: Path) -> None:
-    record, other = open_record(tmp_path), image_of("cat", 2)
-    formers = {}
-    for image in (IMAGE, other):
-        record.images.keep("scope", image)
-        path, former = next(tmp_path.rglob(image.sha256)), tmp_path / "blobs" / image.sha256[:2] / image.sha256[2:4]
-        former.mkdir(parents=True)
-        formers[image.sha256] = path.rename(former / image.sha256)
-    assert record.images.find_kept_images("scope", formers.keys()) == formers.keys()
-    assert record.images.read("scope", IMAGE.sha256) == IMAGE
-    assert record.images.keep("scope", IMAGE)
-    assert sorted(path for path in tmp_path.rglob("*") if path.name in formers) == sorted(formers.values())
-    assert record.forget(IMAGE.sha256) == 1
-    assert not formers[IMAGE.sha256].exists()
-    formers[other.sha256].write_bytes(b"damaged")
-    assert record.images.read("scope", other.sha256) is None
-    assert record.images.keep("scope", other)
-    assert record.images.read("scope", other.sha256) == other
-    assert isinstance(record.forget(None), int)
-    assert not [path for path in tmp_path.rglob("*") if path.name in formers]
-    record.close()
-
-
 def test_an_image_is_named_by_the_hash_of_its_bytes(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     with pytest.raises(ValueError, match="sha256"):
         record.images.keep("scope", Image("../../escape", "image/png", Size(1, 1), b"x"))
     record.images.keep("scope", IMAGE)
     path = next(tmp_path.rglob(IMAGE.sha256))
-    assert path.relative_to(tmp_path).parts == ("blobs", IMAGE.sha256[:1], IMAGE.sha256)
+    assert path.relative_to(tmp_path).parts == ("blobs", IMAGE.sha256[:2], IMAGE.sha256[2:4], IMAGE.sha256)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == IMAGE.sha256
     record.close()

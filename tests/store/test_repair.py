@@ -244,7 +244,7 @@ def test_images_without_rows_are_assigned_to_the_owner(tmp_path: Path, damage: D
 def test_blobs_that_are_not_images_are_moved_aside_until_a_forget(tmp_path: Path) -> None:
     folder = tmp_path / "record"
     fill(folder, 2)
-    images = {path.name: path.read_bytes() for path in (folder / "blobs").glob("?/*")}
+    images = {path.name: path.read_bytes() for path in (folder / "blobs").glob("??/??/*")}
     delete_database(folder)
     result = repaired(folder)
     assert result.adopted == 0
@@ -262,9 +262,9 @@ def test_opening_a_record_without_its_database_deletes_no_image(tmp_path: Path, 
     fill(folder, 2)
     (folder / "swept").unlink()
     damage(folder)
-    images = sorted((folder / "blobs").glob("?/*"))
+    images = sorted((folder / "blobs").glob("??/??/*"))
     open_record(folder, check=False).close()
-    assert sorted((folder / "blobs").glob("?/*")) == images
+    assert sorted((folder / "blobs").glob("??/??/*")) == images
     assert not (folder / "record.sqlite").exists()
 
 

@@ -369,6 +369,46 @@ def test_an_image_that_moves_is_inserted_before_the_next_message(comma: str, fol
     assert splice(document, edits).decode() == f'{{"messages":[2{comma}{{"data":"{LONG}0"}},{following}]}}'
 
 
+@pytest.mark.parametrize("results", [1, 4])
+def test_a_long_text_beside_an_image_is_not_written_again_for_each_edit(
+    results: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words: Json = {"type": "text", "text": "word " * 4000}
+    messages: list[Json] = [{"content": [build_image(number), words]} for number in range(results)]
+    document = lifted(json.dumps({"messages": messages}, separators=(",", ":")))
+    edits: list[Edit] = []
+    for number in range(results):
+        edits.append(Rebuild(("messages", number, "content"), ({"text": "below"}, 1)))
+        edits.append(Insert(("messages", number + 1), {"content": [f"{TOKEN}{number};"]}))
+    dump, written = orjson.dumps, list[int]()
+
+    def count_bytes(value: object) -> bytes:
+        text = dump(value)
+        written.append(len(text))
+        return text
+
+    changed = splice(document, edits)
+    assert changed == b"".join(document._expand(patch_text(document.skeleton.decode(), edits).encode()))
+    monkeypatch.setattr(orjson, "dumps", count_bytes)
+    assert document._edit_images(edits) is None
+    assert sum(written) <= len(document.skeleton) // 4 + max(written)
+
+
+def test_a_long_text_in_another_message_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[Json] = ["word " * 4000, {"content": [build_image(0)]}, {"content": [build_image(1)]}]
+    document = lifted(json.dumps({"messages": messages}, separators=(",", ":")))
+    edits: list[Edit] = [Insert(("messages", 2), number) for number in range(9)]
+    dump, written = orjson.dumps, list[object]()
+
+    def note(value: object) -> bytes:
+        written.append(value)
+        return dump(value)
+
+    monkeypatch.setattr(orjson, "dumps", note)
+    assert document._edit_images(edits) is not None
+    assert len(written) == len(edits) + 1  # the message behind all of them is written once
+
+
 @requirement("load.beside")
 def test_a_body_with_more_runs_than_a_limit_is_not_lifted() -> None:
     body = json.dumps({"images": ["A" * 2 * STRIDE] * 3}).encode()

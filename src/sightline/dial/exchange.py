@@ -170,7 +170,7 @@ class Exchange(asyncio.Protocol):
     ) -> bytes:
         """Return the beginning of the body without consuming it.
 
-        Wait until it is complete or broken off, has `most` bytes, satisfies `is_enough`, or `seconds` have passed.
+        Wait until it is complete or broken off, has `max_bytes`, satisfies `is_enough`, or `seconds` have passed.
         """
         pieces = self._pieces
         if len(pieces) > 1:

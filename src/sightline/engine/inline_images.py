@@ -65,6 +65,9 @@ class KnownText(bytes):
 
     key: str
 
+    def __bytes__(self) -> bytes:
+        return self  # it can't change; without this method, `bytes(text)` would copy megabytes of a subclass of `bytes`
+
 
 class ResentImages:
     """Recognizes images that were sent before, which is cheaper than hashing them: agents resend the whole history."""

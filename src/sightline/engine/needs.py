@@ -37,7 +37,7 @@ from sightline.model.profile import RequestOrigin
 from sightline.model.records import PinnedDescription
 from sightline.model.refusal import Refusal
 from sightline.model.scene import DamagedSource, InlineSource, Scene, Sight
-from sightline.passes import is_too_large
+from sightline.passes import is_permitted
 from sightline.sources.files import FileDigests, PathPolicy, read_permitted_file
 from sightline.vision.concurrency import LruCache, SingleFlight
 from sightline.wire.hash_chain import HashChain
@@ -107,7 +107,9 @@ class NeedResolver:
         for source, image in kept.items():
             answers[Keep(source)] = image
             answers[Probe(source)] = image.info
-        for sight in scene.sights if len(kept) < len(scene.sights) else ():
+        if len(kept) == len(scene.sights):
+            return answers
+        for sight in scene.sights:
             if (source := _get_permitted(sight)) is not None and source not in kept:
                 answers[Probe(source)] = probe_inline(source)
         return answers
@@ -286,7 +288,7 @@ class NeedResolver:
 def _get_permitted(sight: Sight) -> InlineSource | None:
     """Return the image of a sight without a fate, unless `permit` refuses it."""
     source = sight.source
-    if sight.fate is None and isinstance(source, InlineSource) and not is_too_large(sight):
+    if sight.fate is None and isinstance(source, InlineSource) and is_permitted(sight):
         return source
     return None
 

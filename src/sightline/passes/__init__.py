@@ -25,17 +25,17 @@ _IGNORED = b" \t\r\n="
 
 def permit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     """Refuse images that are too large. Nothing that is refused here is decoded, fetched or sent anywhere."""
-    if not any(map(is_too_large, scene.sights)):
+    if all(map(is_permitted, scene.sights)):
         return scene
-    return replace(scene, sights=tuple(_refuse(sight) if is_too_large(sight) else sight for sight in scene.sights))
+    return replace(scene, sights=tuple(sight if is_permitted(sight) else _refuse(sight) for sight in scene.sights))
 
 
-def is_too_large(sight: Sight) -> bool:
-    """Return whether the image of a sight has more bytes than any file may have."""
+def is_permitted(sight: Sight) -> bool:
+    """Return whether `permit` leaves a sight as it is: its image has no more bytes than any file may have."""
     source = sight.source
     if not isinstance(source, InlineSource) or len(source.text) <= _MAX_TEXT:
-        return False
-    return len(source.text) > _MAX_TEXT_WITH_BREAKS or compute_decoded_size(source.text) > MAX_FILE_BYTES
+        return True
+    return len(source.text) <= _MAX_TEXT_WITH_BREAKS and compute_decoded_size(source.text) <= MAX_FILE_BYTES
 
 
 def _refuse(sight: Sight) -> Sight:

@@ -14,7 +14,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +21,6 @@ from sightline.disk import PART_SUFFIX, sync_folder, write_atomically
 from sightline.memory_reads import check_may_wait
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_PATTERNS = ("?/*", "??/??/*")
 _SYNC_ALL_FOLDERS = 64  # for more folders than this, syncing the whole disk is faster
 _ABANDONED_SECONDS = 3600.0  # an unfinished file this old has no writer any more
 
@@ -81,11 +79,7 @@ class MemoryBlobs:
 
 
 class FileBlobs:
-    """Blobs as files `a/abcd…` below a folder. Those that were stored as `ab/cd/abcd…` earlier are found as well.
-
-    In two levels, nearly every image needed folders of its own. To create and sync those was a sixth of the CPU time of
-    a new image, and they stayed when it was deleted.
-    """
+    """Blobs as files `ab/cd/abcd…` below a folder."""
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = folder
@@ -94,22 +88,21 @@ class FileBlobs:
             create_private_folder(folder)
 
     def has(self, sha256: str) -> bool:
-        path, former = self._locate(sha256)
-        return os.path.isfile(path) or os.path.isfile(former)  # noqa: PTH113  for every known image of every request
+        return os.path.isfile(self._locate(sha256))  # noqa: PTH113  for every known image of every request
 
     confirm = has
 
     def write(self, sha256: str, data: bytes) -> None:
-        path, _ = self._locate(sha256)
-        folder = os.path.dirname(path)  # noqa: PTH120  a text, as in `write_atomically`
+        path = self._path(sha256)
+        folder = os.path.dirname(path)  # noqa: PTH120  a text, because most new images are the first of their folder
         if not os.path.isdir(folder):  # noqa: PTH112
             _create_synced_folder(folder)
-        write_atomically(Path(path), data)
+        write_atomically(path, data)
 
     def read(self, sha256: str) -> bytes | None:
         """Return the bytes, or None. A file that does not match its hash is rejected."""
         try:
-            data = self._find(sha256).read_bytes()
+            data = self._path(sha256).read_bytes()
         except FileNotFoundError:
             return None
         if hashlib.sha256(data).hexdigest() == sha256:
@@ -123,18 +116,16 @@ class FileBlobs:
 
     def delete(self, names: Iterable[str]) -> None:
         for sha256 in names:
-            for path in self._locate(sha256):
-                Path(path).unlink(missing_ok=True)
+            self._path(sha256).unlink(missing_ok=True)
 
     def move(self, sha256: str, folder: Path) -> None:
         """Move a blob to another folder on the same disk, and create that folder."""
         create_private_folder(folder)
-        self._find(sha256).rename(folder / sha256)
+        self._path(sha256).rename(folder / sha256)
 
     def sync(self, names: Iterable[str]) -> None:
         """Make deletions survive a power failure."""
-        paths = (Path(path) for name in names for path in self._locate(name))
-        folders = {path.parent for path in paths if path.parent.is_dir()}
+        folders = {folder for name in names if (folder := self._path(name).parent).is_dir()}
         if len(folders) > _SYNC_ALL_FOLDERS and hasattr(os, "sync"):
             os.sync()
             return
@@ -143,24 +134,20 @@ class FileBlobs:
 
     def list_names(self, stored_before: float = math.inf) -> Iterator[str]:
         """Return the names of blobs, and delete unfinished files that killed processes have left."""
-        for path in chain.from_iterable(map(self._folder.glob, _PATTERNS)):
+        for path in self._folder.glob("??/??/*"):
             if _SHA256.fullmatch(path.name):
                 if stored_before == math.inf or _is_older(path, stored_before):
                     yield path.name
             elif path.name.endswith(PART_SUFFIX):
                 _delete_abandoned_part(path)
 
-    def _find(self, sha256: str) -> Path:
-        """Return where a blob is; if it isn't stored, where it would be."""
-        path, former = map(Path, self._locate(sha256))
-        return former if former.is_file() and not path.is_file() else path
+    def _path(self, sha256: str) -> Path:
+        return Path(self._locate(sha256))
 
-    def _locate(self, sha256: str) -> tuple[str, str]:
-        """Return the place of a blob, and its former place."""
+    def _locate(self, sha256: str) -> str:
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not a sha256")  # untrusted names must not become paths
-        path = f"{self._start}{sha256[:1]}{os.sep}{sha256}"
-        return path, f"{self._start}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
+        return f"{self._start}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
 
 
 def create_private_folder(folder: Path) -> None:

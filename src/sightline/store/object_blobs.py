@@ -64,7 +64,7 @@ class SharedFolderBlobs(FileBlobs):
 
     def read(self, sha256: str) -> bytes | None:
         try:
-            is_too_large = self._find(sha256).stat().st_size > self._max_bytes
+            is_too_large = self._path(sha256).stat().st_size > self._max_bytes
         except FileNotFoundError:
             return None
         if is_too_large:
@@ -78,11 +78,6 @@ class SharedFolderBlobs(FileBlobs):
     def _reject(self, sha256: str) -> None:
         """Store the image again with the next write. The file stays: another replica may just have replaced it."""
         self._damaged.add(sha256)
-
-    def _locate(self, sha256: str) -> tuple[str, str]:
-        """Return the former place first, the only one that replicas of an older version know."""
-        path, former = super()._locate(sha256)
-        return former, path
 
 
 class ObjectBlobs:

@@ -3,7 +3,7 @@
 | name in the folder         | what it is                                                                     |
 |----------------------------|--------------------------------------------------------------------------------|
 | `record.sqlite`            | the rows, with SQLite's own `-wal` and `-shm`                                  |
-| `blobs/a/abcd…`            | the bytes of images, by their sha256                                           |
+| `blobs/ab/cd/abcd…`        | the bytes of images, by their sha256                                           |
 | `scope.key`                | the key for the hashes of credentials (scopes)                                 |
 | `swept`                    | its time is that of the last sweep of the whole record                         |
 | `record.sqlite.new-PID`    | the new database of a repair                                                   |

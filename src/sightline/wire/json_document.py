@@ -9,7 +9,7 @@ its place: clients' fields are never lost, and prompt caches see the same prefix
 fastest to the most general:
 
 1. `_find_append`: the edits append to a list of the body, as offering a tool does. Its end is found in the text.
-2. `_edit_images`: the edits are at values with a lifted run, as those of images are. Each is found around its run.
+2. `_edit_images`: the edits are at short values with a lifted run, as those of images are. Each is found around it.
 3. `_rewrite`: the skeleton is written just as orjson writes it. Then the edited tree is dumped again.
 4. `patch_text`: the values are located in the text and replaced there.
 """
@@ -27,10 +27,11 @@ import orjson
 
 from sightline.model.image import BASE64_CHARACTERS, BASE64_RUN_TABLE
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Edit, Insert, Json, JsonPath, Remove, Replace
+from sightline.model.scene import Edit, Insert, Json, JsonPath
 from sightline.model.value import value_class
-from sightline.wire.json_edits import WrittenObject, graft, patch_text
-from sightline.wire.json_tree import Buffer, count_values, get_known, measure_json
+from sightline.wire.json_edits import graft, patch_text
+from sightline.wire.json_image_edits import Change, ImageEditFinder, write_value
+from sightline.wire.json_tree import Buffer, count_values, measure_json
 
 STRIDE = 4096  # bytes between two probes: a run of twice this length is always found
 _PROBE_LENGTH = 64  # base64 characters in a row that make a run likely
@@ -45,6 +46,7 @@ _SAMPLE_STEP = 6  # of 19 digits in a row, every sixth character still gives thr
 _MAX_SLOW_VALUES = 150_000  # of a text that the slow standard library parses
 # Finding an edit around its run takes as long as writing this much text again; for a few edits, neither takes long.
 _TEXT_PER_EDIT, _FEW_EDITS = 2048, 8
+_FEW_BYTES = 2048  # of edited values: to write them takes a microsecond, however short the rest is
 _get_span = itemgetter(0, 1)
 _FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
 
@@ -98,19 +100,22 @@ class JsonDocument:
             return None
 
     def _edit_images(self, edits: Sequence[Edit]) -> list[Buffer] | None:
-        """Return the body after `edits`, if each is at a value with one lifted run; else None.
+        """Return the body after `edits`, if each is at a short value with one lifted run; else None.
 
         The value is around its run. If it is written there as orjson writes it, nothing else is read or written: with
-        100 KB of text around an image, this takes a fifteenth of the time of `_rewrite` and `_expand`.
+        100 KB of text beside the value of an image, this takes a fifteenth of the time of `_rewrite` and `_expand`.
+        They take less time if the values themselves are much of the text.
         """
         if not self.spans:
             return None
         token = self.token.encode()
-        found: list[tuple[int, int, bytes]] = []
+        budget = max(_FEW_BYTES, len(self.skeleton) // 4)
+        finder = ImageEditFinder(self.body, self.tree, self.spans, self.starts, token, budget)
+        found: list[Change] = []
         try:
             for edit in edits:
-                change = self._find_change(edit, token)
-                if change is None:
+                change = finder.find_change(edit)
+                if change is None or finder.bytes_left < 0:
                     return None
                 found.append(change)
         except TypeError:  # nested too deep for orjson, or a lone surrogate
@@ -125,46 +130,6 @@ class JsonDocument:
             pieces += self._expand(new) if new.find(token) >= 0 else (new,)
             at = end
         return [piece for piece in (*pieces, body[at:]) if piece]
-
-    def _find_change(self, edit: Edit, token: bytes) -> tuple[int, int, bytes] | None:
-        """Return the start and end of what an edit replaces, and its text; None if there is no run to find it by."""
-        if isinstance(edit, Insert):
-            return self._find_insertion(edit, token) if edit.place else None
-        if isinstance(edit, Remove):
-            return None
-        value = get_known(self.tree, edit.place)
-        span = self._find_span(value, token)
-        if span is None:
-            return None
-        if isinstance(edit, Replace):
-            return *span, _write_value(edit.value)
-        assert isinstance(value, list)
-        return *span, orjson.dumps([value[each] if isinstance(each, int) else each for each in edit.elements])
-
-    def _find_insertion(self, edit: Insert, token: bytes) -> tuple[int, int, bytes] | None:
-        """Return the same for an insertion into a list, before an element with a run or behind one."""
-        elements, index = get_known(self.tree, edit.place[:-1]), edit.place[-1]
-        if not isinstance(elements, list) or not isinstance(index, int):
-            return None
-        is_last = index == len(elements)
-        if not is_last and (span := self._find_span(elements[index], token)):
-            return span[0], span[0], _write_value(edit.value) + b","
-        span = self._find_span(elements[index - 1], token) if index else None
-        if span is None or not (is_last or self.body[span[1] : span[1] + 2] == b",{"):  # no blank between the two
-            return None
-        return span[1], span[1], b"," + _write_value(edit.value)
-
-    def _find_span(self, value: Json, token: bytes) -> tuple[int, int] | None:
-        """Return where a value of the tree with one placeholder is in the body; None if it is written otherwise."""
-        before, found, rest = orjson.dumps(value).partition(token)
-        number, _, after = rest.partition(b";")
-        if not found or after.find(token) >= 0:
-            return None
-        run_start, run_length = self.starts[int(number)], len(self.spans[int(number)])
-        start, run_end = run_start - len(before), run_start + run_length
-        end = run_end + len(after)
-        is_same = start >= 0 and self.body.startswith(before, start) and self.body.startswith(after, run_end)
-        return (start, end) if is_same else None
 
     def _rewrite(self, edits: Sequence[Edit]) -> bytes | None:
         """Return the skeleton after `edits`, if it is written just as orjson writes, as by most clients; else None.
@@ -212,11 +177,7 @@ def _find_list_end(
     else:
         after = orjson.dumps(dict(islice(tree.items(), at + 1, None)))
         is_same = skeleton[end:] == (b"," + after[1:] if at + 1 < len(tree) else b"}")
-    return (end - 1, b"".join([b"," + _write_value(value) for value in values])) if is_same else None
-
-
-def _write_value(value: Json) -> bytes:
-    return value.text if type(value) is WrittenObject else orjson.dumps(value)
+    return (end - 1, b"".join([b"," + write_value(value) for value in values])) if is_same else None
 
 
 def lift(body: bytes | bytearray, token: str) -> JsonDocument | None:

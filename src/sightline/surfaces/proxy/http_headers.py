@@ -123,7 +123,7 @@ class HeadRoute:
         self.credential = find_credential(request, route)
         self.seer_headers = select_seer_headers(request, route)
         self._upstream_headers: dict[tuple[bool, bool, bool], Headers] = {}
-        self.client_names: ClientNames | None = None  # for receipts; None: there was none yet
+        self.client_names: ClientNames | None = None  # for receipts; None until the first receipt
 
     def build_upstream_headers(self, request: ClientRequest, changes: RequestChanges, framed: bool) -> Headers:
         """Return the headers for the upstream; `framed`: the body is streamed, with the client's framing."""

@@ -133,10 +133,7 @@ class UpstreamClient:
         """Send a request without sights but with our tools, or texts in the place of PDFs."""
         assert isinstance(reading.texts, JsonDocument)
         changes = RequestChanges(decompressed=True, reads_response=True, is_retry=body.is_retry)
-        if reading.many_parts:
-            written = await self.engine.offload_walk(reading, reading.texts.splice, reading.extra_edits)
-        else:
-            written = reading.texts.splice(reading.extra_edits)
+        written = await self.engine.offload_walk(reading, reading.texts.splice, reading.extra_edits)
         exchange = await self._forward(context, written, changes)
         if isinstance(exchange, Refusal):
             return exchange, None
@@ -160,9 +157,9 @@ class UpstreamClient:
         first = await self._send_and_check(
             context, body, prepared, lambda rejection: self._repair(context, reading, prepared, rejection)
         )
-        if first.rejection is None and self._fallback.blames_edits and isinstance(first.outcome, Exchange):
-            self._fallback.clear_blame(context, prepared.scene.model, _find_lesson(prepared, body))
         if first.rejection is None:
+            if self._fallback.blames_edits and isinstance(first.outcome, Exchange):
+                self._fallback.clear_blame(context, prepared.scene.model, _find_lesson(prepared, body))
             return first.outcome, None
         if first.repaired is None or not isinstance(first.outcome, Exchange):
             return first.outcome, _find_rejected_edits(first, prepared, body)
@@ -215,10 +212,8 @@ class UpstreamClient:
         The receipt is filed when the outcome is known, so that it can say that the request failed upstream.
         """
         written: Body | None = [body.data]
-        if prepared.reading.many_parts and prepared.edits:
+        if prepared.edits:
             written = await self.engine.offload_walk(prepared.reading, _try_write, prepared)
-        elif prepared.edits:
-            written = _try_write(prepared)
         if written is None:
             return _Attempt(await self._send_as_is(context, body.own))
         self.engine.hash_images(prepared)

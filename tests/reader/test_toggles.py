@@ -102,6 +102,18 @@ def test_a_pale_tick_is_read_on_a_light_page_and_never_misread_on_a_dark_one(sca
 
 
 @requirement("reader.toggles")
+@pytest.mark.parametrize("size", [16, 20, 24])
+def test_a_doubtful_check_box_counts_in_line_with_sure_ones_of_its_size(size: int) -> None:
+    sketch = Sketch((300, 220), "#1f2430", "#cccccc")
+    for row, look in enumerate(("ticked box", "pale ticked box", "empty box", "ticked box")):
+        y = 30 + round(1.6 * row * size)
+        paste_shape(sketch, (20, y), (size, size), look)
+        sketch.write(28 + size, y + size / 2, ("Send a copy", "Round corners", "Keep a log", "Spell check")[row], 14)
+    found = [(part.kind, part.checked) for part in look_for_toggles(sketch, sketch.lines)]
+    assert found == [("check", True), ("check", True), ("check", False), ("check", True)]
+
+
+@requirement("reader.toggles")
 @pytest.mark.parametrize("look", ["swatch", "disc"])
 def test_a_patch_of_colour_is_no_toggle(look: str) -> None:
     sketch = Sketch((300, 80))

@@ -27,6 +27,8 @@ ANSWERS: tuple[tuple[PartKind, bool | None], ...] = (
     ("switch", True),
 )  # fmt: skip
 MOST = 800  # places; about more than that, as in a large grid, the network isn't asked
+MATE_SLACK = 2  # pixels between the sizes and edges of check boxes in one column or row
+LIKELY_MATE = 0.6  # of the limit: the score of a check box in line with a sure one of its size
 LIKELY = 0.6  # of the limit: the score of a shape that may be the border of a toggle
 RING = (0.3, 2.2)  # heights between the middles of a shape and its border, twice; how much larger that is
 NEAR = 3.0  # heights of a line: how far a toggle may be from its text
@@ -42,15 +44,19 @@ def find_toggles(pixels: Pixels, lines: Sequence[TextLine], segments: Segments) 
     if not 0 < len(boxes) <= MOST:
         return []
     free = ~find_letters(boxes, page)
-    mates, boxes = measure_mates(boxes)[free], boxes[free]
+    alike, boxes = measure_mates(boxes)[free], boxes[free]
     if not len(boxes):
         return []
     network = load_toggle_network()
-    scores = network.score(measure_toggles(pixels, boxes, page, mates))
+    scores = network.score(measure_toggles(pixels, boxes, page, alike))
     places = [Box(left, top, right - left, bottom - top) for left, top, right, bottom in boxes.tolist()]
     likely = [(kind, places[at]) for kind, _, at in _rank_answers(scores, LIKELY * network.limits)]
     found: list[InterfacePart] = []
-    for kind, state, at in _rank_answers(scores, network.limits):
+    sure = _rank_answers(scores, network.limits)
+    known = [places[at] for kind, _, at in sure if kind == "check"]
+    doubtful = [each for each in _rank_answers(scores, LIKELY_MATE * network.limits) if each not in sure]
+    mates = [each for each in doubtful if each[0] == "check" and _has_sure_mate(places[each[2]], known)]
+    for kind, state, at in [*sure, *mates]:
         box = places[at]
         if not any(_share_centre(part.box, box) for part in found):
             same = (other for each, other in likely if each == kind and _is_ring_of(other, box))
@@ -58,6 +64,15 @@ def find_toggles(pixels: Pixels, lines: Sequence[TextLine], segments: Segments) 
     named = [part for part in label_toggles(found, lines) if part.lines or _has_mates(part, found)]
     kept = [part for part in named if not _is_bullet(part, lines)]
     return sorted(kept, key=lambda part: (part.box.y, part.box.x))
+
+
+def _has_sure_mate(box: Box, sure: Sequence[Box]) -> bool:
+    """Return whether one of the sure boxes has the same size and is in the same column or row."""
+    return any(
+        max(abs(other.width - box.width), abs(other.height - box.height)) <= MATE_SLACK
+        and min(abs(other.x - box.x), abs(other.y - box.y)) <= MATE_SLACK
+        for other in sure
+    )
 
 
 def _is_bullet(part: InterfacePart, lines: Sequence[TextLine]) -> bool:

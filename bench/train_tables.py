@@ -65,7 +65,7 @@ def list_samples(picture: Path, engine: OcrEngine) -> Iterator[Sample]:
 def list_candidates(pixels: Pixels, lines: tuple[TextLine, ...]) -> Iterator[tuple[Box, list[float]]]:
     """Yield what may be tables, as the reader does."""
     segments = segment_image(pixels)
-    toggles = find_toggles(pixels, lines, segments.shapes)
+    toggles = find_toggles(pixels, lines, segments)
     texts, _ = separate_icons(remove_toggle_glyphs(lines, toggles))
     coloured = restore_line_numbers(list(add_colours(pixels, texts)))
     if not coloured:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import itertools
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,6 +43,9 @@ PERSONAL = ("SIGHTLINE_", "PI_VISION_PROXY_", "ANTHROPIC_", "OPENAI_", "CLAUDE_"
 PERSONAL_ENDINGS = ("_API_KEY", "_AUTH_TOKEN", "_PROXY", "_proxy")
 _HOME_NUMBERS = itertools.count()
 
+_MEMORY_FOLDER = Path("/dev/shm")
+_MEMORY_NEEDED = 2 << 30  # bytes; a whole run leaves about half a gigabyte of files until its end
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
@@ -47,14 +53,42 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 2
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the files of a parallel run in memory if it has room: each write to a record waits for its disk."""
+    if config.getoption("numprocesses", None) and "TMPDIR" not in os.environ and _has_room(_MEMORY_FOLDER):
+        os.environ["TMPDIR"] = str(_MEMORY_FOLDER)
+        tempfile.tempdir = None  # it is looked up again
+
+
+def _has_room(folder: Path) -> bool:
+    """Return whether programs can be run from a folder in memory that is large enough."""
+    if not folder.is_dir():
+        return False
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize >= _MEMORY_NEEDED and not status.f_flag & os.ST_NOEXEC
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Ten thousand tests are found and stay to the end: nobody need look through them for garbage, then or later."""
     gc.disable()
+    if session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        _import_share(session.config.rootpath)
     found = yield
     gc.enable()
     gc.freeze()
     return found
+
+
+def _import_share(root: Path) -> None:
+    """Import some of the test modules, others in each process: in a fresh clone, each compiles only its share."""
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    files = sorted(path.relative_to(root).with_suffix("") for path in root.glob("tests/**/test_*.py"))
+    for file in files[number::count] if count > 1 else ():
+        if "e2e" not in file.parts:
+            with suppress(Exception):  # it fails again when it is collected, and that is reported
+                importlib.import_module(".".join(file.parts))
 
 
 @pytest.fixture(autouse=True)

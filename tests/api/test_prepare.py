@@ -322,3 +322,12 @@ def test_a_session_limits_the_files_that_a_body_can_refer_to(tmp_path: Path) -> 
         assert isinstance(done, PreparedBody)
         changed.append(encoded(SMALL) in json.dumps(done.body))
     assert changed == [True, False]
+
+
+def test_a_reference_belongs_to_one_body_and_can_be_changed() -> None:
+    request = asking(SMALL)
+    marked, other = (prepared(request, references=True).body["messages"][0]["content"] for _ in range(2))
+    before = copy.deepcopy(other)
+    assert [type(part) for part in marked] == [dict] * 3
+    marked[1]["cache_control"] = {"type": "ephemeral"}
+    assert other == before == prepared(request, references=True).body["messages"][0]["content"]

@@ -36,6 +36,7 @@ _PRELOADED = [
         for name in ("acp.relay", "acp.prompt_images", "acp.negotiation", "mcp.tool_service", "mcp.server")
     ),
     "mcp.server.streamable_http_manager",
+    __name__,  # each command is started by a function here
 ]
 # The fork server passes over what it cannot import, and every command would be slower without a word.
 assert all(map(find_spec, _PRELOADED))

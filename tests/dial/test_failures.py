@@ -214,7 +214,7 @@ async def test_an_incomplete_request_never_shares_its_connection() -> None:
             exchange = await sent(dialler, "POST", upstream.url, [(b"content-length", b"1000000")], slow())
             assert await everything(exchange) == b"no!"
             # What was promised was never sent: the next request would be read as the rest of this one.
-            dialler.release(exchange, upstream.url)
+            dialler.release(exchange)
             assert upstream.connections == number
         await fetched(dialler, upstream)
         assert upstream.connections == 3
@@ -231,7 +231,7 @@ async def test_an_early_response_is_read_during_a_large_request() -> None:
         dialler = HttpClient()
         exchange = await sent(dialler, "POST", upstream.url, [], [bytes(50_000_000)])
         assert (exchange.status, await everything(exchange)) == (413, b"no!")
-        dialler.release(exchange, upstream.url)
+        dialler.release(exchange)
         again = await sent(dialler, "POST", upstream.url, [], [b"{}"])
         assert upstream.connections == 2
         again.close()
@@ -266,7 +266,7 @@ async def test_a_response_cut_in_its_body_returns_the_part_and_fails(said: bytes
         with pytest.raises(BrokenResponse, match="connection"):
             await exchange.read_piece()
         assert not exchange.fully_read
-        dialler.release(exchange, upstream.url)
+        dialler.release(exchange)
         reply = await dialler.ask("GET", upstream.url, {}, b"", seconds=20)
         assert isinstance(reply, Refusal)
         assert upstream.connections == 2

@@ -37,7 +37,7 @@ async def fetched(dialler: HttpClient, upstream: Upstream, method: str = "POST",
     """A whole exchange; its connection goes back to rest."""
     exchange = await sent(dialler, method, upstream.url, [], body)
     found = await everything(exchange)
-    dialler.release(exchange, upstream.url)
+    dialler.release(exchange)
     return found
 
 
@@ -198,7 +198,7 @@ async def test_responses_of_all_framings_follow_each_other_on_one_connection() -
             exchange = await sent(dialler, "POST", upstream.url, [], [b"{}"])
             assert await everything(exchange) == (b"" if answer in empty else b"hello world")
             assert exchange.get_header(b"x-empty") == (b"1" if answer is empty[0] else b"")
-            dialler.release(exchange, upstream.url)
+            dialler.release(exchange)
         assert upstream.connections == 1
         await dialler.close()
 
@@ -210,7 +210,7 @@ async def test_concurrent_requests_get_separate_connections() -> None:
         assert upstream.connections == 2
         for exchange in (first, second):
             assert await everything(exchange) == b"answer"
-            dialler.release(exchange, upstream.url)
+            dialler.release(exchange)
         await asyncio.gather(*(fetched(dialler, upstream) for _ in range(2)))
         assert upstream.connections == 2
         await dialler.close()
@@ -245,7 +245,7 @@ async def test_an_unsafe_connection_is_not_reused(answer: bytes) -> None:
         for number in (1, 2):
             exchange = await sent(dialler, "POST", upstream.url, [], [b"{}"])
             assert await everything(exchange) == b"ok"
-            dialler.release(exchange, upstream.url)
+            dialler.release(exchange)
             assert upstream.connections == number
         await dialler.close()
 
@@ -278,7 +278,7 @@ async def test_a_connection_that_was_idle_for_long_is_not_reused() -> None:
         dialler = HttpClient()
         exchange = await sent(dialler, "GET", upstream.url)
         await everything(exchange)
-        dialler.release(exchange, upstream.url)
+        dialler.release(exchange)
         exchange.idle_since -= 3600
         await fetched(dialler, upstream)
         assert upstream.connections == 2
@@ -296,7 +296,7 @@ async def test_an_unread_response_closes_its_connection() -> None:
         for number in (1, 2):
             exchange = await sent(dialler, "GET", upstream.url)
             assert len(await exchange.read(1000)) >= 1000
-            dialler.release(exchange, upstream.url)
+            dialler.release(exchange)
             assert upstream.connections == number
 
 
@@ -305,7 +305,7 @@ async def test_an_unread_complete_response_does_not_block_the_next() -> None:
         dialler = HttpClient()
         first = await sent(dialler, "GET", upstream.url)
         await until(lambda: first.complete)
-        dialler.release(first, upstream.url)
+        dialler.release(first)
         second = await sent(dialler, "GET", upstream.url)
         assert len(await everything(second)) == MEGABYTE
         second.close()
@@ -338,7 +338,7 @@ async def test_a_body_of_unknown_length_keeps_its_framing() -> None:
         assert await everything(exchange) == b"answer"
         assert upstream.requests[0].body == b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
         assert "content-length" not in dict(upstream.requests[0].headers)
-        dialler.release(exchange, upstream.url)
+        dialler.release(exchange)
         await fetched(dialler, upstream)
         assert upstream.connections == 1
         await dialler.close()

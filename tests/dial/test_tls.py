@@ -153,7 +153,7 @@ async def test_a_tunnel_through_the_proxy_reaches_a_name_that_only_the_proxy_kno
         for _ in range(3):
             exchange = await sent(dialler, "POST", url, [], [bytes(200_000)])
             assert await everything(exchange) == b"answer"
-            dialler.release(exchange, url)
+            dialler.release(exchange)
         assert (proxy.connections, upstream.connections, len(upstream.requests)) == (1, 1, 3)
         assert proxy.requests[0].head == b"CONNECT upstream.test:4321 HTTP/1.1\r\nhost: upstream.test:4321\r\n\r\n"
         assert dict(upstream.requests[0].headers)["host"] == "upstream.test:4321"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.engine.inline_images import KnownText, ResentImages
+from sightline.engine.inline_images import InlineImages, KnownText, ResentImages
 from sightline.model.scene import InlineSource
+from sightline.store import open_record
+from tests.engine.parts import encoded, picture, visitor
 
 
 def inline(text: bytes) -> InlineSource:
@@ -65,6 +68,29 @@ def test_a_text_that_is_not_base64_hides_nothing_of_another_body(between: bytes)
         known.find_key(inline(first + between + second))
     body = b'{"data":"' + first + between + second + b'"}'
     assert known.find_run(body, body.index(first)) is None
+
+
+def test_an_image_that_was_recognized_is_searched_in_the_record_each_time() -> None:
+    """Another process may have deleted it meanwhile."""
+    record, text = open_record(Path("unused"), kind="memory"), encoded(picture()).encode()
+    images, body = InlineImages(record.images), b'{"data":"' + text + b'"}'
+    for _ in range(2):
+        kept = images.keep_now(inline(text), visitor())
+        images.find_kept_images([inline(text)], visitor())
+    assert kept is not None
+
+    def find_again() -> dict[InlineSource, object]:
+        found = images.find_run(body, body.index(text))
+        assert isinstance(found, KnownText)
+        source = InlineSource("image/png", found)
+        assert (source, source.key, hash(source)) == (inline(text), inline(text).key, hash(inline(text)))
+        return {**images.find_kept_images([source], visitor())}
+
+    assert [find_again() for _ in range(2)] == [{inline(text): kept}] * 2
+    record.forget(kept.sha256)
+    assert find_again() == {}
+    images.keep_now(inline(text), visitor())
+    assert find_again() == {inline(text): kept}
 
 
 def test_a_known_text_is_not_copied_to_be_used_as_bytes() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 
 from sightline.engine.trace_collector import shrink_value
-from sightline.model.request_trace import IMAGE_CHIP, replace_images, shorten_place
+from sightline.model.labels import build_reference
+from sightline.model.request_trace import IMAGE_CHIP, EditedPlace, replace_images, shorten_place
 from sightline.model.scene import Json
+from sightline.wire import OPENAI_CHAT
+from tests.engine.parts import SEEING, Stage, asking, picture
 from tests.requirements import requirement
+from tests.wire.bodies import text
 
 
 @requirement("inspector.data")
@@ -39,3 +44,12 @@ def test_receipts_that_wait_hold_no_whole_images() -> None:
 )
 def test_a_text_of_a_receipt_has_a_chip_for_each_image(text: str, kept: str) -> None:
     assert replace_images(text) == kept
+
+
+@requirement("inspector.data")
+async def test_a_receipt_has_the_references_of_new_images_as_they_were_written() -> None:
+    stage = Stage(references=True)
+    block = text(build_reference(sha256(picture()).hexdigest()))
+    for _ in range(3):  # new, resent, and found by its first bytes
+        prepared = await stage.prepare(asking(picture(), model=SEEING, wire=OPENAI_CHAT), wire=OPENAI_CHAT)
+        assert prepared.trace.build().edits == (EditedPlace("/messages/0/content/0", "", shorten_place(block)),)

@@ -9,13 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model import records
-from sightline.model.facts import Fact, Facts, Rules
+from sightline.model.facts import Fact, Facts, KeptImage, Needs, Rules
 from sightline.model.geometry import Size
 from sightline.model.image import ImageInfo
 from sightline.model.profile import ImageLimits, ToolImagePlacement
 from sightline.model.refusal import Refusal
-from sightline.model.scene import InlineSource, LinkSource, OpaqueSource, Refused, Scene, Sight, Source, ToolCall
-from sightline.passes import decide
+from sightline.model.scene import (
+    AS_SENT,
+    InlineSource,
+    LinkSource,
+    OpaqueSource,
+    Refused,
+    Scene,
+    Shown,
+    Sight,
+    Source,
+    ToolCall,
+)
+from sightline.passes import PASSES, decide
 from tests.passes.scenes import Table, description, fitted, inline, rules, scene
 from tests.refusals import NOT_SHOWN
 from tests.requirements import requirement
@@ -144,3 +155,38 @@ def test_an_image_sent_within_limits_is_never_changed(what: Scene, given_laws: R
         or (isinstance(sight.source, InlineSource) and not sight.source.declared_mime)
         for sight in fine.decided(what, easy).sights
     )
+
+
+def decide_by_all_passes(what: Scene, facts: Facts, by: Rules) -> Scene | Needs:
+    """Run every pass, also those that can't change ordinary scenes."""
+    for run_pass in PASSES:
+        outcome = run_pass(what, facts, by)
+        if isinstance(outcome, Needs):
+            return outcome
+        what = outcome
+    return what
+
+
+@given(st.lists(sources, max_size=6), laws, pictures, st.booleans())
+def test_the_passes_that_are_left_out_would_change_nothing(
+    given_sources: list[Source], by: Rules, picture: Fact, refers: bool
+) -> None:
+    what, by = scene(*given_sources), replace(by, add_references=refers)
+    all_asked, asked = Table(picture), Table(picture)
+    assert asked.decided(what, by) == all_asked.decided(what, by, decide_by_all_passes)
+    assert asked.rounds == all_asked.rounds
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=4), st.booleans())
+def test_the_line_of_a_shown_image_is_the_same_from_its_cache(names: list[str], is_named: bool) -> None:
+    kept = KeptImage("5" * 64, ImageInfo("image/png", Size(640, 480), 525))
+    what = scene(*map(inline, names), filename="/a/~b.png" if is_named else None)
+    facts = Facts(kept={inline(name): kept for name in names})
+    if is_named:  # a place that is too long for the cache
+        what = what.with_sights(tuple(replace(s, place=("content", "key" * 200, *s.place)) for s in what.sights))
+    shown = what.with_sights(tuple(sight.with_label_and_fate("[label]", AS_SENT) for sight in what.sights))
+    equal = what.with_sights(tuple(sight.with_label_and_fate("[label]", Shown()) for sight in what.sights))
+    sizing = rules().profile.sizing
+    first, again = (records.build_receipt(shown, "up", sizing, facts) for _ in range(2))
+    assert first == again == records.build_receipt(equal, "up", sizing, facts)
+    assert all(line.fate == "shown" and line.sha256 == kept.sha256 for line in first.sights)

@@ -1,4 +1,4 @@
-"""The pass `fit`: every image meets the limits of its model, counted as the provider counts."""
+"""The pass `show`: every image meets the limits of its model, counted as the provider counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sightline.model.image import FitPart, ImageInfo, ImageTarget, PaddedSizing,
 from sightline.model.profile import UNKNOWN_SIZING, ImageLimits, Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Fate, Json, LinkSource, OpaqueSource, Refitted, Refused, Shown
-from sightline.passes.show import build_target, fit, takes_coordinates
+from sightline.passes.show import build_target, show, takes_coordinates
 from sightline.passes.wording import write_absence
 from tests.passes.scenes import BLIND, PNG, Table, fitted, image, inline, name_of, rules, scene
 from tests.requirements import requirement
@@ -235,11 +235,11 @@ def test_an_image_that_the_provider_named_is_refused_unopened() -> None:
 
 def test_images_for_a_model_without_vision_are_not_fitted() -> None:
     sights = scene(inline())
-    assert fit(sights, Facts(), BLIND) is sights
+    assert show(sights, Facts(), BLIND) is sights
 
 
 def test_the_same_image_in_two_places_is_one_need() -> None:
-    outcome = fit(scene(inline(), inline()), Facts(), rules())
+    outcome = show(scene(inline(), inline()), Facts(), rules())
     assert outcome == Needs(frozenset({Probe(inline())}))
 
 
@@ -252,7 +252,7 @@ PAGE = picture(1280, 6000)
 @pytest.mark.parametrize("seen", [PAGE, picture(1280, 9000)], ids=str)
 def test_a_tall_page_that_the_provider_would_make_illegible_is_folded(seen: ImageInfo) -> None:
     table = Table(seen, refit=fitted(NOTE))
-    (fate,) = table.fates(scene(inline()), FOLDING, fit)
+    (fate,) = table.fates(scene(inline()), FOLDING, show)
     assert is_refitted(fate, NOTE, str(seen.size))
     assert isinstance(fate, Refitted)
     assert fate.note == NOTE
@@ -267,7 +267,7 @@ def test_a_tall_page_that_the_provider_would_make_illegible_is_folded(seen: Imag
 )
 def test_an_image_that_is_not_tall_or_stays_legible_is_not_folded(seen: ImageInfo) -> None:
     table = Table(seen, refit=fitted(NOTE))
-    assert table.fates(scene(inline()), FOLDING, fit) == [Shown()]
+    assert table.fates(scene(inline()), FOLDING, show) == [Shown()]
     assert not any(isinstance(need, Refit) for need in table.asked)
 
 
@@ -275,7 +275,7 @@ def test_an_image_that_is_not_tall_or_stays_legible_is_not_folded(seen: ImageInf
 @pytest.mark.parametrize("found", [fitted(), CORRUPT], ids=["no better layout", "a refusal"])
 def test_a_long_image_without_a_better_layout_is_sent_as_it_is(found: FitPart | Refusal) -> None:
     table = Table(PAGE, refit=found)
-    assert table.fates(scene(inline()), FOLDING, fit) == [Shown()]
+    assert table.fates(scene(inline()), FOLDING, show) == [Shown()]
     assert Keep(inline()) not in table.asked
 
 
@@ -283,7 +283,7 @@ def test_a_long_image_without_a_better_layout_is_sent_as_it_is(found: FitPart | 
 def test_no_page_is_folded_unless_the_rules_say_so_or_for_a_text_only_model() -> None:
     for law in (replace(FOLDING, fold_pages=False), replace(FOLDING, mode="always")):
         table = Table(PAGE, refit=fitted(NOTE))
-        table.decided(scene(inline()), law, fit)
+        table.decided(scene(inline()), law, show)
         assert not any(isinstance(need, Refit) for need in table.asked)
 
 
@@ -317,7 +317,7 @@ NUMBER: Json = {"type": "number"}
 def test_a_conversation_with_coordinates_is_known_by_its_tools(tool: Json, expected: bool) -> None:
     what = replace(scene(inline()), declared_tools=([tool],))
     assert takes_coordinates(what) is expected
-    (fate,) = Table(PAGE, refit=fitted(NOTE)).fates(what, FOLDING, fit)
+    (fate,) = Table(PAGE, refit=fitted(NOTE)).fates(what, FOLDING, show)
     assert isinstance(fate, Shown if expected else Refitted)
 
 
@@ -327,7 +327,7 @@ def test_a_page_is_not_folded_where_tools_are_unknown_or_no_text_can_be_beside_i
     fixed = replace(what, sights=tuple(replace(sight, pixels_only=True) for sight in what.sights))
     written = replace(what, sights=tuple(replace(sight, path_in_text=()) for sight in what.sights))
     for each in (replace(what, is_partial=True), fixed, written):
-        assert Table(PAGE, refit=fitted(NOTE)).fates(each, FOLDING, fit) == [Shown()]
+        assert Table(PAGE, refit=fitted(NOTE)).fates(each, FOLDING, show) == [Shown()]
 
 
 @requirement("fit.scale_said")
@@ -336,12 +336,12 @@ def test_the_factor_of_a_scaled_image_is_said_where_a_tool_takes_coordinates() -
     what = replace(scene(inline()), declared_tools=([clicks],))
     size = image().size
     wide = ImageInfo("image/png", Size(size.width * 4000, size.height * 4000), 500)
-    (fate,) = Table(wide).fates(what, rules(ANTHROPIC), fit)
+    (fate,) = Table(wide).fates(what, rules(ANTHROPIC), show)
     assert isinstance(fate, Refitted)
     assert all(fact in fate.note for fact in ("0.00025", str(wide.size), str(size)))
     fixed = replace(what, sights=tuple(replace(sight, pixels_only=True) for sight in what.sights))
     same = ImageInfo("image/tiff", size, 500)  # another format, in the same size
     for seen, each in ((wide, scene(inline())), (wide, fixed), (same, what)):
-        (fate,) = Table(seen).fates(each, rules(ANTHROPIC), fit)
+        (fate,) = Table(seen).fates(each, rules(ANTHROPIC), show)
         assert isinstance(fate, Refitted)
         assert not fate.note

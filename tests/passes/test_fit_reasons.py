@@ -12,7 +12,7 @@ from sightline.model.image import ImageInfo, ImageTarget
 from sightline.model.profile import UNKNOWN_SIZING, ImageLimits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Refitted, Refused
-from sightline.passes.show import fit
+from sightline.passes.show import show
 from sightline.passes.wording import write_absence
 from tests.passes.scenes import Table, inline, rules, scene
 from tests.passes.test_fit import is_refitted
@@ -53,7 +53,7 @@ def test_an_accepted_animation_is_not_a_reason() -> None:
 def test_the_original_of_a_refitted_image_is_kept() -> None:
     known = Facts().with_facts({Probe(inline()): replace(AT_EVERY_LIMIT, size=Size(801, 9))})
     goal = ImageTarget(LIMITS.formats, 700, 800, sizing=UNKNOWN_SIZING, still=True, keeps_geometry=True)
-    assert fit(scene(inline()), known, rules(LIMITS)) == Needs(frozenset({Refit(inline(), goal), Keep(inline())}))
+    assert show(scene(inline()), known, rules(LIMITS)) == Needs(frozenset({Refit(inline(), goal), Keep(inline())}))
 
 
 def test_an_image_that_the_provider_named_is_called_unreadable() -> None:

@@ -1,4 +1,4 @@
-"""The pass `refer`: which images get a reference."""
+"""The references that the pass `show` gives to pasted images."""
 
 from __future__ import annotations
 

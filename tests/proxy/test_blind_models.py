@@ -290,13 +290,10 @@ def test_a_description_is_the_same_in_every_later_request(tmp_path: Path) -> Non
 def test_a_model_that_its_upstream_lists_as_blind_gets_descriptions(tmp_path: Path) -> None:
     """Its server drops images without a word, so that no rejection teaches it."""
     with Provider((("stone", IGNORES),)) as provider, sightline(tmp_path, f"ollama={provider.url}/v1") as proxy:
-        seen = []
-        for number in range(50):
+        for number in range(50):  # the listing is fetched in the background: the first requests may go out before it
             ask_chat(f"{proxy.url}/u/ollama", "stone", pasted_chat(PICTURE, words=f"what is it, {number}?"))
-            seen.append(b"data:image/png" in provider.asked("stone")[-1].body)
-            if not seen[-1]:
+            if b"data:image/png" not in provider.asked("stone")[-1].body:
                 break
-        assert (seen[0], seen[-1]) == (True, False)
         shown = [each for each in provider.exchanges if each.path == "/api/show" and each.header("authorization")]
         assert len(shown) == 1
         assert fence_in(provider.asked("stone")[-1].body)

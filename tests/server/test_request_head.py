@@ -70,6 +70,24 @@ async def test_a_request_like_the_last_one_is_read_as_if_it_came_alone(last: byt
     assert seen[3:] == alone
 
 
+@pytest.mark.parametrize("length", [b"Content-Length: 2\r\n", b"Transfer-Encoding: chunked\r\n", b""])
+async def test_a_body_after_requests_without_one_is_read_as_if_it_came_alone(length: bytes) -> None:
+    bare = b"POST /a HTTP/1.1\r\nHost: here\r\nX-One: 1\r\n"
+    body = {b"C": b"{}", b"T": b"2\r\n{}\r\n0\r\n\r\n", b"": b""}[length[:1]]
+    last = bare + length + b"\r\n" + body
+    seen, said = await _send([bare + b"\r\n", bare + b"\r\n", last, last])
+    alone, answer = await _send([last])
+    assert said == 2 * _ANSWER + 2 * answer
+    assert seen[2:] == 2 * alone
+
+
+async def test_the_host_of_an_absolute_target_is_read_again_with_each_request() -> None:
+    request = _SAME.replace(b"/a?b", b"http://there/a?b")
+    same_host = request.replace(b"Host: here", b"Host: there")
+    seen, _ = await _send([request, request, same_host, request])
+    assert [dict(headers)[b"host"] for _, _, _, headers, _ in seen] == [b"there"] * 4
+
+
 async def test_a_head_that_offers_an_upgrade_again_is_read_as_if_it_came_alone() -> None:
     request = _SAME.replace(b"X-One: 1", b"Connection: Upgrade\r\nUpgrade: h2c")
     seen, said = await _send([request] * 4)

@@ -12,7 +12,8 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 from sightline.model.scene import Edit, Insert, Json, Rebuild, Remove, Replace
-from sightline.wire.json_document import STRIDE, JsonDocument, lift, lift_few_runs, lift_runs
+from sightline.wire import json_document
+from sightline.wire.json_document import STRIDE, JsonDocument, lift, lift_few_runs, lift_runs, parse_short
 from sightline.wire.json_edits import graft, patch_text
 from tests.requirements import requirement
 from tests.wire.json_texts import (
@@ -277,18 +278,20 @@ def test_nesting_that_is_read_can_be_written_back() -> None:
 _LISTS = st.sampled_from([[1], [{"name": "a"}], [{"name": "a"}, {"name": "é"}]])
 _VALUES = _LISTS | st.builds(lambda tools: {"tools": tools}, _LISTS) | st.just("é")
 _BLANKS = st.sampled_from([(",", ":"), (", ", ": ")])
-_MEMBERS = st.tuples(st.sampled_from(["tools", "other", "x"]), _VALUES, _BLANKS)
+_MEMBERS = st.tuples(st.sampled_from(["tools", "other", "x", '\\"tools', ',\\"tools']), _VALUES, _BLANKS)
 
 
-@given(st.lists(_MEMBERS, max_size=4), _LISTS, _BLANKS, st.integers(0, 4))
+@settings(max_examples=300)
+@example([("tools", [1], (",", ":")), ("x", [1], (",", ":"))], [1], (",", ":"), 1, ",")
+@given(st.lists(_MEMBERS, max_size=4), _LISTS, _BLANKS, st.integers(0, 4), st.sampled_from([",", ", "]))
 def test_appending_to_a_list_changes_nothing_else(
-    members: list[tuple[str, Any, tuple[str, str]]], tools: list[Any], blanks: tuple[str, str], at: int
+    members: list[tuple[str, Any, tuple[str, str]]], tools: list[Any], blanks: tuple[str, str], at: int, comma: str
 ) -> None:
-    """The same list may be elsewhere, too: in another member, or under the same key before it."""
+    """The same list may be elsewhere, too: in another member, under the same key before it, or under one like it."""
     before = [(key, value, blanks if key == "tools" else way) for key, value, way in members[:at]]
     members = [*before, ("tools", tools, blanks), *(each for each in members[at:] if each[0] != "tools")]
     pairs = [f'"{key}"{way[1]}{json.dumps(value, separators=way, ensure_ascii=False)}' for key, value, way in members]
-    body = f"{{{','.join(pairs)}}}".encode()
+    body = f"{{{comma.join(pairs)}}}".encode()
     document = lift(body, TOKEN)
     assert document is not None
     made = b"".join(document.splice([Insert(("tools", len(tools)), {"new": number}) for number in (1, 2)]))
@@ -407,6 +410,22 @@ def test_a_long_text_in_another_message_is_not_written(monkeypatch: pytest.Monke
     monkeypatch.setattr(orjson, "dumps", note)
     assert document._edit_images(edits) is not None
     assert len(written) == len(edits) + 1  # the message behind all of them is written once
+
+
+_NAMES = st.sampled_from(["model", "name", "text", json_document._NO_TOKEN, f"{json_document._NO_TOKEN}0;", "é", '"'])
+
+
+@given(st.dictionaries(_NAMES, _NAMES | st.integers() | st.lists(_NAMES)))
+def test_a_short_body_is_read_as_any_other(body: dict[str, Json]) -> None:
+    """Its token may be in its texts, which aren't changed by that."""
+    written = json.dumps(body).encode()
+    short, other = parse_short(written), lift(written, TOKEN)
+    assert short is not None
+    assert other is not None
+    assert (short.tree, short.skeleton, short.spans) == (other.tree, other.skeleton, other.spans)
+    assert all(short.expand_text(text) == other.expand_text(text) for text in (*body, *map(str, body.values())))
+    edits: list[Edit] = [Insert((key, 0), json_document._NO_TOKEN) for key, value in body.items() if value == []]
+    assert json.loads(splice(short, edits)) == json.loads(splice(other, edits))
 
 
 @requirement("load.beside")

@@ -160,7 +160,8 @@ def _refresh(runtime: Runtime) -> Runtime:
 
 def _find_directory(runtime: Runtime) -> UpstreamDirectory:
     """Return the upstreams for a new request, by the settings as they are now."""
-    return _refresh(runtime).directory
+    runtime.refresh()
+    return runtime.directory
 
 
 def build_inspector_access(settings: Settings) -> InspectorAccess:

@@ -12,14 +12,17 @@ import ssl
 import time
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import field
+from functools import cache
+from typing import cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from sightline.dial.exchange import Body, BrokenResponse, Buffer, EndlessResponse, Exchange, Header, is_whole
+from sightline.dial.exchange import Body, BrokenResponse, Buffer, EndlessResponse, Exchange, Header, Origin, is_whole
 from sightline.model.ports import HttpReply
 from sightline.model.profile import is_loopback
 from sightline.model.refusal import Refusal
+from sightline.model.value import value_class
 
 __all__ = [
     "Body",
@@ -30,15 +33,17 @@ __all__ = [
     "FindProxy",
     "Header",
     "HttpClient",
+    "WrittenHead",
     "is_whole",
+    "write_head",
 ]
 
 _CONNECT_SECONDS = 8.0  # less than the ten after which a stream gets keep-alives: an error can still have its status
 _IDLE_SECONDS = 30.0
 _TOTAL_TO_SILENCE = 4  # the total time of a request, in multiples of the longest silence
 _MAX_IDLE = 64  # idle connections to one origin
-_MAX_CACHED_LENGTH = 512  # characters of an address whose parts are cached
 _MAX_REPLY_BYTES = 16 * 1024 * 1024
+_METHODS_WITH_BODY = (b"POST", b"PUT", b"PATCH")  # whose requests have a length even if there is no body
 _REMEDY = "check that it is running and that its address is right, then try again"
 
 FindProxy = Callable[[str, str], str | None]
@@ -48,48 +53,44 @@ FindProxy = Callable[[str, str], str | None]
 class HttpClient:
     def __init__(self, find_proxy: FindProxy = lambda scheme, host: None) -> None:
         self._find_proxy = find_proxy
-        self._idle: defaultdict[tuple[str, str], list[Exchange]] = defaultdict(list)
+        self._idle: defaultdict[Origin, list[Exchange]] = defaultdict(list)
 
-    async def send(self, method: str, url: str, headers: Iterable[Header], body: Body) -> Exchange | Refusal:
-        """Send a request and wait for the head of its response; pass the exchange to `release` once it is read.
+    def send(self, method: str, url: str, headers: Iterable[Header], body: Body) -> Awaitable[Exchange | Refusal]:
+        """Send a request whose head is used once."""
+        return self.send_request(write_head(method, url, headers), body)
 
-        `headers` have neither host nor the body's framing, except `transfer-encoding` for a body of unknown length,
-        whose pieces must then be framed already.
-        """
-        address = _split_address(url)
-        if isinstance(address, Refusal):
-            return address
+    async def send_request(self, head: WrittenHead | Refusal, body: Body) -> Exchange | Refusal:
+        """Send a request and wait for the head of its response; pass the exchange to `release` once it is read."""
+        if isinstance(head, Refusal):
+            return head
         try:
-            verb = method.encode("ascii")
-            head = _build_head(verb, address, headers, body)
-            if isinstance(head, Refusal):
-                return head
             # An idle connection may be closed just as it is reused: use one only if the body can be sent again.
-            if is_whole(body) and (idle := self._take_idle(address)) is not None:
+            if not is_whole(body):
+                exchange = await self._connect(head)
+                pieces = cast("AsyncIterator[bytes]", body)
+                return await exchange.send(head.method, head.lines + b"\r\n", (), pieces)
+            lines = head.end_with_length(sum(map(len, body)))
+            if (idle := self._take_idle(head.origin)) is not None:
                 try:
-                    return await idle.send(verb, head, body)
+                    return await idle.send(head.method, lines, body)
                 except BrokenResponse:
                     if not idle.can_retry:
                         raise
-            exchange = await self._connect(address)
-            return await exchange.send(verb, head, body)
+            exchange = await self._connect(head)
+            return await exchange.send(head.method, lines, body)
         except (BrokenResponse, OSError, ValueError) as error:
-            return Refusal(
-                "unavailable", f"the request to {_get_host(address)} failed: {_explain_error(error)}", _REMEDY
-            )
+            return _describe_failure(head.address, error)
 
-    def release(self, exchange: Exchange, url: str) -> None:
+    def release(self, exchange: Exchange) -> None:
         """Keep a connection for the next request if its response was read completely; else close it."""
-        if exchange.reusable:
-            exchange.idle_since = time.monotonic()
-            address = _split_address(url)
-            assert not isinstance(address, Refusal), "a request was sent there"
-            idle = self._idle[_get_origin(address)]
-            idle.append(exchange)
-            while len(idle) > _MAX_IDLE or idle[0].idle_since < exchange.idle_since - _IDLE_SECONDS:
-                idle.pop(0).close()
-        else:
+        if not exchange.reusable:
             exchange.close()
+            return
+        exchange.idle_since = now = time.monotonic()
+        idle = self._idle[exchange.origin]
+        idle.append(exchange)
+        while len(idle) > _MAX_IDLE or idle[0].idle_since < now - _IDLE_SECONDS:
+            idle.pop(0).close()
 
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
@@ -105,7 +106,7 @@ class HttpClient:
                 try:
                     text = await exchange.read(_MAX_REPLY_BYTES, seconds)
                 finally:
-                    self.release(exchange, url)
+                    self.release(exchange)
         except (TimeoutError, BrokenResponse):
             return Refusal("unavailable", f"{_get_host(urlsplit(url))} did not send a complete response", _REMEDY)
         received = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in exchange.headers]
@@ -117,17 +118,21 @@ class HttpClient:
                 exchange.close()
         self._idle.clear()
 
-    def _take_idle(self, address: SplitResult) -> Exchange | None:
-        idle = self._idle[_get_origin(address)]
-        oldest = time.monotonic() - _IDLE_SECONDS
+    def _take_idle(self, origin: Origin) -> Exchange | None:
+        idle = self._idle[origin]
         while idle:
             exchange = idle.pop()
-            if not exchange.closed and exchange.idle_since > oldest:
+            if not exchange.closed and exchange.idle_since > time.monotonic() - _IDLE_SECONDS:
                 return exchange
             exchange.close()
         return None
 
-    async def _connect(self, address: SplitResult) -> Exchange:
+    async def _connect(self, head: WrittenHead) -> Exchange:
+        exchange = await self._open_connection(head.address)
+        exchange.origin = head.origin
+        return exchange
+
+    async def _open_connection(self, address: SplitResult) -> Exchange:
         host, port = address.hostname or "", address.port or _DEFAULT_PORTS[address.scheme]
         tls = _load_tls_context() if address.scheme == "https" else None
         proxy = None if is_loopback(host) else self._find_proxy(address.scheme, host)
@@ -143,8 +148,48 @@ class HttpClient:
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def _split_address(url: str) -> SplitResult | Refusal:
-    return _split_cached(url) if len(url) <= _MAX_CACHED_LENGTH else _split_url(url)
+@value_class
+class WrittenHead:
+    """The head of requests to one address that differ in the length of their bodies only."""
+
+    method: bytes
+    address: SplitResult
+    origin: Origin
+    lines: bytes = field(repr=False)  # without the length of the body and the empty line that ends the head
+
+    def end_with_length(self, length: int) -> bytes:
+        """Return the whole head of a request whose body has this length."""
+        if length or self.method in _METHODS_WITH_BODY:
+            return b"%bcontent-length: %d\r\n\r\n" % (self.lines, length)
+        return self.lines + b"\r\n"
+
+
+def write_head(method: str, url: str, headers: Iterable[Header]) -> WrittenHead | Refusal:
+    """Return the head of a request, or a refusal if its address or a header can't be sent.
+
+    `headers` have neither host nor the body's framing, except `transfer-encoding` or `content-length` for a body that
+    is streamed, whose pieces must then be framed already.
+    """
+    address = _split_url(url)
+    if isinstance(address, Refusal):
+        return address
+    try:
+        verb = method.encode("ascii")
+        path = (address.path or "/") + (f"?{address.query}" if address.query else "")
+        first = b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (
+            verb, path.encode("latin-1"), _get_host(address).encode("ascii")
+        )  # fmt: skip
+    except ValueError as error:
+        return _describe_failure(address, error)
+    fields = [name + b": " + value + b"\r\n" for name, value in headers]
+    lines = b"".join([first, *fields])
+    # Parts of the head come from queries, files and settings: none of them may add a line.
+    breaks = len(fields) + 2
+    if lines.count(b"\n") != breaks or lines.count(b"\r") != breaks or lines.find(b"\0") >= 0:
+        return Refusal(
+            "invalid_input", f"a header for {_get_host(address)} contains a line break", "correct its key or address"
+        )
+    return WrittenHead(verb, address, (address.scheme, address.netloc), lines)
 
 
 def _split_url(url: str) -> SplitResult | Refusal:
@@ -159,40 +204,9 @@ def _split_url(url: str) -> SplitResult | Refusal:
     )
 
 
-_split_cached = lru_cache(maxsize=64)(_split_url)
-
-
 def _get_host(address: SplitResult) -> str:
     """Return host and port, without the user name and password that an address may have."""
     return address.netloc.rpartition("@")[2]
-
-
-def _get_origin(address: SplitResult) -> tuple[str, str]:
-    return address.scheme, address.netloc
-
-
-def _build_head(method: bytes, address: SplitResult, headers: Iterable[Header], body: Body) -> bytes | Refusal:
-    lines = _write_lines(method, address, tuple(headers))
-    if isinstance(lines, Refusal):
-        return lines
-    if is_whole(body) and ((length := sum(map(len, body))) or method in (b"POST", b"PUT", b"PATCH")):
-        return b"%bcontent-length: %d\r\n\r\n" % (lines, length)
-    return lines + b"\r\n"
-
-
-@lru_cache(maxsize=64)  # the requests of a client differ in their length only: a hit takes a tenth of the time
-def _write_lines(method: bytes, address: SplitResult, headers: tuple[Header, ...]) -> bytes | Refusal:
-    """Return the head of a request without the length of its body and the empty line that ends it."""
-    path = (address.path or "/") + (f"?{address.query}" if address.query else "")
-    first = b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method, path.encode("latin-1"), _get_host(address).encode("ascii"))
-    head = b"".join([first, *(name + b": " + value + b"\r\n" for name, value in headers)])
-    # Parts of the head come from queries, files and settings: none of them may add a line.
-    breaks = len(headers) + 2
-    if head.count(b"\n") != breaks or head.count(b"\r") != breaks or head.find(b"\0") >= 0:
-        return Refusal(
-            "invalid_input", f"a header for {_get_host(address)} contains a line break", "correct its key or address"
-        )
-    return head
 
 
 @cache
@@ -222,6 +236,10 @@ async def _open_tunnel(
     except BaseException:
         exchange.close()
         raise
+
+
+def _describe_failure(address: SplitResult, error: Exception) -> Refusal:
+    return Refusal("unavailable", f"the request to {_get_host(address)} failed: {_explain_error(error)}", _REMEDY)
 
 
 def _explain_error(error: Exception) -> str:

@@ -12,13 +12,16 @@ import httptools
 Buffer = bytes | bytearray | memoryview
 Header = tuple[bytes, bytes]
 Body = Sequence[Buffer] | AsyncIterator[bytes]
+Origin = tuple[str, str]
+"""The scheme of a server, and its host with the port if the address has one."""
 
 _SMALL_REQUEST = 64 * 1024  # a smaller request is cheaper to copy once than to write in pieces
 _TLS_STEP = 512 * 1024  # bytes that are encrypted at a time: they stay in memory until the socket takes them
 _MAX_UNREAD = 1024 * 1024  # reading pauses when more than this is unread
 _MAX_OVERHEAD_BYTES = 256 * 1024  # bytes of a response that are not body, beyond those that its body allows
 _OVERHEAD_PER_BYTE = 16  # bytes that each byte of a body allows: the framing of a chunk of one byte takes seven
-_FRAMING_HEADERS = (b"content-length", b"transfer-encoding")
+_FRAMING_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+_BODILESS_METHODS = (b"HEAD", b"CONNECT")
 _VERSIONS = ("1.1", "1.0")
 _RACE_SECONDS = 1.0  # an upstream that closes so soon after a request has closed before the request arrived
 
@@ -51,6 +54,8 @@ class Exchange(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.closed = False
+        self.can_retry = False  # the connection ended before the upstream can have worked on the request
+        self.origin: Origin = ("", "")  # set by the client that connected it
         self.idle_since = 0.0
         self._written_at = 0.0
         self._loop = asyncio.get_running_loop()
@@ -61,45 +66,43 @@ class Exchange(asyncio.Protocol):
         self._arrived: list[bytes] = []  # parts of the body in the read that is being parsed
         self.on_body = self._arrived.append  # a callback of the parser; a function in Python would take longer
         self._parser = httptools.HttpResponseParser(self)
+        self._error: BrokenResponse | None = None
+        self._pieces: list[bytes] = []
+        self._unread_bytes = 0
+        self._observer: BodyObserver | None = None
+        self._unwritten: Iterator[list[Buffer]] | None = None  # the rest of the request
         self._has_no_body = False
         self._reset(b"", is_whole=True)
 
     def _reset(self, method: bytes, *, is_whole: bool) -> None:
+        """Start with a request. What is the same in every exchange that is reusable stays as it is."""
         self.status = 0
         self.headers: list[Header] = []
-        self._first_headers: dict[bytes, bytes] = {}  # of each name; set when the head is complete
+        self.first_headers: dict[bytes, bytes] = {}  # of each name; set when the head is complete
         self.response_begun = False
-        self.can_retry = False  # the connection ended before the upstream can have worked on the request
         self._overhead = 0  # bytes beside the body, less those that the body allows
         self.complete = False
         self._keep_alive = False  # the upstream accepts another request on this connection
         self._request_written = is_whole  # false while a streamed body is incomplete
         self._head_complete = False
-        self._has_framing = False  # the response says where it ends
-        self._error: BrokenResponse | None = None
-        self._pieces: list[bytes] = []
-        self._arrived.clear()
-        self._unread_bytes = 0
-        self._observer: BodyObserver | None = None
-        self._unwritten: Iterator[list[Buffer]] | None = None  # the rest of the request
         if self._has_no_body:  # the parser still waits for a body; else it goes on with the next response
             self._parser = httptools.HttpResponseParser(self)
-        self._has_no_body = method in (b"HEAD", b"CONNECT")
+        self._has_no_body = method in _BODILESS_METHODS
 
-    async def send(self, method: bytes, head: bytes, body: Body) -> Self:
+    async def send(
+        self, method: bytes, head: bytes, body: Sequence[Buffer], rest: AsyncIterator[bytes] | None = None
+    ) -> Self:
         """Write a request and wait for the head of its response, then return this exchange.
 
-        Close it and raise `BrokenResponse` if none comes; also close it when the caller is cancelled.
+        `rest` yields what follows `body`. Close the exchange and raise `BrokenResponse` if there is no response; also
+        close it when the caller is cancelled.
         """
         try:
             self._written_at = self._loop.time()
-            if is_whole(body):
-                self._reset(method, is_whole=True)
-                self._write_whole(head, body)
-            else:
-                self._reset(method, is_whole=False)
-                self._transport.write(head)
-                await self._write_stream(cast("AsyncIterator[bytes]", body))
+            self._reset(method, is_whole=rest is None)
+            self._write_whole(head, body)
+            if rest is not None:
+                await self._write_stream(rest)
             while not self._head_complete:
                 await self._wait()
         except BaseException:
@@ -209,17 +212,18 @@ class Exchange(asyncio.Protocol):
     @property
     def reusable(self) -> bool:
         """Whether another request may follow: the response has been read, and all of the request has been written."""
-        written = self._request_written and self._unwritten is None and not self._transport.get_write_buffer_size()
-        return self.fully_read and self._keep_alive and written
+        read = self._keep_alive and self.complete and not self._pieces
+        written = self._request_written and self._unwritten is None
+        return read and written and not self._transport.get_write_buffer_size()
 
     def get_header(self, name: bytes) -> bytes:
         """Return the first header of this name, or nothing."""
-        return self._first_headers.get(name, b"")
+        return self.first_headers.get(name, b"")
 
     def replace_header(self, header: Header) -> None:
         """Replace all headers of the same name."""
         self.headers = [*(each for each in self.headers if each[0] != header[0]), header]
-        self._first_headers[header[0]] = header[1]
+        self.first_headers[header[0]] = header[1]
 
     def close(self) -> None:
         self._transport.abort()
@@ -249,20 +253,19 @@ class Exchange(asyncio.Protocol):
             await self._writable.wait()
         self._request_written = True
 
-    async def _wait(self) -> None:
+    def _wait(self) -> asyncio.Future[None]:
+        """Return a future that is done when more has come; raise `BrokenResponse` if nothing can come."""
         if self._error is not None:
             raise self._error
         if self.closed:
             raise BrokenResponse("the connection was closed")
-        self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        self._waiter = waiter = self._loop.create_future()
+        return waiter
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     # Callbacks of the transport.
 
@@ -291,7 +294,7 @@ class Exchange(asyncio.Protocol):
         """Check what was read beside the body, and wake up the task that waits for the response."""
         if self._overhead > _MAX_OVERHEAD_BYTES and self._error is None:
             self._fail(EndlessResponse("its headers are too long"))
-        if self.complete:
+        if self.complete and self._observer is not None:
             self._end_observation()
         self._wake()
 
@@ -300,7 +303,8 @@ class Exchange(asyncio.Protocol):
         arrived = self._arrived
         piece = arrived[0] if len(arrived) == 1 else b"".join(arrived)
         arrived.clear()
-        allowed = _OVERHEAD_PER_BYTE * len(piece)
+        size = len(piece)
+        allowed = _OVERHEAD_PER_BYTE * size
         self._overhead = self._overhead - allowed if self._overhead > allowed else 0
         if self._observer is not None:
             self._observer.add(piece)
@@ -309,7 +313,7 @@ class Exchange(asyncio.Protocol):
             return receiver(piece) and self._overhead <= _MAX_OVERHEAD_BYTES
         if not self._has_no_body:
             self._pieces.append(piece)
-            self._unread_bytes += len(piece)
+            self._unread_bytes += size
             if self._unread_bytes > _MAX_UNREAD:
                 self._transport.pause_reading()
         return False
@@ -333,7 +337,8 @@ class Exchange(asyncio.Protocol):
         writing = self._unwritten is not None or not self._writable.is_set()
         self.can_retry = not self.response_begun and (writing or self._loop.time() - self._written_at < _RACE_SECONDS)
         self._unwritten = None
-        if self._head_complete and not self._has_framing and exc is None and self._error is None:
+        has_framing = not _FRAMING_HEADERS.isdisjoint(self.first_headers)  # the response says where it ends
+        if self._head_complete and not has_framing and exc is None and self._error is None:
             self.complete = True  # a response without a length ends with its connection
         self._writable.set()
         self._end_observation()
@@ -346,15 +351,8 @@ class Exchange(asyncio.Protocol):
             raise BrokenResponse("the response goes on after its end")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._head_complete:  # a trailer
-            return
-        name = name.lower()
-        if name in _FRAMING_HEADERS:
-            self._has_framing = True
-            # Another coding would reach the client as if it were the content.
-            if name == b"transfer-encoding" and value.strip(b" \t").lower() != b"chunked":
-                raise BrokenResponse("its transfer-encoding is not supported")
-        self.headers.append((name, value))
+        if not self._head_complete:  # else it is a trailer
+            self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -365,17 +363,25 @@ class Exchange(asyncio.Protocol):
         if status < 200:
             return
         self.status = status
-        self._first_headers = dict(reversed(self.headers))
+        self.first_headers = first = dict(reversed(self.headers))
+        if b"transfer-encoding" in first:
+            _check_coding(self.headers)
         self._head_complete = True
         self.complete = self._has_no_body  # the parser would wait for the body of a HEAD, which never comes
 
     def on_message_complete(self) -> None:
         if not self._head_complete:  # an interim response; the final one follows
             self.headers = []
-            self._has_framing = False
             return
         self.complete = True
         self._keep_alive = self._parser.should_keep_alive() and not self._has_no_body
+
+
+def _check_coding(headers: Sequence[Header]) -> None:
+    """Check that a body is chunked if it has a coding: any other would reach the client as if it were the content."""
+    for name, value in headers:
+        if name == b"transfer-encoding" and value.strip(b" \t").lower() != b"chunked":
+            raise BrokenResponse("its transfer-encoding is not supported")
 
 
 def _split_into_steps(buffers: Sequence[Buffer]) -> Iterator[list[Buffer]]:

@@ -38,7 +38,7 @@ from sightline.profiles.rejections import REJECTION_REASONS, parse_rejection
 from sightline.vision.concurrency import ComputeThread, LruCache
 from sightline.vision.service import VisionService
 from sightline.wire import Codec, rerouting
-from sightline.wire.json_document import JsonDocument, LiftedBody, lift_few_runs, lift_runs
+from sightline.wire.json_document import STRIDE, JsonDocument, LiftedBody, lift_few_runs, lift_runs, parse_short
 from sightline.wire.json_tree import PlainTexts, get_list, get_value
 from sightline.wire.lowering import find_converted, is_unchanged
 
@@ -127,6 +127,9 @@ class Engine:
 
         `caller` returns who sent it: callers with large bodies take turns.
         """
+        if len(body) <= STRIDE:  # the bounds below are there for larger ones
+            short = parse_short(body)
+            return None if short is None else Reading(wire, short.tree, short, wire.read(short.tree, short))
         lifted = None
         if len(body) <= _LIFT_INLINE_BYTES:
             lifted = lift_few_runs(body, _draw_token(), _LIFT_INLINE_RUNS, self._images.find_run)
@@ -331,7 +334,7 @@ class Engine:
         self, reading: Reading, origin: RequestOrigin, rules: Rules, facts: Facts | None
     ) -> PreparedRequest | tuple[Facts, Needs]:
         """Return the prepared request, or the facts so far and the needs that must be answered first."""
-        known = Facts(self._resolver.answer_cheap_needs(reading.scene, origin, rules)) if facts is None else facts
+        known = self._resolver.answer_cheap_needs(reading.scene, origin, rules) if facts is None else facts
         outcome = decide(reading.scene, known, rules)
         if isinstance(outcome, Needs):
             return known, outcome

@@ -27,7 +27,7 @@ from sightline.model.ports import ImageStore
 from sightline.model.profile import RequestOrigin
 from sightline.model.records import ReceiptLine
 from sightline.model.refusal import Refusal
-from sightline.model.scene import InlineSource, LinkSource, Sight
+from sightline.model.scene import InlineSource, LinkSource, NamedText, Sight
 from sightline.net import WebGrant, fetch_web_file
 from sightline.pixels import pack_target, unpack_fit_result
 from sightline.pixels.image_headers import is_animated
@@ -60,13 +60,10 @@ _SHORT_TO_HASH = 64 * 1024  # characters that take a tenth of one
 _NOT_STORED = Refusal("unavailable", "the image could not be stored", "check the disk that holds the record")
 
 
-class KnownText(bytes):
-    """The base64 text of an image that was sent before, with the key of the image."""
+class KnownText(NamedText):
+    """The base64 text of an image that was sent before."""
 
-    key: str
-
-    def __bytes__(self) -> bytes:
-        return self  # it can't change; without this method, `bytes(text)` would copy megabytes of a subclass of `bytes`
+    kept: KeptImage | None = None  # under which it may be in the record
 
 
 class ResentImages:
@@ -82,16 +79,13 @@ class ResentImages:
         if image.has_key:
             return image.key
         text = image.text
-        if isinstance(text, KnownText):  # `find_run` has returned it
-            image.set_key(text.key)
-            return text.key
         sample = _take_sample(image)
         known = self._texts.get(sample)
         if known is not None and len(known) == len(text) and known.startswith(text):
             image.set_key(known.key)
         elif image.key in self._seen_once:
             kept = KnownText(text)
-            kept.key = image.key
+            kept.key, kept.sample_hash = image.key, hash(image)
             self._texts.put(sample, kept, len(kept))
             if not kept.translate(None, BASE64_CHARACTERS):  # a quote in it would match the structure of another body
                 self._keep_sample(kept[:_START_BYTES], sample)
@@ -292,13 +286,25 @@ class InlineImages:
 
     def find_kept_images(self, images: Iterable[InlineSource], origin: RequestOrigin) -> dict[InlineSource, KeptImage]:
         """Return the images that are kept already, without decoding them."""
-        known = {inline: image for inline in images if (image := self._known.get(self._resent.find_key(inline)))}
+        known: dict[InlineSource, KeptImage] = {}
+        for inline in images:
+            text = inline.text
+            image = text.kept if type(text) is KnownText else None
+            if image is not None or (image := self._find_known(inline)) is not None:
+                known[inline] = image
         if not known:
             return known
         kept = self._store.find_kept_images(origin.scope, {image.sha256 for image in known.values()})
         if len(kept) == len(known):
             return known
         return {inline: image for inline, image in known.items() if image.sha256 in kept}
+
+    def _find_known(self, inline: InlineSource) -> KeptImage | None:
+        """Return what is known of an image, if it was decoded lately."""
+        known = self._known.get(self._resent.find_key(inline))
+        if isinstance(inline.text, KnownText):
+            inline.text.kept = known
+        return known
 
     def recall_kept_images(
         self, images: Iterable[InlineSource], origin: RequestOrigin

@@ -20,6 +20,7 @@ from sightline.model.facts import (
     DescribeTogether,
     Description,
     Fact,
+    Facts,
     Fetch,
     Keep,
     KeptImage,
@@ -95,24 +96,18 @@ class NeedResolver:
     def _find_file_policy(self) -> PathPolicy:
         return self._options.find_file_policy()
 
-    def answer_cheap_needs(self, scene: Scene, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
+    def answer_cheap_needs(self, scene: Scene, origin: RequestOrigin, rules: Rules) -> Facts:
         """Return answers that nearly every image needs and that take microseconds, to save a round of the passes."""
-        answers: dict[Need, Fact] = {}
         if rules.is_blind or rules.check_all_images:
-            return answers
+            return Facts()
         kept: dict[InlineSource, KeptImage] = {}
         if rules.add_references:
             pasted = [source for s in scene.sights if s.role == "user" and (source := _get_permitted(s)) is not None]
             kept = self._images.recall_kept_images(pasted, origin)
-        for source, image in kept.items():
-            answers[Keep(source)] = image
-            answers[Probe(source)] = image.info
-        if len(kept) == len(scene.sights):
-            return answers
-        for sight in scene.sights:
-            if (source := _get_permitted(sight)) is not None and source not in kept:
-                answers[Probe(source)] = probe_inline(source)
-        return answers
+            if len(kept) == len(scene.sights):
+                return Facts(kept=kept)
+        others = [source for s in scene.sights if (source := _get_permitted(s)) is not None and source not in kept]
+        return Facts(kept=kept, infos={source: probe_inline(source) for source in others})
 
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Resolve all needs concurrently. Slow descriptions are pending: they continue after the request."""

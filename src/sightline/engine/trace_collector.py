@@ -13,8 +13,9 @@ from itertools import islice
 from sightline.engine.requests import Reading
 from sightline.model.facts import ConversationHistory, Facts, RecallHistory
 from sightline.model.records import format_pointer
-from sightline.model.request_trace import MAX_PLACES, RequestTrace, TraceParts
+from sightline.model.request_trace import MAX_PLACES, EditedPlace, RequestTrace, TraceParts
 from sightline.model.scene import Edit, Insert, Json, JsonPath, Rebuild, Remove, Replace, Retired, Scene
+from sightline.wire.json_edits import WrittenLabel
 from sightline.wire.json_tree import get_at, get_list
 
 _MAX_STRING = 8192  # characters of a value that is kept until the receipt is written
@@ -31,7 +32,7 @@ def collect_trace(reading: Reading, scene: Scene, edits: Sequence[Edit], facts: 
     history = facts.get(RecallHistory(), ConversationHistory)
     known = history if isinstance(history, ConversationHistory) else None
     is_cold = known is not None and len(opening) - 1 in known.cold_messages
-    retired = {s.place for s in scene.sights if isinstance(s.fate, Retired) and s.fate.message >= sent_before}
+    retired = {s.place for s in scene.sights if type(s.fate) is Retired and s.fate.message >= sent_before}
     opened = messages[first] if first < len(messages) else None
     trace = RequestTrace(
         "",
@@ -47,21 +48,24 @@ def collect_trace(reading: Reading, scene: Scene, edits: Sequence[Edit], facts: 
 
 def _list_new_edits(
     edits: Sequence[Edit], reading: Reading, sent_before: int, retired: AbstractSet[JsonPath]
-) -> list[tuple[str, Json, Json]]:
+) -> list[EditedPlace | tuple[str, Json, Json]]:
     """Return the edits of new messages, and those that retire images now.
 
     Other edits of earlier messages are in the receipts of earlier requests.
     """
     key = reading.wire.messages_key
-    found: list[tuple[str, Json, Json]] = []
+    found: list[EditedPlace | tuple[str, Json, Json]] = []
     for edit in edits:
         place = edit.place
-        is_new = key in place and _find_message(edit, place.index(key)) >= sent_before
-        if is_new or place in retired:
+        if place not in retired and (key not in place or _find_message(edit, place.index(key)) < sent_before):
+            continue
+        if type(edit) is Insert and type(edit.value) is WrittenLabel:
+            found.append(EditedPlace(format_pointer(place), "", edit.value.json))
+        else:
             before, after = _find_values(edit, reading.tree)
             found.append((format_pointer(place), shrink_value(before), shrink_value(after)))
-            if len(found) == MAX_PLACES:
-                break
+        if len(found) == MAX_PLACES:
+            break
     return found
 
 

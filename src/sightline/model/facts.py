@@ -78,6 +78,9 @@ class KeptImage:
     sha256: str
     info: ImageInfo
 
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
 
 @value_class
 class Fetch:
@@ -192,19 +195,51 @@ class Needs:
 class Facts:
     """What the engine has found out so far, by need."""
 
-    __slots__ = ("_facts",)
+    __slots__ = ("_facts", "_infos", "_kept")
 
-    def __init__(self, facts: Mapping[Need, Fact] | None = None) -> None:
+    def __init__(
+        self,
+        facts: Mapping[Need, Fact] | None = None,
+        kept: Mapping[InlineSource, KeptImage] | None = None,
+        infos: Mapping[InlineSource, ImageInfo | Refusal] | None = None,
+    ) -> None:
+        """`kept` answers the needs `Keep` and `Probe` of these images, `infos` the latter of others.
+
+        They are found in a quarter of the time of other facts, as they are known of nearly every image.
+        """
         self._facts = dict(facts or {})
+        self._kept = kept or {}
+        self._infos = infos or {}
 
     def __contains__(self, need: Need) -> bool:
-        return need in self._facts
+        return self._find(need) is not None
 
     def get(self, need: Need, kind: type[T]) -> T | Refusal | None:
         """Return the fact for `need`, or None if it is not known yet."""
-        found = self._facts.get(need)
+        found = self._find(need)
         assert found is None or isinstance(found, (kind, Refusal)), (need, found)
         return found
+
+    def _find(self, need: Need) -> Fact | None:
+        found = self._facts.get(need) if self._facts else None
+        if found is None and isinstance(need, (Keep, Probe)):
+            kept = self._kept.get(need.image)
+            if isinstance(need, Keep):
+                return kept
+            return self._infos.get(need.image) if kept is None else kept.info
+        return found
+
+    def find_kept(self, image: InlineSource) -> KeptImage | Refusal | None:
+        """Return the fact for `Keep` of this image."""
+        kept = self._kept.get(image) if self._kept else None
+        return self.get(Keep(image), KeptImage) if kept is None and self._facts else kept
+
+    def find_info(self, image: InlineSource) -> ImageInfo | Refusal | None:
+        """Return the fact for `Probe` of this image."""
+        if self._kept and (kept := self._kept.get(image)) is not None:
+            return kept.info
+        info = self._infos.get(image) if self._infos else None
+        return self.get(Probe(image), ImageInfo) if info is None and self._facts else info
 
     def get_all(self, needs: Mapping[K, Need], kind: type[T]) -> dict[K, T | Refusal] | Needs:
         """Return the facts for all needs, or the needs that are not known yet."""
@@ -217,7 +252,7 @@ class Facts:
         return Needs(frozenset(need for name, need in needs.items() if name not in found))
 
     def with_facts(self, facts: Mapping[Need, Fact]) -> Facts:
-        return Facts({**self._facts, **facts})
+        return Facts({**self._facts, **facts}, self._kept, self._infos)
 
 
 @value_class

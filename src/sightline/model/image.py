@@ -337,11 +337,13 @@ class ImageTarget:
     keeps_geometry: bool = False  # no trimming or moving, so that coordinates stay valid
 
     def accepts(self, picture: ImageInfo, encoded: int) -> bool:
+        size, edge = picture.size, self.edge
         return (
             picture.mime in self.formats
-            and not (self.still and picture.is_animated)
             and (self.encoded_bytes is None or encoded <= self.encoded_bytes)
-            and self.accepts_size(picture.size)
+            and (edge is None or (size.width <= edge and size.height <= edge))
+            and ((self.pixels is None and self.sizing is None) or self.accepts_size(size))  # the former nearly always
+            and not (self.still and picture.is_animated)
         )
 
     def accepts_size(self, size: Size) -> bool:

@@ -48,6 +48,11 @@ def build_reference(sha256: str) -> str:
     return f"[image sha256:{sha256}]"
 
 
+def is_plain_reference(text: str) -> bool:
+    """Return whether a text is just what `build_reference` returns."""
+    return _our_reference(text) is not None
+
+
 def build_note(note: str) -> str:
     """Return the text before an image that says how it was laid out or scaled."""
     return f"[the next image: {note}]"

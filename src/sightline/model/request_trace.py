@@ -73,7 +73,7 @@ class TraceParts:
     """What a trace is built from."""
 
     first: Json = field(repr=False)  # the first message of the user, as parsed
-    edits: Sequence[tuple[str, Json, Json]] = field(repr=False)  # pointer, value before, value after
+    edits: Sequence[EditedPlace | tuple[str, Json, Json]] = field(repr=False)  # or: pointer, value before, value after
     trace: RequestTrace  # what is known without reading them
     digests: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
     """The sha256 of images that were not known at first, by the number of their lines; threads add to it."""
@@ -81,7 +81,7 @@ class TraceParts:
     def build(self) -> RequestTrace:
         """Return the trace: hash the first message, and shorten the edited places."""
         known = self.trace
-        places = tuple([EditedPlace(place, shorten_place(a), shorten_place(b)) for place, a, b in self.edits])
+        places = tuple([each if isinstance(each, EditedPlace) else _shorten_edit(*each) for each in self.edits])
         return RequestTrace(
             hash_first_message(self.first),
             known.chain,
@@ -91,6 +91,10 @@ class TraceParts:
             known.text_tokens,
             places,
         )
+
+
+def _shorten_edit(place: str, before: Json, after: Json) -> EditedPlace:
+    return EditedPlace(place, shorten_place(before), shorten_place(after))
 
 
 def hash_first_message(message: Json) -> str:

@@ -38,6 +38,16 @@ _SAMPLE = 32
 _HASHED_ENTIRELY = 4096  # bytes; longer texts are hashed by samples
 
 
+class NamedText(bytes):
+    """A base64 text with what an `InlineSource` computes of it, which outlives a request."""
+
+    key: str
+    sample_hash: int
+
+    def __bytes__(self) -> bytes:
+        return self  # it can't change; without this method, `bytes(text)` would copy megabytes of a subclass of `bytes`
+
+
 class InlineSource:
     """Base64 text in the body, not decoded yet. Two sources are equal if their texts and declared types are."""
 
@@ -48,6 +58,8 @@ class InlineSource:
         # The key and the hash are computed once, when they are asked for.
         self._key: str | None = None
         self._hash: int | None = None
+        if isinstance(text, NamedText):
+            self._key, self._hash = text.key, text.sample_hash
 
     def __repr__(self) -> str:
         return f"InlineSource(declared_mime={self.declared_mime!r})"
@@ -117,6 +129,10 @@ class Shown:
     """The model gets the pixels as the client sent them; `mime` corrects a wrong declaration."""
 
     mime: str | None = None
+
+
+AS_SENT: Final = Shown()
+"""The fate of nearly every image that the model gets. Others may be equal to it."""
 
 
 @value_class

@@ -14,7 +14,7 @@ from sightline.model.image import MAX_FILE_BYTES, URLSAFE_TO_STANDARD, ImageInfo
 from sightline.model.refusal import Refusal
 from sightline.model.scene import DamagedSource, InlineSource, LinkSource, Refused, Repeated, Scene, Sight
 from sightline.passes.retain import retain
-from sightline.passes.show import fit, label, refer
+from sightline.passes.show import show
 from sightline.passes.tell import flag_sights_to_tell, tell
 from sightline.passes.wording import write_absence
 
@@ -130,14 +130,23 @@ def _find_copies(sights: list[tuple[int, Sight]]) -> list[int]:
 
 Pass = Callable[[Scene, Facts, Rules], Scene | Needs]
 
-PASSES: Sequence[Pass] = (permit, resolve, deduplicate, tell, retain, fit, label, refer)
+_LAST_PASSES: Sequence[Pass] = (retain, show)
+PASSES: Sequence[Pass] = (permit, resolve, deduplicate, tell, *_LAST_PASSES)
 
 
 def decide(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     """Return the scene with a fate for every sight, or what the first pass that cannot decide needs to know."""
-    for run_pass in PASSES:
+    # In most requests, the model sees, and every image is in a block of its own: the first passes would change nothing.
+    sees = not rules.is_blind and not rules.pixels_this_turn_only
+    for run_pass in _LAST_PASSES if sees and all(map(_is_ordinary, scene.sights)) else PASSES:
         outcome = run_pass(scene, facts, rules)
         if isinstance(outcome, Needs):
             return outcome
         scene = outcome
     return scene
+
+
+def _is_ordinary(sight: Sight) -> bool:
+    """Return whether only the last passes can change a sight, if the model sees."""
+    source = sight.source
+    return sight.path_in_text is None and isinstance(source, InlineSource) and len(source.text) <= _MAX_TEXT

@@ -10,12 +10,11 @@ from sightline.model.image import FitPart, ImageInfo, ImageTarget, compute_seen_
 from sightline.model.labels import build_label, build_reference
 from sightline.model.profile import ImageLimits
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Fate, InlineSource, Json, Refitted, Refused, Scene, Shown, Sight
+from sightline.model.scene import AS_SENT, Fate, InlineSource, Json, Refitted, Refused, Scene, Shown, Sight
 from sightline.passes.frontier import NEWEST_KEPT
 from sightline.passes.wording import write_absence
 
 _NeedTuple = tuple[Need, ...]
-_AS_SENT = Shown()
 _PIXEL_FATES = (Shown, Refitted)  # a tuple: a union would be built again for every sight
 _UNREADABLE = Refusal("corrupt", "the provider could not read it", "ask for the image again in another format")
 _COMPUTER_USE = frozenset({"computerUse", "computer_use"})  # keys of a tool on Gemini's wire
@@ -37,21 +36,52 @@ def build_target(
     return ImageTarget(limits.formats, max_encoded, edge, still=limits.still, keeps_geometry=keeps_geometry)
 
 
-def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
-    """Make every image meet the limits of the model. The whole history counts: a new image can tighten a limit."""
-    if rules.is_blind:
+def show(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+    """Fit the images to the limits of the model, and label those that move and those that can be referred to."""
+    fates = _choose_fates(scene, facts, rules)
+    if isinstance(fates, Needs):
+        return fates
+    is_blind = rules.is_blind
+    if is_blind and not any(isinstance(fate, _PIXEL_FATES) for fate in fates):
         return scene
+    needs: set[Need] = set()
+    sights: list[Sight] = []
+    moves, refers = rules.profile.moves_tool_images, rules.add_references
+    for sight, fate in zip(scene.sights, fates, strict=True):
+        text = sight.label
+        if moves and sight.role == "tool":
+            text = _choose_label(sight, fate)
+        elif refers and isinstance(sight.source, InlineSource) and _takes_reference(sight, fate, scene):
+            kept = facts.find_kept(sight.source)
+            if kept is None:
+                needs.add(Keep(sight.source))
+            elif isinstance(kept, KeptImage):
+                text = build_reference(kept.sha256)
+        sights.append(sight.with_label_and_fate(text, fate))
+    if needs:
+        return Needs(frozenset(needs))
+    if Refitted in map(type, fates) and not is_blind and _declares_coordinates(scene):
+        sights = [_note_scale(sight, facts, rules) for sight in sights]
+    return scene.with_sights(tuple(sights))
+
+
+def _choose_fates(scene: Scene, facts: Facts, rules: Rules) -> list[Fate | None] | Needs:
+    """Return a fate for every sight that makes its image meet the limits of the model.
+
+    The whole history counts: a new image can tighten a limit.
+    """
+    fates = [sight.fate for sight in scene.sights]
+    if rules.is_blind:
+        return fates
     live = [sight for sight in scene.sights if sight.fate is None]
     encoded = sum([len(s.source.text) for s in live if isinstance(s.source, InlineSource)])
     target = build_target(rules.profile.limits, len(live), encoded, keeps_geometry=True)
     folding = _FoldingCheck(scene)
     max_count = rules.profile.limits.count
-    dropped = _find_over_count(live, max_count)
+    dropped = _find_over_count(live, max_count) if max_count is not None and len(live) > max_count else ()
     needs: list[Need] = []
-    sights: list[Sight] = []
-    for sight in scene.sights:
+    for index, sight in enumerate(scene.sights):
         if sight.fate is not None:
-            sights.append(sight)
             continue
         if id(sight) in dropped:
             outcome = _refuse_over_count(sight, max_count, facts)
@@ -59,13 +89,11 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
             outcome = _choose_fate(sight, target, facts, rules, folding)
         if isinstance(outcome, tuple):
             needs += outcome
-        elif not needs:
-            sights.append(sight.with_fate(outcome))
-    if needs:
-        return Needs(frozenset(needs))
-    if any(isinstance(sight.fate, Refitted) for sight in sights) and _declares_coordinates(scene):
-        sights = [_note_scale(sight, facts, rules) for sight in sights]
-    return scene.with_sights(tuple(sights))
+        elif sight.pixels_only and not isinstance(outcome, _PIXEL_FATES):
+            fates[index] = AS_SENT
+        else:
+            fates[index] = outcome
+    return Needs(frozenset(needs)) if needs else fates
 
 
 def _note_scale(sight: Sight, facts: Facts, rules: Rules) -> Sight:
@@ -73,7 +101,8 @@ def _note_scale(sight: Sight, facts: Facts, rules: Rules) -> Sight:
     fate, source = sight.fate, sight.source
     if not isinstance(fate, Refitted) or not isinstance(source, InlineSource) or not _takes_note(sight):
         return sight
-    info, size = facts.get(_choose_info_need(source, rules), ImageInfo), fate.image.size
+    info = facts.get(Check(source), ImageInfo) if rules.check_all_images else facts.find_info(source)
+    size = fate.image.size
     if not isinstance(info, ImageInfo) or info.size == size:
         return sight
     note = f"scaled by {size.width / info.size.width:.4g}, from {info.size} to {size}"
@@ -126,15 +155,13 @@ def _names_point(names: Iterable[str]) -> bool:
     return not lower.isdisjoint(pairs) or any("coord" in name or "bbox" in name for name in lower)
 
 
-def _find_over_count(live: Sequence[Sight], limit: int | None) -> set[int]:
+def _find_over_count(live: Sequence[Sight], limit: int) -> set[int]:
     """Return the identities of the sights to drop where a provider limits the number of images.
 
     Several are dropped at once, so that it happens rarely. This is a fold over the sights in order, so dropped ones
     stay dropped. The oldest from tools go first, then pasted ones, and last those that only the provider
     can open. The newest are never dropped, since the model is about to look at them.
     """
-    if limit is None or len(live) <= limit:
-        return set()
     batch, newest = max(1, limit // 4), max(1, min(NEWEST_KEPT, limit - 1))
     dropped: set[int] = set()
     kept: list[Sight] = []
@@ -151,7 +178,7 @@ def _find_over_count(live: Sequence[Sight], limit: int | None) -> set[int]:
 def _refuse_over_count(sight: Sight, limit: int | None, facts: Facts) -> Fate | _NeedTuple:
     what = f"the provider takes at most {limit} images in a request and others were kept"
     if isinstance(sight.source, InlineSource):
-        kept = facts.get(Keep(sight.source), KeptImage)
+        kept = facts.find_kept(sight.source)
         if kept is None:
             return (Keep(sight.source),)
         what += f"; it is remembered as sha256:{kept.sha256}" if isinstance(kept, KeptImage) else ""
@@ -167,27 +194,31 @@ def _choose_fate(
 ) -> Fate | _NeedTuple:
     source = sight.source
     if not isinstance(source, InlineSource):
-        return _AS_SENT
+        return AS_SENT
+    # If the provider could not read one image and did not say which, every image is decoded completely.
+    info = facts.get(Check(source), ImageInfo) if rules.check_all_images else facts.find_info(source)
     if rules.unreadable_keys and source.key in rules.unreadable_keys:
-        return Refused(write_absence(_UNREADABLE, sight.filename), _UNREADABLE)
-    need = _choose_info_need(source, rules)
-    info = facts.get(need, ImageInfo)
+        info = _UNREADABLE
     if info is None:
-        return (need,)
+        return (Check(source) if rules.check_all_images else Probe(source),)
     if isinstance(info, Refusal):
         return Refused(write_absence(info, sight.filename), info)
-    return _fit_sight(sight, source, info, _limit_bytes(target, info, rules), facts, rules, folding)
+    if rules.profile.limits.unchanged_bytes is not None:
+        target = _limit_bytes(target, info, rules.profile.limits.unchanged_bytes)
+    is_tall = rules.fold_pages and is_illegibly_tall(info.size, rules.profile.sizing)
+    if is_tall and folding.may_fold() and (folded := _fold_page(sight, source, info, target, facts, rules)):
+        return folded
+    if target.accepts(info, len(source.text)) and not rules.reencode:
+        return AS_SENT if info.mime == source.declared_mime else Shown(info.mime)
+    # An image that must be encoded anew is made in the size that the provider does not resize again.
+    own_target = replace(_shrink_target(target, info, source, rules), sizing=rules.profile.sizing)
+    why = _explain_refit(info, len(source.text), target, rules.profile.limits.unchanged_bytes)
+    return _refit(sight, source, own_target, f"{why}; {_FIRST_FRAME}" if info.is_animated else why, facts)
 
 
-def _choose_info_need(source: InlineSource, rules: Rules) -> Check | Probe:
-    """If the provider could not read one image and did not say which, every image is decoded completely."""
-    return Check(source) if rules.check_all_images else Probe(source)
-
-
-def _limit_bytes(target: ImageTarget, info: ImageInfo, rules: Rules) -> ImageTarget:
+def _limit_bytes(target: ImageTarget, info: ImageInfo, max_bytes: int) -> ImageTarget:
     """Return the target of an image: one that is too heavy to be sent unchanged must become lighter."""
-    max_bytes = rules.profile.limits.unchanged_bytes
-    if max_bytes is None or info.bytes <= max_bytes:
+    if info.bytes <= max_bytes:
         return target
     encoded = _encode_limit(max_bytes)
     return replace(target, encoded_bytes=min(encoded, target.encoded_bytes or encoded))
@@ -196,26 +227,6 @@ def _limit_bytes(target: ImageTarget, info: ImageInfo, rules: Rules) -> ImageTar
 def _encode_limit(max_bytes: int) -> int:
     """Return the limit for base64, rounded down, so that a file of one byte more is over it too."""
     return max_bytes // 3 * 4
-
-
-def _fit_sight(
-    sight: Sight,
-    source: InlineSource,
-    info: ImageInfo,
-    target: ImageTarget,
-    facts: Facts,
-    rules: Rules,
-    folding: _FoldingCheck,
-) -> Fate | _NeedTuple:
-    is_tall = rules.fold_pages and is_illegibly_tall(info.size, rules.profile.sizing)
-    if is_tall and folding.may_fold() and (folded := _fold_page(sight, source, info, target, facts, rules)):
-        return folded
-    if target.accepts(info, len(source.text)) and not rules.reencode:
-        return _AS_SENT if info.mime == source.declared_mime else Shown(info.mime)
-    # An image that must be encoded anew is made in the size that the provider does not resize again.
-    own_target = replace(_shrink_target(target, info, source, rules), sizing=rules.profile.sizing)
-    why = _explain_refit(info, len(source.text), target, rules.profile.limits.unchanged_bytes)
-    return _refit(sight, source, own_target, f"{why}; {_FIRST_FRAME}" if info.is_animated else why, facts)
 
 
 def _shrink_target(target: ImageTarget, info: ImageInfo, source: InlineSource, rules: Rules) -> ImageTarget:
@@ -252,7 +263,7 @@ def _fold_page(
         return (need,)
     if isinstance(fitted, Refusal) or not fitted.note:
         return None
-    if Keep(source) not in facts:
+    if facts.find_kept(source) is None:
         return (Keep(source),)  # the original can still be viewed later
     why = f"{fitted.note}; the provider would reduce {info.size} to {compute_seen_size(info.size, sizing)}"
     return Refitted(fitted.image, why, fitted.note)
@@ -285,40 +296,22 @@ def _explain_size(size: int, encoded: int, limit: int, unchanged_bytes: int | No
     return f"its base64 text has {encoded:,} characters, and the limit is {limit:,}"
 
 
-def label(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+def label(scene: Scene, facts: Facts, rules: Rules) -> Scene:
     """Label the images that move out of tool results with the calls that they came from."""
     if not rules.profile.moves_tool_images or not any(sight.is_in_tool_result for sight in scene.sights):
         return scene
-    return scene.with_sights(tuple(map(_add_label, scene.sights)))
+    sights = (sight.with_label_and_fate(_choose_label(sight, sight.fate), sight.fate) for sight in scene.sights)
+    return scene.with_sights(tuple(sights))
 
 
-def _add_label(sight: Sight) -> Sight:
-    moves = sight.is_in_tool_result and isinstance(sight.fate, (Shown, Refitted))
-    return sight.with_label_and_fate(build_label(sight.call), sight.fate) if moves and sight.call else sight
+def _choose_label(sight: Sight, fate: Fate | None) -> str:
+    """Return the label of a sight where images move out of tool results."""
+    moves = sight.is_in_tool_result and isinstance(fate, _PIXEL_FATES)
+    return build_label(sight.call) if moves and sight.call else sight.label
 
 
-def refer(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
-    """Put the reference of each pasted image beside it, if the record could keep the image."""
-    if not rules.add_references:
-        return scene
-    needs: set[Need] = set()
-    sights: list[Sight] = []
-    for sight in scene.sights:
-        referred = sight
-        if isinstance(sight.source, InlineSource) and _is_pasted(sight, scene):
-            need = Keep(sight.source)
-            kept = facts.get(need, KeptImage)
-            if kept is None:
-                needs.add(need)
-            elif isinstance(kept, KeptImage):
-                referred = sight.with_label_and_fate(build_reference(kept.sha256), sight.fate)
-        sights.append(referred)
-    return Needs(frozenset(needs)) if needs else scene.with_sights(tuple(sights))
-
-
-def _is_pasted(sight: Sight, scene: Scene) -> bool:
-    """Return whether a user pasted the image, and the model gets its pixels."""
-    has_block = sight.path_in_text is None  # beside which the reference can be
-    if sight.role != "user" or not has_block or not isinstance(sight.fate, _PIXEL_FATES):
+def _takes_reference(sight: Sight, fate: Fate | None, scene: Scene) -> bool:
+    """Return whether a reference can be beside an image that a user pasted, and the model gets its pixels."""
+    if sight.role != "user" or sight.path_in_text is not None or not isinstance(fate, _PIXEL_FATES):
         return False
     return sight.message >= len(scene.messages) or scene.messages[sight.message].role in _USER_ROLES

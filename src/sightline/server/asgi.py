@@ -83,13 +83,17 @@ class Reservation:
 
     def add(self, size: int) -> bool:
         """Reserve `size` bytes more, or return false if there is no room for them."""
-        budget = self._budget
-        limit = budget.max_bytes + SMALL_BODY_RESERVE if self._size + size <= MAX_SMALL_BODY else budget.max_bytes
-        if budget.reserved + size > limit:
+        budget, own = self._budget, self._size + size
+        reserved = budget.reserved + size
+        if reserved > budget.max_bytes and (own > MAX_SMALL_BODY or reserved > budget.max_bytes + SMALL_BODY_RESERVE):
             return False
-        self._size += size
-        budget.reserved += size
+        self._size, budget.reserved = own, reserved
         return True
+
+    def release(self) -> None:
+        """Return all bytes."""
+        self._budget.reserved -= self._size
+        self._size = 0
 
     def __enter__(self) -> Self:
         return self
@@ -97,8 +101,7 @@ class Reservation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._budget.reserved -= self._size
-        self._size = 0
+        self.release()
 
 
 class ClientDisconnected(Exception):

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import http
 import logging
-import re
 import socket
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -32,7 +31,9 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _SERVER_ERROR = (
     b"HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n"
 )
-_is_header_block = re.compile(rb"(?:[^\x00-\x20\x7f()<>@,;:\\\[\]={}\"]+: [^\x00-\x08\x0a-\x1f\x7f]*\r\n)*").fullmatch
+_CONTROL_BYTES = bytes((*range(0x09), *range(0x0A, 0x20), 0x7F))
+_VALUE_BYTES = bytes(byte for byte in range(256) if byte not in _CONTROL_BYTES)  # that values of headers may have
+_NAME_BYTES = _VALUE_BYTES.translate(None, b'\t ()<>@,;:\\[]={}"')
 _PHRASES = {status.value: status.phrase for status in http.HTTPStatus}
 _STATUS_LINES = {status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode() for status in range(100, 600)}
 _FIRST_PROBE_SECONDS = 0.1  # most responses are complete by then
@@ -107,6 +108,7 @@ class RequestCycle:
     __slots__ = (
         "_changed",
         "_chunked",
+        "_omits_body",
         "_remaining",
         "_unsent_head",
         "_waiter",
@@ -132,7 +134,6 @@ class RequestCycle:
         self,
         connection: Connection,
         scope: dict[str, Any],
-        *,
         expects_continue: bool,
         keep_alive: bool,
         is_http10: bool,
@@ -149,7 +150,7 @@ class RequestCycle:
         self.on_disconnect: Callable[[], None] | None = None
         self._changed = False  # since the application last read the body
         self._waiter: asyncio.Event | None = None
-        self._chunked = False
+        self._chunked = self._omits_body = False
         self._remaining: int | None = 0  # bytes of the response body still to send; None: it ends with the connection
         self._unsent_head = b""  # of the response
 
@@ -166,20 +167,33 @@ class RequestCycle:
             self._clean_up()
 
     def _clean_up(self) -> None:
-        self._write(b"")
-        if not self.response_started and not self.disconnected:
-            self.response_started = self.response_complete = True
-            self.transport.write(_SERVER_ERROR + b"connection: close\r\n\r\nInternal Server Error")
-            self.connection.close_after_response()
-        elif not self.response_complete and not self.disconnected:
-            self.transport.close()
+        if not self.response_complete and not self.disconnected:
+            self._end_incomplete()
         # Break the reference cycles: else their memory would wait for the garbage collector.
         del self.scope["extensions"]
         self.on_disconnect = None
         self.connection.remove_cycle(self)
         del self.connection, self.task
 
+    def _end_incomplete(self) -> None:
+        """End a response that the application has not completed."""
+        self._write(b"")
+        if self.response_started:
+            self.transport.close()
+            return
+        self.response_started = self.response_complete = True
+        self.transport.write(_SERVER_ERROR + b"connection: close\r\n\r\nInternal Server Error")
+        self.connection.close_after_response()
+
     # The request.
+
+    def add_piece(self, piece: bytes, size: int) -> None:
+        """Add the next bytes of the body."""
+        self.pieces.append(piece)
+        self.unread_bytes += size
+        self._changed = True
+        if self._waiter is not None:
+            self.notify()
 
     async def receive(self) -> Message:
         self._send_continue()
@@ -193,11 +207,13 @@ class RequestCycle:
 
     async def read_body(self, length: int) -> bytes | bytearray | None:
         """Return the whole body, whose content-length is `length`, or None if the client disconnected."""
-        self._send_continue()
+        if self.waits_for_continue:
+            self._send_continue()
         if self.more_body and length - self.unread_bytes >= _DIRECT_READ_BYTES and not self.disconnected:
             return await self._read_into_buffer(length)
         self.read_limit = length + 1  # never pause
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         while self.more_body and not self.disconnected:
             await self._wait_for_change()
         return None if self.disconnected else self._take_pieces()
@@ -255,7 +271,10 @@ class RequestCycle:
                 asyncio.get_running_loop().call_soon(self._write, b"")
             return
         more = message.get("more_body", False)
-        self._write(self._frame(message.get("body", b""), more=more))
+        data = self._unsent_head + self._frame(message.get("body", b""), more=more)
+        self._unsent_head = b""
+        if data:
+            self.transport.write(data)
         if not more:
             self._finish()
 
@@ -282,13 +301,17 @@ class RequestCycle:
 
     def _build_head(self, status: int, headers: Headers) -> None:
         lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-        if not _is_header_block(lines) or lines.count(b"\n") != len(headers):
+        values = dict(headers)
+        has_bad_name = b"" in values or b"".join(values).translate(None, _NAME_BYTES)
+        if has_bad_name or lines.translate(None, _VALUE_BYTES) != b"\r\n" * len(headers):
             raise RuntimeError("the response has an invalid header")
         self.response_started = True
-        length = dict(headers).get(b"content-length")
-        if length is not None:
+        length = values.get(b"content-length")
+        if self.scope["method"] == "HEAD":
+            self._omits_body = True
+        elif length is not None:
             self._remaining = int(length)
-        elif self.scope["method"] != "HEAD" and status not in (204, 304):
+        elif status not in (204, 304):
             self._chunked = not self.is_http10
             self._remaining = None if self.is_http10 else 0
             if self._chunked:
@@ -300,16 +323,15 @@ class RequestCycle:
         self._unsent_head = b"%b%b\r\n" % (_STATUS_LINES[status], lines)
 
     def _frame(self, data: bytes, *, more: bool) -> bytes:
-        if self.scope["method"] == "HEAD":
-            self._remaining = 0
-            return b""
         if self._chunked:
             framed = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
             return framed if more else framed + b"0\r\n\r\n"
+        if self._omits_body:
+            return b""
         if self._remaining is not None:
-            if len(data) > self._remaining:
-                raise RuntimeError("the response is longer than its content-length")
             self._remaining -= len(data)
+            if self._remaining < 0:
+                raise RuntimeError("the response is longer than its content-length")
         return data
 
     def _write(self, data: bytes) -> None:
@@ -322,8 +344,9 @@ class RequestCycle:
     def _finish(self) -> None:
         if self._remaining:
             raise RuntimeError("the response is shorter than its content-length")
-        self.response_complete = True
-        self.notify()
+        self.response_complete = self._changed = True
+        if self._waiter is not None:
+            self.notify()
         if self.keep_alive:
             self.connection.finish_response()
         else:

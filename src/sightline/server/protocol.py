@@ -35,7 +35,7 @@ from typing import Any, cast
 
 import httptools
 
-from sightline.server.asgi import HEAD_NOTES, App, Headers
+from sightline.server.asgi import App, Headers
 from sightline.server.cycle import ClientProbe, FlowControl, RequestCycle
 from sightline.server.request_head import BadRequest, CheckedHead, get_framing_line
 
@@ -191,28 +191,18 @@ class HttpProtocol(asyncio.BufferedProtocol):
         method, version = parser.get_method(), parser.get_http_version()
         checked = self._checked
         if checked is None or not checked.is_same(method, version, self._url, headers):
-            checked = self._checked = CheckedHead(method, version, self._url, headers)
+            lasts, upgrades = parser.should_keep_alive(), parser.should_upgrade()
+            checked = CheckedHead(method, version, self._url, headers, keep_alive=lasts, offers_upgrade=upgrades)
+            self._checked = checked
         self._in_head = False
-        self._offers_upgrade = parser.should_upgrade()
+        self._offers_upgrade = checked.offers_upgrade
         if self._timer is not None:
             self._cancel_timer()
         self._wire_bytes = self._body_bytes = 0
-        head = checked.head
-        scope = {
-            "type": "http",
-            "method": checked.method,
-            "headers": headers,
-            "raw_path": head.path,
-            "query_string": head.query,
-            "client": self._client_address,
-            HEAD_NOTES: checked.notes,
-        }
-        is_http10 = version == "1.0"
-        lasts = not is_http10 and parser.should_keep_alive()
+        scope = checked.scope.copy()
+        scope["headers"], scope["client"] = headers, self._client_address
         before = self._cycle
-        cycle = self._cycle = RequestCycle(
-            self, scope, expects_continue=head.expects_continue, keep_alive=lasts, is_http10=is_http10
-        )
+        cycle = self._cycle = RequestCycle(self, scope, checked.expects_continue, checked.keep_alive, version == "1.0")
         if before is None or before.response_complete:
             self._start(cycle)
         else:
@@ -224,9 +214,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         size = len(body)
         self._body_bytes += size
         if not cycle.response_complete:
-            cycle.pieces.append(body)
-            cycle.unread_bytes += size
-            cycle.notify()
+            cycle.add_piece(body, size)
 
     def on_message_complete(self) -> None:
         if self._offers_upgrade:  # llhttp has skipped the body
@@ -338,7 +326,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._serving = None
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         if self._queue:
             self._start(self._queue.popleft())
         elif self._last_response:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from sightline.server.asgi import Headers
+from sightline.server.asgi import HEAD_NOTES, Headers
 
 MAX_HEADERS = 1000
 _VERSIONS = ("1.1", "1.0")
@@ -31,24 +31,32 @@ class RequestHead(NamedTuple):
 class CheckedHead:
     """The last head of a connection. Most clients send the same one again, with another content-length at most."""
 
-    __slots__ = ("_headers", "_length_at", "_line", "head", "method", "notes")
+    __slots__ = ("_headers", "_length_at", "_line", "expects_continue", "keep_alive", "offers_upgrade", "scope")
 
-    def __init__(self, method: bytes, version: str, target: bytes, headers: Headers) -> None:
-        """Check a head; raise `BadRequest` if it isn't accepted."""
+    def __init__(
+        self, method: bytes, version: str, target: bytes, headers: Headers, *, keep_alive: bool, offers_upgrade: bool
+    ) -> None:
+        """Check a head; raise `BadRequest` if it isn't accepted. The flags are what the parser says of it."""
+        self.keep_alive, self.offers_upgrade = keep_alive and version != "1.0", offers_upgrade
         self._line = (method, version, target)
-        self._headers = headers
-        self.head = check_head(method, version, target, headers)
+        path, query, self.expects_continue = check_head(method, version, target, headers)
+        self._headers = [*headers]
         names = [name for name, _ in headers]
-        self._length_at = names.index(b"content-length") if b"content-length" in names else len(names)
-        self.method = method.decode("ascii")
-        self.notes: dict[object, Any] = {}  # of the application
+        self._length_at = names.index(b"content-length") if b"content-length" in names else -1
+        self.scope: dict[str, Any] = {  # what the scopes of all requests with this head have in common
+            "type": "http",
+            "method": method.decode("ascii"),
+            "raw_path": path,
+            "query_string": query,
+            HEAD_NOTES: {},
+        }
 
     def is_same(self, method: bytes, version: str, target: bytes, headers: Headers) -> bool:
         """Return whether another head differs in nothing but the value of its content-length."""
         known, at = self._headers, self._length_at
-        if self._line != (method, version, target) or len(headers) != len(known) or headers[:at] != known[:at]:
-            return False
-        return at == len(known) or (headers[at][0] == known[at][0] and headers[at + 1 :] == known[at + 1 :])
+        if 0 <= at < len(headers) and headers[at][0] == b"content-length":
+            known[at] = headers[at]
+        return headers == known and self._line == (method, version, target)
 
 
 def check_head(method: bytes, version: str, target: bytes, headers: Headers) -> RequestHead:

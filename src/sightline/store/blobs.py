@@ -10,10 +10,12 @@ import hashlib
 import math
 import os
 import re
+import stat
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +24,7 @@ from sightline.memory_reads import check_may_wait
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SYNC_ALL_FOLDERS = 64  # for more folders than this, syncing the whole disk is faster
+_LOCATIONS_KEPT = 4096
 _ABANDONED_SECONDS = 3600.0  # an unfinished file this old has no writer any more
 
 
@@ -88,7 +91,10 @@ class FileBlobs:
             create_private_folder(folder)
 
     def has(self, sha256: str) -> bool:
-        return os.path.isfile(self._locate(sha256))  # noqa: PTH113  for every known image of every request
+        try:
+            return stat.S_ISREG(os.stat(self._locate(sha256)).st_mode)  # noqa: PTH116  for each known image of a request
+        except OSError:
+            return False
 
     confirm = has
 
@@ -145,9 +151,14 @@ class FileBlobs:
         return Path(self._locate(sha256))
 
     def _locate(self, sha256: str) -> str:
-        if not _SHA256.fullmatch(sha256):
-            raise ValueError("not a sha256")  # untrusted names must not become paths
-        return f"{self._start}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
+        return _build_location(self._start, sha256)
+
+
+@lru_cache(_LOCATIONS_KEPT)
+def _build_location(start: str, sha256: str) -> str:
+    if not _SHA256.fullmatch(sha256):
+        raise ValueError("not a sha256")  # untrusted names must not become paths
+    return f"{start}{sha256[:2]}{os.sep}{sha256[2:4]}{os.sep}{sha256}"
 
 
 def create_private_folder(folder: Path) -> None:

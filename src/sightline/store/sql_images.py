@@ -15,6 +15,7 @@ from sightline.model.image import Image, ImageSummary
 from sightline.model.records import StoredView
 from sightline.store.retention import USED_PRECISION
 from sightline.store.sql import Row, SqlConnection, build_upsert
+from sightline.store.storage import Backend
 from sightline.store.transactions import Transactions, WriteTransaction, return_on_error
 
 BEYOND_HEX = "g"  # sorts after every hex digit, so prefix + "g" is after all names with that prefix
@@ -53,7 +54,7 @@ class SqlImages:
     def keep(self, scope: str, image: Image) -> bool:
         store = self.transactions
         store.storage.ensure_current()
-        row = self._find_rows(scope, [image.sha256]).get(image.sha256)
+        row = self._find_rows(scope, [image.sha256], store.backend).get(image.sha256)
         used = row[1:2] if row else None
         key = _name_image(scope, image.sha256)
         return _store_blob(store, image, used, lambda tx: insert_image(tx.connection, scope, image, tx.now.time), key)
@@ -64,7 +65,7 @@ class SqlImages:
         row = (
             store.fetch_one(f"SELECT {_IMAGE_COLUMNS} FROM images WHERE sha256 = ?", sha256)  # noqa: S608
             if scope is None
-            else self._find_rows(scope, [sha256]).get(sha256)
+            else self._find_rows(scope, [sha256], store.backend).get(sha256)
         )
         data = store.backend.blobs.read(sha256) if row else None
         if row is None or data is None:
@@ -79,24 +80,23 @@ class SqlImages:
         storage = store.storage
         if not (hashes and storage.ensure_current(wait=False)) or storage.write_refusal:
             return frozenset()
-        known = self._find_rows(scope, hashes)
-        now = store.read_record_time()
+        backend = storage.backend
+        known = self._find_rows(scope, hashes, backend)
+        now = store.read_rough_time(backend)
         for sha256, row in known.items():
             if now - row[1] >= USED_PRECISION:  # nearly never
                 store.mark_used("images", row, _name_image(scope, sha256))
-        return frozenset(filter(store.backend.blobs.has, known))  # another process deletes the bytes with the row
+        return frozenset(filter(backend.blobs.has, known))  # another process deletes the bytes with the row
 
     @return_on_error(frozenset[str]())
     def find_stored(self, hashes: Collection[str]) -> frozenset[str]:
         query = "SELECT DISTINCT sha256 FROM images WHERE sha256 IN (SELECT value FROM json_each(?))"
         return frozenset(sha256 for (sha256,) in self.transactions.fetch_all(query, json.dumps([*hashes])))
 
-    def _find_rows(self, scope: str, hashes: Collection[str]) -> dict[str, Row]:
+    def _find_rows(self, scope: str, hashes: Collection[str], backend: Backend) -> dict[str, Row]:
         """Return the rows of images, by sha256, from the cache or with one query."""
-        store = self.transactions
-        backend = store.backend
         cache = backend.row_cache
-        cache.expire(store.wall_clock())
+        cache.expire(self.transactions.wall_clock())
         generation = cache.generation
         cached = {sha256: rows[0] for sha256 in hashes if (rows := cache.get(_name_image(scope, sha256)))}
         if not (missing := [sha256 for sha256 in hashes if sha256 not in cached]):

@@ -13,7 +13,6 @@ import re
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.model.seer import Usage
-from sightline.wire.json_tree import get_value
 
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 16 * 1024
@@ -41,12 +40,15 @@ def read_usage(wire: WireName, counts: Json) -> Usage:
 
 def _read_openai_usage(counts: Json, input_name: str, output_name: str) -> Usage:
     """Return the counts of both APIs of OpenAI; DeepSeek and Moonshot have names of their own for cached tokens."""
+    if not isinstance(counts, dict):
+        return Usage()
     cached = written = None
-    if details := get_value(counts, f"{input_name}_details"):
+    if details := counts.get(f"{input_name}_details"):
         cached, written = read_count(details, "cached_tokens"), read_count(details, "cache_write_tokens")
-    if cached is None:
+    if cached is None and "prompt_cache_hit_tokens" in counts:
         cached = read_count(counts, "prompt_cache_hit_tokens")
-        cached = read_count(counts, "cached_tokens") if cached is None else cached
+    if cached is None and "cached_tokens" in counts:
+        cached = read_count(counts, "cached_tokens")
     return Usage(read_count(counts, input_name), read_count(counts, output_name), cached, written)
 
 

@@ -93,7 +93,8 @@ def _read_user(
         else {}
     )
     role: Role = "tool" if results else "user" if is_user else "other"
-    reader.begin_message(role, opens=is_user and is_from_person(words))
+    opens = is_user and is_from_person(words)
+    reader.begin_message(role, opens=opens)
     if words and is_user and not results and max(map(len, words)) >= MIN_BASE64:
         reader.read_user_texts(place, content, blocks)
     if not others:
@@ -105,12 +106,12 @@ def _read_user(
         if j not in results and (source := find_source(block, reader.texts)) is not None
     }
     calls = [*results.values()] or calls
-    moved = bool(sources) and is_moved(words, calls)
+    moved = bool(sources) and not opens and is_moved(words, calls)  # a person writes more than labels
     owners = dict(zip(sources, assign_owners(len(sources), calls), strict=False)) if moved else {}
     for j, block in others:
         if j in sources:
             owner = owners.get(j) or (ToolCall("") if moved else None)
-            reader.add_user_image((*place, j), sources[j], get_at(content, j - 1), owner)
+            reader.add_user_image((*place, j), sources[j], get_at(content, j - 1) if j else None, owner)
         else:
             _read_block(reader, (*place, j), block, results.get(j))
     return calls if results or moved else []

@@ -13,6 +13,7 @@ from sightline.model.scene import InlineSource, Json, LinkSource, OpaqueSource, 
 from sightline.wire.json_tree import Block, Buffer, Texts, get_text, get_value
 
 _POSSIBLE_IMAGE_TYPES = ("image/", "application/octet-stream")
+_ORDINARY_HEADS = {f"data:image/{name};base64": f"image/{name}" for name in ("png", "jpeg", "webp", "gif")}
 _SIGNATURE_LETTERS = 32  # base64 letters that tell the format of an image
 MIN_BASE64 = 64  # a shorter text is no image
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
@@ -28,7 +29,10 @@ def build_inline(declared: str, leaf: str, texts: Texts) -> InlineSource:
 
 def read_image_url(url: str, texts: Texts) -> Source | None:
     """Return the image that a URL contains or points to; None for data that isn't an image."""
-    head, comma, payload = url.lstrip().partition(",")
+    head, comma, payload = url.partition(",")
+    if comma and (ordinary := _ORDINARY_HEADS.get(head)):
+        return InlineSource(ordinary, texts.expand_text(payload), payload)
+    head = head.lstrip()
     if comma and head[:5].lower() == "data:":
         declared = head[5:].partition(";")[0].strip().lower()
         may_be_image = declared.startswith(_POSSIBLE_IMAGE_TYPES) or not declared
@@ -113,6 +117,8 @@ _FOREIGN_TYPES = _FILE_TYPES | _URL_TYPES | _RESOURCE_TYPES | {"image"}
 def find_foreign_source(block: Block, texts: Texts) -> Source | None:
     """Return the image of a block of any API or library; None for other blocks, and for files that a provider keeps."""
     kind = block.get("type")
+    if kind == "text":  # as most blocks
+        return None
     if kind is None:
         return _find_untyped_source(block, texts)
     if not isinstance(kind, str) or kind not in _FOREIGN_TYPES:

@@ -50,6 +50,9 @@ _FEW_BYTES = 2048  # of edited values: to write them takes a microsecond, howeve
 _get_span = itemgetter(0, 1)
 _FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
 
+# The token of documents that nothing was lifted out of. No JSON text contains its zeros.
+_NO_TOKEN = "\0nothing was lifted\0"  # noqa: S105
+
 FindKnownRun = Callable[[bytes | bytearray, int], bytes | None]
 """Returns the run that begins at an index of a body, if it was seen before and a quote ends it there.
 
@@ -68,6 +71,8 @@ class JsonDocument:
 
     def expand_text(self, leaf: str) -> Buffer:
         """Return the text of a string of the tree, with the runs that were lifted out of it."""
+        if not self.spans:
+            return leaf.encode("utf-8", "surrogatepass")
         if leaf.startswith(self.token) and (alone := leaf[len(self.token) : -1]).isdecimal():
             return self.spans[int(alone)]  # the whole string was lifted out
         if self.token not in leaf:
@@ -120,16 +125,18 @@ class JsonDocument:
                 found.append(change)
         except TypeError:  # nested too deep for orjson, or a lone surrogate
             return None
-        found.sort(key=_get_span)  # an insertion comes before the value that is at the same place
+        if len(found) > 1:
+            found.sort(key=_get_span)  # an insertion comes before the value that is at the same place
         pieces: list[Buffer] = []
         body, at = memoryview(self.body), 0
         for start, end, new in found:
-            if start < at:  # inside a value that another edit replaces
+            if start > at:
+                pieces.append(body[at:start])
+            elif start < at:  # inside a value that another edit replaces
                 return None
-            pieces.append(body[at:start])
-            pieces += self._expand(new) if new.find(token) >= 0 else (new,)
+            pieces += self._expand(new) if token in new else (new,)
             at = end
-        return [piece for piece in (*pieces, body[at:]) if piece]
+        return [*pieces, body[at:]] if at < len(body) else pieces
 
     def _rewrite(self, edits: Sequence[Edit]) -> bytes | None:
         """Return the skeleton after `edits`, if it is written just as orjson writes, as by most clients; else None.
@@ -155,29 +162,33 @@ def _find_list_end(
 ) -> tuple[int, bytes] | None:
     """Return where the list at `place` ends in the skeleton, and the text that appends `values` to it.
 
-    The list is searched for as orjson writes it. To be sure that it is this list and not the same text elsewhere, the
-    shorter side of the skeleton, before or after it, must be just what the tree says. The other side, most of the body,
-    is neither read nor copied.
+    That is known if the skeleton begins with everything up to the end of the list, or ends with everything from its key
+    on, just as orjson writes it. Such a beginning can be read in one way only, whatever follows. Such an end closes the
+    outermost object, and isn't within a string: the key's first quote would end that, and letters can't follow. The
+    part with fewer elements is written and compared; the other one, most of the body, is neither read nor copied.
     """
     key, index = place
-    if not isinstance(tree, dict) or not isinstance(key, str):
+    if not isinstance(tree, dict) or not isinstance(key, str) or not key.isidentifier():
         return None
     elements = tree.get(key)
     if not isinstance(elements, list) or not elements or index != len(elements):
         return None
-    written = orjson.dumps(key) + b":" + orjson.dumps(elements)
-    start = skeleton.find(written)
-    end = start + len(written)
-    if start < 0 or skeleton.find(written, end) >= 0:
-        return None
-    at = [*tree].index(key)
-    if start < len(skeleton) - end:
-        before = orjson.dumps(dict(islice(tree.items(), at)))
-        is_same = skeleton[:start] == (before[:-1] + b"," if at else b"{")
-    else:
-        after = orjson.dumps(dict(islice(tree.items(), at + 1, None)))
-        is_same = skeleton[end:] == (b"," + after[1:] if at + 1 < len(tree) else b"}")
-    return (end - 1, b"".join([b"," + write_value(value) for value in values])) if is_same else None
+    at, items, sizes = [*tree].index(key), [*tree.items()], [*map(_count_elements, tree.values())]
+    more = b"".join([b"," + write_value(value) for value in values])
+    if sum(sizes[:at]) < sum(sizes[at + 1 :]):
+        beginning = orjson.dumps(dict(items[: at + 1]))[:-1]
+        # If a key comes twice, its last value counts.
+        is_last = skeleton.find(b'"%b"' % key.encode(), len(beginning)) < 0
+        return (len(beginning) - 1, more) if is_last and skeleton.startswith(beginning) else None
+    rest = b"," + orjson.dumps(dict(items[at + 1 :]))[1:] if at + 1 < len(items) else b"}"
+    end = len(skeleton) - len(rest)
+    written = b'"%b":%b%b' % (key.encode(), orjson.dumps(elements), rest)
+    is_same = skeleton.endswith(written) and skeleton[-len(written) - 1] in b"{,"
+    return (end - 1, more) if is_same else None
+
+
+def _count_elements(value: Json) -> int:
+    return len(value) if isinstance(value, (list, dict)) else 0
 
 
 def lift(body: bytes | bytearray, token: str) -> JsonDocument | None:
@@ -188,6 +199,12 @@ def lift(body: bytes | bytearray, token: str) -> JsonDocument | None:
     """
     lifted = lift_runs(body, token)
     return None if isinstance(lifted.measure(), Refusal) else lifted.parse()
+
+
+def parse_short(body: bytes | bytearray) -> JsonDocument | None:
+    """Return the document of a body of up to `STRIDE` bytes, which has no long run; None if it isn't JSON."""
+    tree = parse_object(body)
+    return None if tree is None else JsonDocument(body, tree, body, (), (), _NO_TOKEN)
 
 
 @value_class

@@ -48,13 +48,23 @@ class RepeatedKey(str):
 
 
 class WrittenObject(dict[str, Json]):
-    """An object that is inserted into many bodies, and is written only once. Nothing may change it."""
+    """An object that is inserted into many bodies, and is written once. Nothing may change it: trees get copies."""
 
     __slots__ = ("text",)
 
     def __init__(self, members: dict[str, Json]) -> None:
         super().__init__(members)
         self.text = orjson.dumps(members)
+
+
+class WrittenLabel(WrittenObject):
+    """A block of a short text beside an image, in ASCII and without base64."""
+
+    __slots__ = ("json",)
+
+    def __init__(self, members: dict[str, Json]) -> None:
+        super().__init__(members)
+        self.json = self.text.decode()
 
 
 class MemberSpan(NamedTuple):
@@ -213,7 +223,7 @@ def _edit_members(members: dict[str, Json], edits: Sequence[Insert | Remove]) ->
         key = edit.place[-1]
         assert isinstance(key, str)
         if isinstance(edit, Insert):
-            members[key] = edit.value
+            members[key] = _get_own_value(edit)
         else:
             members.pop(key, None)
     return members
@@ -222,7 +232,9 @@ def _edit_members(members: dict[str, Json], edits: Sequence[Insert | Remove]) ->
 def _insert_elements(items: list[Json], edits: Sequence[Insert | Remove]) -> list[Json]:
     """Insert elements; those at one place keep the order of their edits."""
     added = [
-        (index, edit.value) for edit in edits if isinstance(edit, Insert) and isinstance(index := edit.place[-1], int)
+        (index, _get_own_value(edit))
+        for edit in edits
+        if isinstance(edit, Insert) and isinstance(index := edit.place[-1], int)
     ]
     result: list[Json] = []
     at = 0
@@ -235,10 +247,19 @@ def _insert_elements(items: list[Json], edits: Sequence[Insert | Remove]) -> lis
 
 def _apply_to_value(value: Json, edit: Edit) -> Json:
     if isinstance(edit, Replace | Insert):
-        return edit.value
+        return _get_own_value(edit)
     assert isinstance(edit, Rebuild)
     assert isinstance(value, list)
     return [value[each] if isinstance(each, int) else each for each in edit.elements]
+
+
+def _get_own_value(edit: Replace | Insert) -> Json:
+    """Return the value of an edit for a tree whose owner may change it: one that is inserted into many is copied."""
+    value = edit.value
+    if not isinstance(value, WrittenObject):
+        return value
+    copied: Json = orjson.loads(value.text)
+    return copied
 
 
 def dump_json(value: Json) -> str:

@@ -81,17 +81,16 @@ class ImageEditFinder:
     def _search_span(self, value: Json) -> tuple[int, int] | None:
         written = orjson.dumps(value)
         self.bytes_left -= len(written)
-        before, found, rest = written.partition(self._token)
+        before, _, rest = written.partition(self._token)
         number, _, after = rest.partition(b";")
-        if self.bytes_left < 0 or not found or after.find(self._token) >= 0:
+        if not number or self._token in after or self.bytes_left < 0:
             return None
-        run_start, run_length = self._starts[int(number)], len(self._spans[int(number)])
-        start, run_end = run_start - len(before), run_start + run_length
-        end = run_end + len(after)
+        run = int(number)
+        start, run_end = self._starts[run] - len(before), self._starts[run] + len(self._spans[run])
         is_same = start >= 0 and self._body.startswith(before, start) and self._body.startswith(after, run_end)
-        return (start, end) if is_same else None
+        return (start, run_end + len(after)) if is_same else None
 
 
 def write_value(value: Json) -> bytes:
     """Return the text of a value, as orjson writes it."""
-    return value.text if type(value) is WrittenObject else orjson.dumps(value)
+    return value.text if isinstance(value, WrittenObject) else orjson.dumps(value)

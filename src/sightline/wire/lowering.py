@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 from typing import assert_never
 
-from sightline.model.labels import SHOWN_BELOW, build_label, build_note
+from sightline.model.labels import SHOWN_BELOW, build_label, build_note, is_plain_reference
 from sightline.model.scene import (
+    AS_SENT,
     Edit,
     InlineSource,
     Insert,
@@ -34,10 +36,12 @@ from sightline.model.scene import (
 from sightline.model.value import value_class
 from sightline.wire import text_images
 from sightline.wire.image_blocks import to_standard_base64
-from sightline.wire.json_edits import graft
+from sightline.wire.json_edits import WrittenLabel, graft
 from sightline.wire.json_tree import Block, get_at, get_known, get_text, get_value
 
 _PIXEL_FATES = (Shown, Refitted, type(None))  # a tuple: a union would be built again for every sight
+_INSERTIONS = {Insert}
+_LABELS_KEPT = 4096
 _MAX_OWN_STEPS = 2  # from a list of blocks to an image or a text of one of them; more: the block contains blocks
 
 
@@ -59,7 +63,8 @@ def has_pixels(sight: Sight) -> bool:
 
 def is_unchanged(sight: Sight) -> bool:
     """Return whether a sight is sent exactly as it came."""
-    return sight.fate is None or (isinstance(sight.fate, Shown) and sight.fate.mime is None)
+    fate = sight.fate
+    return fate is AS_SENT or fate is None or (isinstance(fate, Shown) and fate.mime is None)
 
 
 def get_note(sight: Sight) -> str:
@@ -128,22 +133,33 @@ def lower_in_place(
     for sight in sights:
         if sight.path_in_text is not None:
             continue
-        if sight.place[:-1] != parent:
-            parent = sight.place[:-1]
+        place = sight.place
+        if place[:-1] != parent:
+            parent = place[:-1]
             siblings = get_known(tree, parent)
-        stays = can_stay(sight, get_known(siblings, sight.place[-1:]), blocks)
-        if stays and not sight.label:  # nor a note, which only other pixels have
-            continue
-        edits += [Insert(sight.place, blocks.build_text(text)) for text in _list_texts_before(sight, siblings)]
+        stays = can_stay(sight, get_known(siblings, place[-1:]), blocks)
         if not stays:
-            edits.append(Replace(sight.place, build_block(sight, tree, blocks)))
+            edits += [Insert(place, blocks.build_text(text)) for text in _list_texts_before(sight, siblings)]
+            edits.append(Replace(place, build_block(sight, tree, blocks)))
+        elif sight.label and _lacks_label(sight, siblings):  # it has no note, which only other pixels have
+            edits.append(Insert(place, _write_label(sight.label, blocks.build_text)))
     return edits
+
+
+@lru_cache(_LABELS_KEPT)
+def _write_label(label: str, build_text: Callable[[str], Block]) -> Block:
+    """Return the block of a label. That of a reference is written once: it is in each request of its conversation."""
+    block = build_text(label)
+    return WrittenLabel(block) if is_plain_reference(label) else block
 
 
 def lower_in_messages(sights: Iterable[Sight], tree: Json, blocks: BlockFormat) -> list[Edit]:
     """Return the edits for sights in messages, where they stay: in blocks of their own, or among the words."""
+    all_sights = list(sights)
+    if not [sight for sight in all_sights if sight.path_in_text is not None]:  # as nearly always
+        return lower_in_place(all_sights, tree, blocks)
     edits: list[Edit] = []
-    for _, group in groupby(sights, key=lambda sight: sight.message):
+    for _, group in groupby(all_sights, key=lambda sight: sight.message):
         message_sights = list(group)
         written = next((sight for sight in message_sights if sight.path_in_text is not None), None)
         if written is None:
@@ -170,11 +186,13 @@ def _list_texts_before(sight: Sight, siblings: Json) -> Sequence[str]:
 
 def _lacks_label(sight: Sight, siblings: Json) -> bool:
     """Return whether an image of a message still needs its label; another Sightline may have put it there before."""
-    if not sight.label or sight.is_in_tool_result:
+    label, index = sight.label, sight.place[-1]
+    if not label or sight.is_in_tool_result:
         return False
-    index = sight.place[-1]
-    before = get_at(siblings, index - 1) if isinstance(index, int) else None
-    return get_text(before, "text") != sight.label
+    if not index or not isinstance(index, int) or not isinstance(siblings, list):
+        return True
+    before = siblings[index - 1]
+    return not isinstance(before, dict) or before.get("text") != label
 
 
 def can_stay(sight: Sight, block: Json, blocks: BlockFormat) -> bool:
@@ -184,6 +202,8 @@ def can_stay(sight: Sight, block: Json, blocks: BlockFormat) -> bool:
 
 def find_converted(sights: Iterable[Sight], edits: Sequence[Edit]) -> frozenset[JsonPath]:
     """Return the places of unchanged images whose blocks the edits replace, because the wire doesn't know them."""
+    if {*map(type, edits)} <= _INSERTIONS:
+        return frozenset()
     replaced = {edit.place for edit in edits if isinstance(edit, Replace)}
     kept = {edit.place: edit.elements for edit in edits if isinstance(edit, Rebuild)}
     if not replaced and not kept:

@@ -262,7 +262,7 @@ def _enumerate_texts(message: Mapping[str, Json]) -> Iterator[tuple[int, str]]:
 
 # A body that has none of these isn't searched.
 _COMMON_WORDS = ("not support ", "[tool output omitted]", "vision content was removed")
-_COMMON_BYTES = tuple(words.encode() for words in _COMMON_WORDS)
+NOTE_MARKS = tuple(words.encode() for words in _COMMON_WORDS)
 _OMISSION_NOTES: Mapping[str, str] = {
     "view_image is not allowed because you do not support image inputs": "codex",
     "image content omitted because you do not support image input": "codex",
@@ -280,11 +280,14 @@ _MAX_NOTE = 1000  # characters: a longer text only quotes the note
 _CLIENT_ROLES = ("user", "tool", "function")  # messages that a client writes itself
 
 
+def has_marks(text: bytes | bytearray, marks: Sequence[bytes]) -> bool:
+    """Return whether any of these is in a text. `find` takes half the time of `in`, which first expects a number."""
+    return max(map(text.find, marks)) >= 0
+
+
 def find_omission_note(document: JsonDocument, messages_key: str) -> str | None:
     """Return the client that has left an image out of this body, by the name of its command."""
-    skeleton = document.skeleton
-    # `find` takes half the time of `in`, which first tries to take the bytes for a number.
-    if max(map(skeleton.find, _COMMON_BYTES)) < 0:
+    if not has_marks(document.skeleton, NOTE_MARKS):
         return None
     messages = filter(_is_from_client, get_list(document.tree, messages_key))
     texts = (text for message in messages for text in _list_strings(message))

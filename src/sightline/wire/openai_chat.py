@@ -7,8 +7,7 @@ tool message of the run. It is never put between two of them: each call must be 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress, groupby
-from operator import not_
+from itertools import groupby
 
 from sightline.model import labels
 from sightline.model.profile import Profile
@@ -54,8 +53,9 @@ _TOOL_ROLES = ("tool", "function")
 
 def read(tree: Json, texts: Texts) -> Scene:
     reader = SceneReader(texts)
+    body = tree if isinstance(tree, dict) else {}
     run: list[ToolCall] = []  # the calls of the tool messages just before
-    for i, message in enumerate(get_list(tree, MESSAGES_KEY)):
+    for i, message in enumerate(get_list(body, MESSAGES_KEY)):
         fields = message if isinstance(message, dict) else {}
         place, role, content = (MESSAGES_KEY, i, "content"), fields.get("role"), fields.get("content")
         if role == "assistant":
@@ -77,10 +77,14 @@ def read(tree: Json, texts: Texts) -> Scene:
                 if (source := _find_source(part, texts)) is not None:
                     reader.add_pasted_image(place if isinstance(content, dict) else (*place, j), source)
             run = []
-    declared = get_value(tree, "tools"), get_value(tree, "functions")
-    tools = [get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(declared[0])]
-    model, stream = get_name(tree, "model", texts), get_value(tree, "stream") is True
+    declared = body.get("tools"), body.get("functions")
+    tools = _list_tools(declared[0], texts) if declared[0] else ()
+    model, stream = get_name(body, "model", texts), body.get("stream") is True
     return reader.build_scene(model, stream=stream, tools=tools, declared_tools=declared)
+
+
+def _list_tools(declared: Json, texts: Texts) -> list[str]:
+    return [get_name(tool.get("function"), "name", texts) for _, tool in enumerate_objects(declared)]
 
 
 def _read_calls(reader: SceneReader, calls: Json) -> None:
@@ -104,17 +108,21 @@ def _read_result(reader: SceneReader, place: JsonPath, content: Json, call: Tool
 
 def _enumerate_parts(content: Json) -> list[tuple[int, Block]]:
     """Return the parts with their indexes; some clients write one part instead of a list."""
+    if isinstance(content, str):  # nearly always
+        return []
     return [(0, content)] if isinstance(content, dict) else enumerate_objects(content)
 
 
 def _find_source(part: Block, texts: Texts) -> Source | None:
     kind = part.get("type")
+    if kind == "text":
+        return None
     if kind == "file" and "file" in part:
         return read_image_data_url(get_value(part.get("file"), "file_data"), texts)
     if kind != "image_url":
         return find_foreign_source(part, texts)
     image_url = part.get("image_url")
-    if isinstance(url := get_value(image_url, "url") if isinstance(image_url, dict) else image_url, str):
+    if isinstance(url := image_url.get("url") if isinstance(image_url, dict) else image_url, str):
         return read_image_url(url, texts)
     if isinstance(reference := get_value(image_url, "file_id"), str):
         return OpaqueSource(reference)
@@ -131,9 +139,9 @@ def _replace_image(old: Block, mime: str, data: str) -> Block:
 
 def _is_own_part(part: Json) -> bool:
     """Return whether a part is one of this wire. LangChain may write an address where its object belongs."""
-    if get_value(part, "type") == "image_url":
-        return isinstance(get_value(part, "image_url"), dict)
-    return isinstance(get_value(part, "file"), dict)
+    if not isinstance(part, dict):
+        return False
+    return isinstance(part.get("image_url" if part.get("type") == "image_url" else "file"), dict)
 
 
 BLOCKS = BlockFormat(
@@ -147,12 +155,20 @@ BLOCKS = BlockFormat(
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.moves_tool_images
-    in_results = [sight for sight in scene.sights if sight.is_in_tool_result]
-    others = [sight for sight in scene.sights if not sight.is_in_tool_result]
-    is_single = [sight.place[-1] == "content" and sight.path_in_text is None for sight in others]
-    edits = lower_in_messages(compress(others, map(not_, is_single)), tree, BLOCKS)
-    for single in compress(others, is_single):
+    in_results: list[Sight] = []
+    singles: list[Sight] = []  # some clients write one part instead of a list
+    others: list[Sight] = []
+    for sight in scene.sights:
+        if sight.is_in_tool_result:
+            in_results.append(sight)
+        else:
+            is_single = sight.place[-1] == "content" and sight.path_in_text is None
+            (singles if is_single else others).append(sight)
+    edits = lower_in_messages(others, tree, BLOCKS)
+    for single in singles:
         edits += lower_tool_result(single.place, [single], tree, BLOCKS, hoist=False)
+    if not in_results:
+        return edits
     for message, group in groupby(in_results, key=lambda sight: sight.message):
         edits += lower_tool_result((MESSAGES_KEY, message, "content"), list(group), tree, BLOCKS, hoist=hoist)
     messages = get_list(tree, MESSAGES_KEY)

@@ -9,7 +9,7 @@ answered first, or says something.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import get_args
 
 from sightline.model import labels
@@ -18,7 +18,7 @@ from sightline.model.value import value_class
 from sightline.wire.embedded_images import find_message_images
 from sightline.wire.file_reads import FileRead, classify_file_read, find_file_path, names_image_file
 from sightline.wire.image_blocks import MIN_BASE64
-from sightline.wire.json_tree import Block, Texts, get_at, get_name, get_text
+from sightline.wire.json_tree import Block, Texts, get_name, get_text
 from sightline.wire.text_images import TextImage, TextSlice, find_byte_images, find_text_images, is_content
 
 _FIRST_CHARACTERS = labels.FIRST_CHARACTERS | {
@@ -53,15 +53,17 @@ class Endpoint:
         return replace(scene, model=model, stream=stream)
 
 
-@dataclass(slots=True)
 class SceneReader:
     """Collects a scene, message by message. Images that are added belong to the message that was begun last."""
 
-    texts: Texts
-    calls: dict[str, ToolCall] = field(default_factory=dict)
-    messages: list[Message] = field(default_factory=list)
-    sights: list[Sight] = field(default_factory=list)
-    file_calls: list[tuple[int, ToolCall]] = field(default_factory=list)  # calls that name a file, with their messages
+    __slots__ = ("calls", "file_calls", "messages", "sights", "texts")
+
+    def __init__(self, texts: Texts) -> None:
+        self.texts = texts
+        self.calls: dict[str, ToolCall] = {}
+        self.messages: list[Message] = []
+        self.sights: list[Sight] = []
+        self.file_calls: list[tuple[int, ToolCall]] = []  # calls that name a file, with their messages
 
     def begin_message(self, role: Role, *, opens: bool = False) -> None:
         self.messages.append(_MESSAGES[role][opens])
@@ -95,7 +97,8 @@ class SceneReader:
 
     def add_user_image(self, place: JsonPath, source: Source, previous: Json, owner: ToolCall | None = None) -> None:
         """Add an image of a user message. It is a tool's if the part before it is a label, or there is an `owner`."""
-        call_id = labels.find_call_id(get_text(previous, "text"))
+        text = previous.get("text") if isinstance(previous, dict) else None
+        call_id = labels.find_call_id(text) if isinstance(text, str) else None
         call = owner if call_id is None else self.calls.get(call_id) or ToolCall(call_id)
         if call is None:
             self.add_pasted_image(place, source)
@@ -114,9 +117,14 @@ class SceneReader:
 
         Return the calls whose images may still follow: `calls`, if images of theirs are in this message, else none.
         """
-        is_single = isinstance(content, dict)  # some clients write one part instead of a list of parts
+        if isinstance(content, str):
+            self.begin_message("user", opens=is_from_person((content,)))
+            if len(content) >= MIN_BASE64:
+                self._read_user_text(place, content)
+            return []
         message_texts = list_texts(content, parts)
-        self.begin_message("user", opens=is_from_person(message_texts))
+        opens = is_from_person(message_texts)
+        self.begin_message("user", opens=opens)
         if message_texts and max(map(len, message_texts)) >= MIN_BASE64:
             self.read_user_texts(place, content, parts)
         if not parts:
@@ -124,11 +132,14 @@ class SceneReader:
         images = [(j, source) for j, part in parts if (source := find_source(part, self.texts)) is not None]
         if not images:
             return []
-        hoisted = is_moved(message_texts, calls)
+        hoisted = not opens and is_moved(message_texts, calls)  # a person writes more than labels
         owners = assign_owners(len(images), calls) if hoisted else [None] * len(images)
         for (j, source), owner in zip(images, owners, strict=True):
-            image_place = place if is_single else (*place, j)
-            self.add_user_image(image_place, source, get_at(content, j - 1), owner or ToolCall("") if hoisted else None)
+            if isinstance(content, list):
+                image_place, previous = (*place, j), content[j - 1] if j else None
+            else:  # some clients write one part instead of a list of parts
+                image_place, previous = place, None
+            self.add_user_image(image_place, source, previous, owner or ToolCall("") if hoisted else None)
         return calls if hoisted else []
 
     def read_tool_text(self, place: JsonPath, leaf: str, call: ToolCall | None, *, is_field: bool = False) -> None:

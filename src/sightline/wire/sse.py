@@ -146,6 +146,7 @@ ANSWER_START = AnswerStart()
 # The beginnings of JSON errors that some upstreams send inside a stream, or instead of one.
 _BARE_ERRORS = (b'{"error":{', b'{"error":"', b'{"type":"error"')
 _LONGEST_MARK = max(map(len, _BARE_ERRORS))
+_BARE_ERROR_LETTERS = {b"", b" ", *(mark[2:3] for mark in _BARE_ERRORS)}  # after a quote: an error may follow
 
 _PRELUDE_TYPES = frozenset({"ping", "response.created", "response.queued", "response.in_progress"})
 _STATUS_BY_KIND = (  # words in the name of an error that is about the caller or the load, not about the request
@@ -178,6 +179,8 @@ def read_opening(seen: bytes) -> Opening | None:
 
 def _read_bare_json(seen: bytes) -> Opening | None:
     """Read JSON without an event around it. An error is known by its first key."""
+    if seen.startswith(b'{"') and seen[2:3] not in _BARE_ERROR_LETTERS:  # nearly always
+        return ANSWER_START
     start = b"".join(seen[:256].split()).removeprefix(b"[")
     if not start.startswith(_BARE_ERRORS):
         may_follow = len(start) < _LONGEST_MARK and any(mark.startswith(start) for mark in _BARE_ERRORS)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
+from typing import Any
 
 from sightline.commands import NAME
 from sightline.commands.grammar import find_command, is_answer
@@ -36,6 +37,7 @@ from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets,
 from sightline.surfaces.proxy.request_context import (
     CancelOnDisconnect,
     ClientResponse,
+    LogEntry,
     RequestContext,
     describe_refusal,
     is_event_stream,
@@ -48,7 +50,7 @@ from sightline.vision.concurrency import FairSemaphore
 from sightline.wire.answer_writer import OwnAnswer, write_answer
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.json_tree import get_list, get_value
-from sightline.wire.message_texts import drop_commands, find_newest_command, requires_data
+from sightline.wire.message_texts import NOTE_MARKS, drop_commands, find_newest_command, has_marks, requires_data
 
 log = logging.getLogger("sightline")
 
@@ -56,7 +58,11 @@ _INTERNAL_ERROR = "Sightline: this request could not be served because of an int
 _GREETING = b"Sightline listens here. To point an agent at it, see: sightline setup AGENT\n"
 _MAX_UNKNOWN_BODY_BYTES = 1024 * 1024  # a larger body is streamed if no wire has its path
 _MAX_COMMANDS = 8  # that run at the same time
-_MARKER = NAME.strip("/").encode()  # without the slash, which some clients write as \\/
+# Nearly all bodies have none of these marks, and aren't inspected: a command has its name, and a client's note that an
+# image was left out has another.
+_COMMAND_MARK = NAME.strip("/").encode()  # without the slash, which some clients write as \\/
+_INSPECTED_MARKS = (_COMMAND_MARK, *NOTE_MARKS)
+_NOTHING: dict[object, Any] = {}
 
 AnswerCommand = Callable[[str, RequestOrigin, str, Sequence[str]], str]
 """Answers a command, from its text, its origin, the model of the conversation, and its images."""
@@ -119,7 +125,7 @@ class Proxy:
 
     def _serve_checked(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request. Only one that passed the middleware, which judges by the head, gives its head a route."""
-        serve = self._serve if self in scope.get(HEAD_NOTES, ()) else self._check_and_serve
+        serve = self._serve if self in scope.get(HEAD_NOTES, _NOTHING) else self._check_and_serve
         return serve(scope, receive, send)
 
     async def _send_error(
@@ -142,29 +148,28 @@ class Proxy:
             await self._send_error(scope, send, 400, describe_refusal(head))
             return
         route = head.route
-        direct: DirectConnection | None = scope.get("extensions", {}).get(DIRECT_CONNECTION)
-        response = ClientResponse(
-            send, head.error_wire, listens=route.wire is not None, direct=direct, rewriter=head.rewriter
-        )
-        entry = scope.get(LOG_ENTRY)
+        direct: DirectConnection | None = scope.get("extensions", _NOTHING).get(DIRECT_CONNECTION)
+        response = ClientResponse(send, head.error_wire, route.wire is not None, direct, head.rewriter)
+        entry = scope.get(LOG_ENTRY) or LogEntry()
         context = RequestContext(request, head, response, self._scope_of, self._keep_alive_after, entry)
+        memory = Reservation(self._memory)
         self._metrics.start_request()
         try:
-            with self._memory.start_reservation() as memory:
-                await self._answer(context, receive, direct, memory)
+            await self._answer(context, receive, direct, memory)
         except ClientDisconnected:
             pass
         except Exception:  # the outermost edge
             log.exception("a request could not be served")
             await response.send_error(400, _INTERNAL_ERROR)
         finally:
-            self._log.finish_request(context.entry)
-            self._metrics.end_request(route.wire.name if route.wire else "other", route.upstream.name, response.status)
+            memory.release()
+            self._log.finish_request(entry)
+            self._metrics.end_request(*head.count_labels, response.status)
 
     def _find_route(self, scope: Scope, request: ClientRequest) -> HeadRoute | Refusal:
         """Return the route of a request, as it was found for the last request with the same head if there was one."""
         directory = self._find_directory()
-        notes = scope.get(HEAD_NOTES, {})
+        notes = scope.get(HEAD_NOTES, _NOTHING)
         known: HeadRoute | None = notes.get(self)
         if known is not None and known.directory is directory:
             return known
@@ -172,7 +177,9 @@ class Proxy:
         route = self._router.find(path, query, request.headers, directory)
         if isinstance(route, Refusal):
             return route
-        head = notes[self] = HeadRoute(request, route, directory, path)
+        head = HeadRoute(request, route, directory, path)
+        if notes is not _NOTHING:
+            notes[self] = head
         return head
 
     async def _answer(
@@ -187,28 +194,31 @@ class Proxy:
             return
         with CancelOnDisconnect(receive, direct, None if isinstance(body, BufferedBody) else body.complete):
             reading = await self._reader.open(context, body, memory)
+            if isinstance(reading, Reading) and isinstance(body, BufferedBody):
+                try:
+                    await self._answer_read(context, body, reading, memory)
+                finally:
+                    self._reader.release(reading)
+                return
             if isinstance(reading, Refusal):
                 notes = (f"not read: {reading}",)
                 self._log.file_receipt(context, Receipt(context.route.upstream.name, "", notes=notes))
-            if not isinstance(body, BufferedBody) or not isinstance(reading, Reading):
-                await self._forward(context, body, None, memory)
-                return
-            try:
-                await self._answer_read(context, body, reading, memory)
-            finally:
-                self._reader.release(reading)
+            await self._forward(context, body, None, memory)
 
     async def _answer_read(
         self, context: RequestContext, body: BufferedBody, reading: Reading, memory: Reservation
     ) -> None:
-        context.wants_stream = reading.scene.stream
-        if reading.many_parts or (reading.heavy and _may_have_command(reading)):
+        scene, document = reading.scene, reading.texts
+        omitting: str | None = None
+        command: str | None = None
+        rest: Reading | None = reading
+        context.wants_stream = scene.stream
+        assert isinstance(document, JsonDocument)
+        if reading.many_parts or has_marks(document.skeleton, _INSPECTED_MARKS):
             inspected = await self._engine.offload(reading, self._inspect, context.route, body, reading)
-        else:
-            inspected = self._inspect(context.route, body, reading)
-        omitting, command, body, rest = inspected
+            omitting, command, body, rest = inspected
         self._log.note_model(context, reading, omitting)
-        context.involves_images = _involves_images(reading)
+        context.involves_images = bool(scene.sights or get_value(reading.tree, "tools")) or may_have_pdf(reading)
         if command or context.involves_images:
             self._log.start_activity(context.entry)
         if self._commands and command:
@@ -224,7 +234,7 @@ class Proxy:
     ) -> tuple[str | None, str | None, BufferedBody, Reading | None]:
         """Return the client if it omits images, the new command if any, and the request without earlier commands."""
         omitting = find_omitting_client(reading, route)
-        if not _may_have_command(reading):
+        if not isinstance(reading.texts, JsonDocument) or reading.texts.skeleton.find(_COMMAND_MARK) < 0:
             return omitting, None, body, reading
         command = self._commands.find(reading, route) if self._commands else None
         return omitting, command, *((body, reading) if command else self._cut_commands(route, body, reading))
@@ -241,8 +251,13 @@ class Proxy:
     async def _forward(
         self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None, memory: Reservation
     ) -> None:
-        sent = await context.keep_alive(self._send(context, body, reading, memory))
-        exchange, answer = sent.outcome, sent.answer
+        answer = None
+        if context.involves_images and isinstance(body, BufferedBody) and reading is not None:
+            sent = await context.keep_alive(self._send(context, body, reading, memory))
+            exchange, answer = sent.outcome, sent.answer
+        else:
+            own = body.own if isinstance(body, BufferedBody) else None
+            exchange = await context.keep_alive(self._upstream.send(context, body, reading, own))
         if isinstance(exchange, Refusal):
             await context.response.refuse(exchange)
         elif self._tool_loop and answer and exchange.status == 200 and (is_json(exchange) or is_event_stream(exchange)):
@@ -251,17 +266,15 @@ class Proxy:
             try:
                 await relay_response(context, exchange)
             finally:
-                self._upstream.release(exchange, context)
+                self._upstream.release(exchange)
 
     async def _send(
-        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None, memory: Reservation
+        self, context: RequestContext, body: BufferedBody, reading: Reading, memory: Reservation
     ) -> SendResult:
-        if reading is not None and context.involves_images:
-            await self._engine.load_lesson(context.caller, reading.scene.model)
-            if isinstance(body, BufferedBody) and self._documents and may_have_pdf(reading):
-                body, reading = await self._expand_documents(context, self._documents, body, reading, memory)
-        if isinstance(body, StreamedBody) or reading is None:
-            return SendResult(await self._upstream.send(context, body, reading))
+        """Send a request that has images or can get them."""
+        await self._engine.load_lesson(context.caller, reading.scene.model)
+        if self._documents and may_have_pdf(reading):
+            body, reading = await self._expand_documents(context, self._documents, body, reading, memory)
         # Without tools in a request, no wire gets ours, and some upstreams reject calls.
         if self._tool_loop is None or not get_value(reading.tree, "tools"):
             return SendResult(await self._upstream.send(context, body, reading, body.own))
@@ -333,15 +346,6 @@ def _remove_commands(reading: Reading, route: Route) -> bytes | None:
         return None
     assert route.wire is not None
     return b"".join(reading.texts.splice([Rebuild((route.wire.messages_key,), kept)]))
-
-
-def _involves_images(reading: Reading) -> bool:
-    """Return whether a request has images or can get them: what is known of its model matters then, and seers may."""
-    return bool(reading.scene.sights or get_value(reading.tree, "tools")) or may_have_pdf(reading)
-
-
-def _may_have_command(reading: Reading) -> bool:
-    return not isinstance(reading.texts, JsonDocument) or reading.texts.skeleton.find(_MARKER) >= 0
 
 
 def _find_messages(reading: Reading, route: Route) -> list[Json]:

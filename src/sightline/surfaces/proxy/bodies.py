@@ -196,9 +196,10 @@ class BodyReader:
         return self._admit(route, reading) if isinstance(reading, Reading) else reading
 
     def _admit(self, route: Route, reading: Reading) -> Reading | Refusal:
-        if self._json_values + reading.value_count > MAX_JSON_VALUES:
-            return _NO_MEMORY
-        self._json_values += reading.value_count
+        if values := reading.value_count:
+            if self._json_values + values > MAX_JSON_VALUES:
+                return _NO_MEMORY
+            self._json_values += values
         return _apply_endpoint(route, reading)
 
     async def _decompress(

@@ -26,15 +26,15 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from ipaddress import IPv6Address, ip_address
 from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
+from sightline.dial import WrittenHead, write_head
 from sightline.model.profile import UpstreamDirectory, is_loopback
 from sightline.model.refusal import Refusal
-from sightline.model.value import value_class
 from sightline.server import Headers
 from sightline.surfaces.proxy.routes import Route, find_error_wire, find_route
 
@@ -54,6 +54,7 @@ TOKEN_HEADER = b"x-sightline-token"
 """The header with the token of a client on another machine: never the one that has the provider's key."""
 _REPLACED = frozenset({b"host", b"content-length", b"expect", TOKEN_HEADER})
 _BODILESS = (204, 304)
+_MAX_KEPT_HEAD = 16 * 1024  # bytes of a head for an upstream: each connection of a client keeps up to eight
 CREDENTIAL_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 NO_CREDENTIAL = "\0"
 """The credential of a client that has none. No header can contain this text, and the CLI uses another scope."""
@@ -78,8 +79,7 @@ class ClientRequest:
         return () if self._first.keys().isdisjoint(names) else [name for name in names if name in self._first]
 
 
-@value_class
-class RequestChanges:
+class RequestChanges(NamedTuple):
     """Differences from the client's request that its headers must reflect."""
 
     decompressed: bool = False  # the body is sent without its content-encoding
@@ -101,9 +101,10 @@ class HeadRoute:
     """The route of a request, and what follows from its head alone. Requests with the same head share it."""
 
     __slots__ = (
-        "_upstream_headers",
+        "_upstream_heads",
         "client_names",
         "content_encoding",
+        "count_labels",
         "credential",
         "directory",
         "error_wire",
@@ -122,19 +123,19 @@ class HeadRoute:
         self.is_signed = request.get_header(b"authorization").startswith("AWS4-HMAC-SHA256")  # with its body
         self.credential = find_credential(request, route)
         self.seer_headers = select_seer_headers(request, route)
-        self._upstream_headers: dict[tuple[bool, bool, bool], Headers] = {}
+        self._upstream_heads: dict[RequestChanges, WrittenHead | Refusal] = {}
+        self.count_labels = (route.wire.name if route.wire else "other", route.upstream.name)
         self.client_names: ClientNames | None = None  # for receipts; None until the first receipt
 
-    def build_upstream_headers(self, request: ClientRequest, changes: RequestChanges, framed: bool) -> Headers:
-        """Return the headers for the upstream; `framed`: the body is streamed, with the client's framing."""
-        key = (changes.decompressed, changes.reads_response, changes.is_retry)
-        headers = self._upstream_headers.get(key)
-        if headers is None:
-            headers = self._upstream_headers[key] = _build_upstream_headers(request, self.route, changes)
-        if not framed:
-            return headers
-        length = request.get_header(b"content-length")
-        return [*headers, (b"content-length", length.encode()) if length else (b"transfer-encoding", b"chunked")]
+    def get_upstream_head(self, request: ClientRequest, changes: RequestChanges) -> WrittenHead | Refusal:
+        """Return the head for the upstream, or why it can't be written."""
+        head = self._upstream_heads.get(changes)
+        if head is None:
+            headers = build_upstream_headers(request, self.route, changes)
+            head = write_head(request.method, self.route.url, headers)
+            if isinstance(head, Refusal) or len(head.lines) <= _MAX_KEPT_HEAD:
+                self._upstream_heads[changes] = head
+        return head
 
 
 def _add_hop_by_hop(dropped: frozenset[bytes], headers: Headers) -> frozenset[bytes]:
@@ -143,9 +144,12 @@ def _add_hop_by_hop(dropped: frozenset[bytes], headers: Headers) -> frozenset[by
     return dropped.union(each.strip().lower() for value in named for each in value.split(b",")) if named else dropped
 
 
-def filter_response_headers(status: int, headers: Headers, *, grows: bool = False) -> Headers:
-    """Return the headers of a response for the client; `grows`: its body may become longer than its content-length."""
-    dropped = _add_hop_by_hop(_NOT_FORWARDED, headers)
+def filter_response_headers(status: int, headers: Headers, names: Container[bytes], *, grows: bool = False) -> Headers:
+    """Return the headers of a response for the client; `grows`: its body may become longer than its content-length.
+
+    `names` are those of the headers.
+    """
+    dropped = _add_hop_by_hop(_NOT_FORWARDED, headers) if b"connection" in names else _NOT_FORWARDED
     if grows or status in _BODILESS:
         dropped |= {b"content-length"}
     return [header for header in headers if header[0] not in dropped]
@@ -163,7 +167,7 @@ def drop_body_headers(headers: Headers) -> Headers:
     return [header for header in headers if header[0] not in dropped]
 
 
-def _build_upstream_headers(request: ClientRequest, route: Route, changes: RequestChanges) -> Headers:
+def build_upstream_headers(request: ClientRequest, route: Route, changes: RequestChanges) -> Headers:
     """Return the headers for the upstream, without the framing of the body."""
     dropped = _add_hop_by_hop(_list_dropped_names(changes), request.headers)
     headers = [(k, v) for k, v in _replace_credential(request.headers, route) if k not in dropped]
@@ -216,7 +220,7 @@ def select_seer_headers(request: ClientRequest, route: Route) -> tuple[tuple[str
 _LOCATION, _LINK, _REFRESH = b"location", b"link", b"refresh"
 _ABSOLUTE = frozenset({b"operation-location", b"azure-asyncoperation", b"x-goog-upload-url"})  # never relative
 _COOKIES = (b"set-cookie", b"set-cookie2")
-_WITH_ADDRESS = _ABSOLUTE | {_LOCATION, b"content-location", _LINK, _REFRESH, *_COOKIES}
+HEADERS_WITH_ADDRESS = _ABSOLUTE | {_LOCATION, b"content-location", _LINK, _REFRESH, *_COOKIES}
 _COOKIE_SCOPE = (b"path", b"domain")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL_CHARACTERS = "%:/?#[]@!$&'()*+,;=-._~"
@@ -243,15 +247,13 @@ class LocationRewriter:
 
     def rewrite(self, headers: Headers) -> Headers:
         """Return the headers with addresses that the client may follow, without those that it must not."""
-        if _WITH_ADDRESS.isdisjoint([name for name, _ in headers]):
-            return headers
         kept: Headers = []
         located = False
         for name, value in headers:
             if name == _LOCATION and located:  # clients differ in which of several they use
                 continue
             located = located or name == _LOCATION
-            rewritten = self._rewrite_one(name, value) if name in _WITH_ADDRESS else value
+            rewritten = self._rewrite_one(name, value) if name in HEADERS_WITH_ADDRESS else value
             if rewritten is not None:
                 kept.append((name, rewritten))
         return kept

@@ -21,6 +21,7 @@ from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.server import BODY_FOLLOWS, DirectConnection, Headers, Receive, Send
 from sightline.surfaces.proxy.http_headers import (
+    HEADERS_WITH_ADDRESS,
     ClientRequest,
     HeadRoute,
     LocationRewriter,
@@ -30,7 +31,7 @@ from sightline.surfaces.proxy.http_headers import (
 )
 from sightline.surfaces.proxy.routes import Route
 from sightline.vision.vision_request import SeerActivity
-from sightline.wire import Wire
+from sightline.wire import WIRES, Wire
 from sightline.wire.sse import StreamState, UpstreamBytes, UpstreamEvent, UpstreamFailure, UpstreamSilence, listen
 from sightline.wire.tool_loop import StreamListener
 
@@ -94,15 +95,15 @@ class RequestContext:
         response: ClientResponse,
         scope_of: Callable[[str], str],
         keep_alive_after: float,
-        entry: LogEntry | None = None,
+        entry: LogEntry,
     ) -> None:
         """Start the context of a request; its stream gets keep-alives after `keep_alive_after` seconds of silence."""
         self.request = request
         self.head = head
         self.route = head.route
         self.response = response
-        self.entry = entry or LogEntry()
-        self.entry.route = head.route
+        self.entry = entry
+        entry.route = head.route
         self.keep_alive_after = keep_alive_after
         self.wants_stream = False  # the client asks for a stream; known once its body has been read
         self.involves_images = False  # it has images, or can get them; known then, too
@@ -163,18 +164,18 @@ class CancelOnDisconnect:
         self._watcher: asyncio.Future[None] | None = None
 
     def __enter__(self) -> None:
-        if self._direct is None:
+        if (direct := self._direct) is None:
             self._watcher = asyncio.ensure_future(self._wait_for_disconnect())
             return
-        self._direct.on_disconnect = self._cancel
-        if self._direct.disconnected:
+        direct.on_disconnect = self._cancel
+        if direct.disconnected:
             self._cancel()
 
     def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        if self._watcher is not None:
-            self._watcher.cancel()
         if self._direct is not None:
             self._direct.on_disconnect = None
+        elif self._watcher is not None:
+            self._watcher.cancel()
         is_ours = self._left and isinstance(error, asyncio.CancelledError)
         if is_ours:
             self._worker.uncancel()
@@ -194,11 +195,21 @@ class CancelOnDisconnect:
 
 def is_event_stream(exchange: Exchange) -> bool:
     """Return whether a response is a stream of events that is not compressed."""
-    kind, encoding = exchange.get_header(b"content-type"), exchange.get_header(b"content-encoding")
-    return kind.startswith(b"text/event-stream") and not encoding
+    kind = exchange.first_headers.get(b"content-type", b"")
+    return kind.startswith(b"text/event-stream") and not exchange.get_header(b"content-encoding")
+
+
+_STARTS = {wire.name: StreamState(wire.stream_format) for wire in WIRES}  # of streams
 
 
 class ClientResponse:
+    started = ended = False
+    status = 0  # 0: the client disconnected before it had one
+    _holds_head = False
+    _between_legs = False  # two legs of an answer
+    _unheard_bytes = 0  # sent and not yet listened to
+    _listener: StreamListener | None = None
+
     def __init__(
         self,
         send: Send,
@@ -212,15 +223,8 @@ class ClientResponse:
         self._direct = direct
         self._rewriter = rewriter  # for the upstream's headers; None: there is no upstream
         self.wire = wire
-        self._listening = StreamState(wire.stream_format) if listens else None
-        self._unheard: list[bytes] = []  # and not yet listened to
-        self._unheard_bytes = 0
-        self.started = False
-        self._holds_head = False
-        self._listener: StreamListener | None = None
-        self.status = 0  # 0: the client disconnected before it had one
-        self.ended = False
-        self._between_legs = False  # two legs of an answer
+        self._listening = _STARTS[wire.name] if listens else None
+        self._unheard: list[bytes] = []  # these bytes
 
     async def relay(self, exchange: Exchange, listener: StreamListener | None = None) -> None:
         """Send a response as it arrives. If it breaks off, end it with the wire's error event, or without an end.
@@ -234,18 +238,21 @@ class ClientResponse:
         if not 200 <= exchange.status < 600:
             await self.refuse(_BAD_STATUS)
             return
-        if not is_event_stream(exchange):
+        if self._listening is not None and not is_event_stream(exchange):
             self._listening = None
-        at_once = exchange.has_data and listener is None  # a listener may drop all of it
+        status, listening = exchange.status, self._listening is not None
         # The upstream's content-length doesn't include what may have to be added to a stream.
-        headers = filter_response_headers(
-            exchange.status, self._rewrite_headers(exchange.headers), grows=self._listening is not None
-        )
-        if 300 <= exchange.status < 400 and has_lost_location(exchange.headers, headers):
+        names = exchange.first_headers
+        headers = filter_response_headers(status, self._rewrite_headers(exchange), names, grows=listening)
+        if 300 <= status < 400 and has_lost_location(exchange.headers, headers):
             await self.refuse(_UNSAFE_REDIRECT)
             return
-        await self._send_start(exchange.status, headers, at_once=at_once)
-        await self._relay_body(exchange, listener if self._listening else None)
+        # A listener may drop all of what has come.
+        await self._send_start(status, headers, at_once=listener is None and exchange.has_data)
+        if listening:
+            await self._relay_stream(exchange, listener)
+        else:
+            await self._relay_whole(exchange)
 
     async def hold_head(self, work: Awaitable[T]) -> T:
         """Return the result of `work`; send no head for a keep-alive meanwhile, because the response's may follow."""
@@ -262,12 +269,12 @@ class ClientResponse:
 
     async def _start_with_headers(self, exchange: Exchange, headers: Headers) -> None:
         if not self.started:
-            await self._send_start(
-                exchange.status, [*drop_body_headers(self._rewrite_headers(exchange.headers)), *headers]
-            )
+            await self._send_start(exchange.status, [*drop_body_headers(self._rewrite_headers(exchange)), *headers])
 
-    def _rewrite_headers(self, headers: Headers) -> Headers:
-        return headers if self._rewriter is None else self._rewriter.rewrite(headers)
+    def _rewrite_headers(self, exchange: Exchange) -> Headers:
+        if self._rewriter is None or HEADERS_WITH_ADDRESS.isdisjoint(exchange.first_headers):
+            return exchange.headers
+        return self._rewriter.rewrite(exchange.headers)
 
     async def relay_events(self, exchange: Exchange, events: bytes, listener: StreamListener) -> None:
         """Send a leg that came as one JSON answer as a part of a stream."""
@@ -329,7 +336,7 @@ class ClientResponse:
     async def _relay_late(self, exchange: Exchange, listener: StreamListener | None) -> None:
         """Relay into a stream that has started; a response that is not a stream is reported inside it as an error."""
         if exchange.status == 200 and is_event_stream(exchange):
-            await self._relay_body(exchange, listener)
+            await self._relay_stream(exchange, listener)
             return
         try:
             text = await exchange.read(MAX_ERROR_BYTES)
@@ -337,28 +344,32 @@ class ClientResponse:
             text = b""
         await self.send_error(exchange.status, _read_error_message(text) or f"the upstream answered {exchange.status}")
 
-    async def _relay_body(self, exchange: Exchange, listener: StreamListener | None) -> None:
+    async def _relay_whole(self, exchange: Exchange) -> None:
+        """Send a body that is no stream. If it breaks off, it gets no end, and the server closes the connection."""
+        try:
+            while (piece := await exchange.read_piece()) is not None:
+                more = not exchange.fully_read
+                await self._send_body(piece, more)
+                if not more:
+                    return
+        except BrokenResponse:
+            return
+        await self._send_end()
+
+    async def _relay_stream(self, exchange: Exchange, listener: StreamListener | None) -> None:
+        """Send a stream. If it breaks off, it ends with the error event of its wire."""
         self._listener = listener
         try:
-            if self._listening is None:
-                while (piece := await exchange.read_piece()) is not None:
-                    await self._send_body(piece, more=not exchange.fully_read)
-                    if exchange.fully_read:
-                        return
-            else:
-                while (piece := await exchange.read_piece()) is not None:
-                    if output := piece if listener is None else listener.feed(piece):
-                        await self._send_event(UpstreamBytes(output))
-                    if self._direct is not None:
-                        await exchange.hand_over(self._write_at_once)
-                if listener is not None and (rest := listener.finish()):
-                    await self._send_event(UpstreamBytes(rest))
-                if listener is not None and (listener.calls_ours or listener.earlier_legs):
-                    return
-        except BrokenResponse as error:
-            # Without an error event for its wire, the response has no end, and the server closes the connection.
-            if self._listening is None:
+            while (piece := await exchange.read_piece()) is not None:
+                if output := piece if listener is None else listener.feed(piece):
+                    await self._send_event(UpstreamBytes(output))
+                if self._direct is not None:
+                    await exchange.hand_over(self._write_at_once)
+            if listener is not None and (rest := listener.finish()):
+                await self._send_event(UpstreamBytes(rest))
+            if listener is not None and (listener.calls_ours or listener.earlier_legs):
                 return
+        except BrokenResponse as error:
             await self._send_event(UpstreamFailure(f"the upstream's response broke off: {error}"))
         await self._send_end()
 

@@ -116,12 +116,14 @@ class Metrics:
 
     def start_request(self) -> None:
         self._active += 1
-        self._share()
+        if self._shared is not None:
+            self._share()
 
     def end_request(self, wire: str, upstream: str, status: int) -> None:
         self._active -= 1
         self._counts[_name_requests(wire, upstream, status)] += 1
-        self._share()
+        if self._shared is not None:
+            self._share()
 
     def _share(self) -> None:
         if self._shared is not None:

@@ -21,7 +21,7 @@ from sightline.model.records import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
 from sightline.surfaces.proxy.bodies import BufferedBody, StreamedBody
-from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges
+from sightline.surfaces.proxy.http_headers import UNCHANGED, RequestChanges, build_upstream_headers
 from sightline.surfaces.proxy.own_body_fallback import REJECTED_STATUSES, OwnBodyFallback, RejectedEdits
 from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, RequestContext
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
@@ -62,6 +62,7 @@ class UpstreamClient:
     ) -> None:
         self.engine = engine
         self.report = log.file_receipt
+        self.release = http_client.release
         self._http_client = http_client
         self._metrics = metrics
         self._fallback = OwnBodyFallback(engine)
@@ -93,10 +94,6 @@ class UpstreamClient:
             return self._send_edited(context, body, reading, own)
         return self._send_as_is(context, body, reads_response=reading.scene.stream)
 
-    def release(self, exchange: Exchange, context: RequestContext) -> None:
-        """Keep the connection of a finished exchange for the next request."""
-        self._http_client.release(exchange, context.route.url)
-
     async def _send_edited(
         self, context: RequestContext, body: BufferedBody, reading: Reading, own: BufferedBody | None
     ) -> Exchange | Refusal:
@@ -109,7 +106,7 @@ class UpstreamClient:
             return outcome
         if rejected.rejection.status not in REJECTED_STATUSES:
             return outcome
-        self.release(outcome, context)
+        self.release(outcome)
         outcome = await self.send_own(context, own)
         if isinstance(outcome, Exchange):
             again = await self._read_rejection(outcome, context)
@@ -166,9 +163,9 @@ class UpstreamClient:
         with _CloseOnError(first.outcome):
             last, repaired = await self._send_repaired(context, body, first.repaired)
         if last.is_rejected and not prepared.edits and body.original is None and isinstance(last.outcome, Exchange):
-            self.release(last.outcome, context)
+            self.release(last.outcome)
             return first.outcome, None  # the answer to the body as it came
-        self.release(first.outcome, context)
+        self.release(first.outcome)
         rejected = _find_rejected_edits(last, repaired, body)
         return last.outcome, rejected and replace(rejected, lesson=_find_lesson(prepared, body))
 
@@ -185,7 +182,7 @@ class UpstreamClient:
             return attempt, repaired
         with _CloseOnError(attempt.outcome):
             last = await self._send_and_check(context, body, attempt.repaired)
-        self.release(attempt.outcome, context)
+        self.release(attempt.outcome)
         return last, attempt.repaired
 
     async def _repair(
@@ -256,17 +253,20 @@ class UpstreamClient:
     def _send_as_is(
         self, context: RequestContext, body: BufferedBody, *, reads_response: bool = False, is_retry: bool = False
     ) -> Awaitable[Exchange | Refusal]:
-        changes = RequestChanges(
-            decompressed=body.rewritten, reads_response=reads_response, is_retry=is_retry or body.is_retry
-        )
-        return self._forward(context, [body.data], changes)
+        changes = RequestChanges(body.rewritten, reads_response, is_retry or body.is_retry)
+        return self._http_client.send_request(context.head.get_upstream_head(context.request, changes), [body.data])
 
     def _forward(
         self, context: RequestContext, body: Body, changes: RequestChanges = UNCHANGED, url: str | None = None
     ) -> Awaitable[Exchange | Refusal]:
-        request = context.request
-        headers = context.head.build_upstream_headers(request, changes, framed=not is_whole(body))
-        return self._http_client.send(request.method, url or context.route.url, headers, body)
+        request, route = context.request, context.route
+        if is_whole(body) and (url is None or url == route.url):
+            return self._http_client.send_request(context.head.get_upstream_head(request, changes), body)
+        headers = build_upstream_headers(request, route, changes)
+        if not is_whole(body):  # it has the client's framing
+            length = request.get_header(b"content-length").encode()
+            headers.append((b"content-length", length) if length else (b"transfer-encoding", b"chunked"))
+        return self._http_client.send(request.method, url or route.url, headers, body)
 
 
 def _find_rejected_edits(attempt: _Attempt, prepared: PreparedRequest, body: BufferedBody) -> RejectedEdits | None:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeGuard
 
 import orjson
@@ -55,8 +56,9 @@ from sightline.surfaces.proxy.tool_loop.calls import (
 from sightline.surfaces.proxy.upstream_client import UpstreamClient
 from sightline.wire.answer_writer import convert_to_stream
 from sightline.wire.json_tree import Block, parse_bounded_json
+from sightline.wire.message_texts import has_marks
 from sightline.wire.tool_loop import Leg
-from sightline.wire.tool_loop.leg import as_object, build_leg, forbid_calls
+from sightline.wire.tool_loop.leg import MAX_KEPT_TOOLS, as_object, build_leg, forbid_calls
 
 __all__ = ["MAX_CALLS", "MAX_LEGS", "NOT_RESTORED", "OwnTools", "SendResult", "ToolLoop"]
 
@@ -111,7 +113,7 @@ class ToolLoop:
         outcome = await self.upstream.send(context, more, with_more, body.own if more is body else None)
         if more is body or not _is_rejected(outcome):
             return SendResult(outcome, answer)
-        self.upstream.release(outcome, context)  # perhaps it rejects our earlier calls
+        self.upstream.release(outcome)  # perhaps it rejects our earlier calls
         again = replace(body, is_retry=True)
         nothing = RestoredCalls()
         more, with_more, answer = await self._offload(reading, self._add_tools, context, again, reading, nothing)
@@ -175,7 +177,7 @@ class ToolLoop:
         found = await self.upstream.send(context, body, text_only)
         if not _is_rejected(found):
             return found
-        self.upstream.release(found, context)  # perhaps it knows no such choice
+        self.upstream.release(found)  # perhaps it knows no such choice
         return await self.upstream.send(context, body, more)
 
 
@@ -207,7 +209,7 @@ class _LegRelay:
                     await relay_response(self.context, exchange)
                     return None
             finally:
-                self.loop.upstream.release(exchange, self.context)
+                self.loop.upstream.release(exchange)
             if response.ended:
                 return listener.usages if listener.earlier_legs else None
             if not listener.continues:
@@ -238,7 +240,7 @@ class _LegRelay:
                     await self._send_merged_answer(exchange, answers)
                     return [as_object(each.get("usage", each.get("usageMetadata"))) for each in answers]
             finally:
-                self.loop.upstream.release(exchange, self.context)
+                self.loop.upstream.release(exchange)
             following = await self._request_next(leg)
             if following is None:
                 return None
@@ -265,7 +267,7 @@ class _LegRelay:
     async def _start_over(self, rejected: Exchange) -> None:
         """Answer with the client's own request, after a later leg was rejected and nothing has been sent yet."""
         upstream = self.loop.upstream
-        upstream.release(rejected, self.context)
+        upstream.release(rejected)
         note = LEG_REJECTED.format(rejected.status)
         upstream.report(self.context, Receipt(self.context.route.upstream.name, self.answer.model, notes=(note,)))
         found = await upstream.send_own(self.context, self.answer.own_body)
@@ -275,7 +277,7 @@ class _LegRelay:
         try:
             await relay_response(self.context, found)
         finally:
-            upstream.release(found, self.context)
+            upstream.release(found)
 
     async def _read_events(self, exchange: Exchange, *, first: bool) -> bytes | None:
         """Return the events of a leg that came as JSON instead of a stream; None if it is to be relayed unchanged."""
@@ -298,7 +300,7 @@ class _LegRelay:
         return None if listener.failed else listener.build_body(before)
 
     def _names_our_tools(self, data: bytes | bytearray) -> bool:
-        return any(f'"{name}"'.encode() in data for name in self.answer.tool_names)
+        return has_marks(data, _list_marks(self.answer.tool_names))
 
     async def _send_merged_answer(self, exchange: Exchange, answers: Sequence[Block]) -> None:
         try:
@@ -307,6 +309,12 @@ class _LegRelay:
             await self.context.response.relay(exchange)
             return
         await self.context.response.replace_body(exchange, [(b"content-type", b"application/json")], body)
+
+
+@lru_cache(MAX_KEPT_TOOLS)
+def _list_marks(tool_names: frozenset[str]) -> list[bytes]:
+    """Return what is in an answer that calls one of these tools."""
+    return [f'"{name}"'.encode() for name in tool_names]
 
 
 def _convert_answer_to_events(wire: WireName, data: bytes | bytearray) -> bytes | None:

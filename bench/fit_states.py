@@ -2,8 +2,9 @@
 
     fit_states.py ROWS OUT
 
-Whole packages are left out, a fold of them at a time. Limits are chosen on them: the lowest score from which the share
-of right answers reaches its target. What is printed is measured there, too. The weights are then fitted to all rows.
+Whole packages are left out, a fold of them at a time. Limits are chosen on those of the corpus and on the families that
+are never trained on: the lowest score from which the share of right answers reaches its target. What is printed is
+measured there, too. The weights are then fitted to all rows but those of these families.
 """
 
 import json
@@ -19,14 +20,26 @@ import numpy as np
 from fit_controls import FAMILIES, export_trees
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
+from training_state_kits import is_scored_only
 
 Row = dict[str, Any]
 Scores = NDArray[np.float64]
 FOLDS = 5
 REAL = 3.0  # weight of a row of the corpus, compared with one of a page that was written for training
-MOST = 60_000  # rows of such pages without a state, at most
+MOST = 40_000  # rows of such pages without a state, at most
 SHARED = ("none", "varied", "states")  # pages without a package, which are never left out
 GROUPS = ("training", "gallery", "more", "components")  # words before the name of a package
+TREES: dict[str, dict[str, Any]] = {
+    "selected": {
+        "max_iter": 240, "learning_rate": 0.07, "max_leaf_nodes": 31, "max_depth": 9, "min_samples_leaf": 8,
+        "max_features": 0.15,
+    },
+    "disabled": {
+        "max_iter": 180, "learning_rate": 0.08, "max_leaf_nodes": 16, "max_depth": 7, "min_samples_leaf": 20,
+        "max_features": 0.25,
+    },
+}  # fmt: skip
+SCORED = -2  # the fold of what is only scored
 TARGETS = {"selected": 0.95, "disabled": 0.96}
 
 
@@ -36,26 +49,26 @@ class StateTable:
 
     values: NDArray[np.float32]
     answers: NDArray[np.int64]
-    folds: NDArray[np.int64]  # -1: never left out
+    folds: NDArray[np.int64]  # -1: never left out; SCORED: always
     real: NDArray[np.bool_]
     things: NDArray[np.int64]  # the line or control that each row is about
+    trees: dict[str, Any]
 
     def fit(self, left_out: int | None) -> Any:
         chance = np.random.default_rng(1)
-        used = (self.answers >= 0) & (self.folds != left_out if left_out is not None else True)
+        used = (self.answers >= 0) & (self.folds != SCORED) & (self.folds != left_out if left_out is not None else True)
         plain = np.flatnonzero(used & (self.answers == 0) & ~self.real)
         some = chance.choice(plain, min(MOST, len(plain)), replace=False)
         rows = np.sort(np.concatenate([np.flatnonzero(used & ((self.answers > 0) | self.real)), some]))
         model = HistGradientBoostingClassifier(
-            max_iter=180, learning_rate=0.08, max_leaf_nodes=16, max_depth=7, min_samples_leaf=20,
-            l2_regularization=3.0, max_features=0.25, max_bins=64, random_state=1,
+            **self.trees, l2_regularization=3.0, max_bins=64, random_state=1,
         )  # fmt: skip
         return model.fit(self.values[rows], self.answers[rows], sample_weight=np.where(self.real[rows], REAL, 1.0))
 
     def score_left_out(self) -> Scores:
         """Return the score of each row of a package by trees that saw nothing of that package."""
         scores = np.zeros(len(self.values))
-        for fold in range(FOLDS):
+        for fold in (*range(FOLDS), SCORED):
             own = self.folds == fold
             if own.any():
                 scores[own] = self.fit(fold).predict_proba(self.values[own])[:, 1]
@@ -63,10 +76,12 @@ class StateTable:
 
 
 def find_fold(name: str) -> int:
-    """Return the fold of a picture's package; pages without a package are in none."""
+    """Return the fold of a picture's package; pages without a package are in none, some families are only scored."""
     package = next(word for word in name.split() if word not in GROUPS)
     if package in SHARED and name.startswith("training "):
         return -1
+    if name.startswith("training ") and is_scored_only(package):
+        return SCORED
     return sha256(f"7{FAMILIES.get(package, package)}".encode()).digest()[0] % FOLDS
 
 
@@ -81,6 +96,7 @@ def make_items(rows: Sequence[Row]) -> tuple[StateTable, NDArray[np.int64]]:
         np.concatenate([row["item_answers"].ravel() for row in rows]),
         np.repeat([find_fold(row["name"]) for row in rows], lengths),
         np.repeat([not row["name"].startswith("training ") for row in rows], lengths), np.concatenate(things),
+        TREES["selected"],
     )  # fmt: skip
     return table, np.concatenate([row["line_answers"] for row in rows])
 
@@ -92,18 +108,19 @@ def make_parts(rows: Sequence[Row]) -> tuple[StateTable, NDArray[np.int64]]:
         np.concatenate([row["parts"] for row in rows]), answers,
         np.repeat([find_fold(row["name"]) for row in rows], counts),
         np.repeat([not row["name"].startswith("training ") for row in rows], counts), np.arange(len(answers)),
+        TREES["disabled"],
     )  # fmt: skip
     return table, answers
 
 
 def choose_limit(question: str, table: StateTable, answers: NDArray[np.int64]) -> tuple[float, Scores]:
-    """Return the lowest score from which enough of what is said of the corpus is right, and the scores."""
+    """Return the lowest score from which enough is right in the corpus and in the kits that are only scored."""
     rows = table.score_left_out()
     rows[table.answers < 0] = 0
-    scores, real = np.zeros(len(answers)), np.zeros(len(answers), dtype=bool)
+    scores, asked = np.zeros(len(answers)), np.zeros(len(answers), dtype=bool)
     np.maximum.at(scores, table.things, rows)
-    real[table.things] = table.real
-    own = np.flatnonzero(real & (answers >= 0))
+    asked[table.things] = table.real | (table.folds == SCORED)
+    own = np.flatnonzero(asked & (answers >= 0))
     order = own[np.argsort(-scores[own], kind="stable")]
     right = np.cumsum(answers[order])
     share = right / np.arange(1, len(order) + 1)

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEP = 170  # values of a small picture are kept in steps of 1 / STEP, as training_rows has it
-LAYERS = {"own": (3, 10, 20), "around": (2, 6, 8)}  # channels of each small picture and of its convolutions
-WIDTH, ANSWERS = 48, 8
-BATCH, RATE, DECAY = 256, 2e-3, 2e-4
+LAYERS = {"own": (3, 12, 24), "around": (2, 6, 10)}  # channels of each small picture and of its convolutions
+WIDTH, ANSWERS = 64, 8
+BATCH, RATE, DECAY = 256, 2.5e-3, 2e-4
+ROWS = 64_000  # of an epoch: as many of all places, others each time
 EPOCHS = (4, 4)  # before and after hard places are chosen
-MANY, HARD = 30_000, 20_000  # places without a toggle: some of all, and those that were taken for one
+MANY, HARD = 24_000, 18_000  # places without a toggle: some of all, and those that were taken for one
+SEARCHED = 120_000  # places of which the hard ones are chosen
 
 UNTOLD = 0.9  # from this score on, a place of a package's page is probably a toggle of which the DOM says nothing
 
@@ -108,11 +110,18 @@ _run = jax.jit(run_network)
 
 
 def _change(chance: np.random.Generator, patches: NDArray[np.float32], gain: NDArray[np.float32]) -> Any:
-    """Move pictures by up to a pixel, and change how strong and how colourful they are."""
+    """Move pictures by up to a pixel, and change how strong, how colourful and how sharp they are.
+
+    What is pale becomes paler or stronger: borders, knobs and fills of other packages differ in little else.
+    """
     down, across = chance.integers(-1, 2, 2)
     moved = np.pad(patches, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge")
     side = patches.shape[1]
     moved = moved[:, 1 + down : 1 + down + side, 1 + across : 1 + across + side] * gain[:, None, None, None]
+    curve = np.exp(chance.normal(0, 0.3, (len(patches), 1, 1, 1))).astype(np.float32)
+    moved[..., :-1] = moved[..., :-1] ** curve
+    soft = (chance.random((len(patches), 1, 1, 1)) * (chance.random((len(patches), 1, 1, 1)) < 0.35)).astype(np.float32)
+    moved += 0.5 * soft * (np.roll(moved, chance.choice((-1, 1)), axis=int(chance.integers(1, 3))) - moved)
     moved[..., -1] *= chance.uniform(0.2, 1.1, (len(patches), 1, 1)).astype(np.float32)
     return moved + (0.05 * chance.random(moved.shape, dtype=np.float32) - 0.025)
 
@@ -121,7 +130,7 @@ def _list_batches(
     places: TogglePlaces, middle: Any, scale: Any, epochs: int, chance: np.random.Generator
 ) -> Iterator[tuple[Any, ...]]:
     for _ in range(epochs):
-        order = chance.permutation(len(places.answers))
+        order = chance.permutation(len(places.answers))[:ROWS]
         for at in range(0, len(order) - BATCH + 1, BATCH):
             some = places.select(order[at : at + BATCH])
             numbers = (some.numbers - middle) / scale
@@ -147,13 +156,14 @@ def fit_network(places: TogglePlaces) -> Weights:
     total, done = sum(EPOCHS), 0.0
     for epochs in EPOCHS:
         used = places.select(np.concatenate([toggles, some]))
-        steps = len(used.answers) // BATCH
+        steps = min(ROWS, len(used.answers)) // BATCH
         for batch in _list_batches(used, middle, scale, epochs, chance):
             done += 1 / steps
             rate = RATE * max(0.02, 0.5 + 0.5 * np.cos(np.pi * min(1.0, done / total)))
             state = _step(state, batch, rate)
         if epochs == EPOCHS[0]:
             found = {**state[0], "middle": middle, "scale": scale}
+            others = chance.choice(others, min(SEARCHED, len(others)), replace=False)
             taken = 1 - score_network(found, places.select(others))[:, 0]
             untold = ~places.trusted[others] & (taken > UNTOLD)
             hard = others[np.argsort(-np.where(untold, 0, taken))[:HARD]]

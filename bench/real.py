@@ -16,6 +16,7 @@ import ocr
 import peer_environments
 import real_corpus
 from PIL import Image
+from real_corrections import correct_truth
 from real_score import score_picture
 
 from sightline.model.geometry import Box, Size
@@ -85,8 +86,9 @@ def run(file: Path, only: str | None = None, *, rivals: bool = True) -> None:
     figures: dict[str, dict[str, Any]] = {}
     for part in parts:
         folder = real_corpus.find_part(part)
-        counts, seconds = measure_part(folder, engine)
+        counts, uncorrected, seconds = measure_part(folder, engine)
         figures[part] = {"counts": dict(counts), "cpu_seconds": round(statistics.fmean(seconds), 3)}
+        figures[part]["dom"] = {name: each for name, each in uncorrected.items() if each != counts[name]}
         figures[part]["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         if rivals:
             figures[part]["rivals"] = _measure_rivals(folder)
@@ -101,8 +103,10 @@ def list_pictures(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield file.with_suffix(".png"), json.loads(file.read_text())
 
 
-def measure_part(folder: Path, engine: OcrEngine) -> tuple[Counter[str], list[float]]:
+def measure_part(folder: Path, engine: OcrEngine) -> tuple[Counter[str], Counter[str], list[float]]:
+    """Return the counts, those by the DOM alone, without what was corrected, and the CPU time of each picture."""
     counts: Counter[str] = Counter()
+    uncorrected: Counter[str] = Counter()
     seconds = []
     for picture, truth in list_pictures(folder):
         pixels = np.asarray(Image.open(picture).convert("RGB"))
@@ -111,9 +115,12 @@ def measure_part(folder: Path, engine: OcrEngine) -> tuple[Counter[str], list[fl
         reading = finish_reading(pixels, page)
         seconds.append(process_time() - start)
         release_memory()
-        counts += score_picture(truth, reading)
+        corrected = correct_truth(truth)
+        found = score_picture(corrected, reading)
+        counts.update(found)
+        uncorrected.update(found if corrected is truth else score_picture(truth, reading))
         peer_environments.print_status(f"{picture.stem}: {seconds[-1]:.2f} s")
-    return counts, seconds
+    return counts, uncorrected, seconds
 
 
 def finish_reading(pixels: Pixels, page: OcrPage) -> ImageReading:
@@ -165,6 +172,10 @@ def write_report(figures: dict[str, dict[str, Any]]) -> str:
         each = figures[part]
         cost = f"{each['cpu_seconds']} s of CPU each, most memory {each['peak_mb']} MB (≤ {MEGABYTES})"
         lines += ["", f"{part}: {each['counts'].get('pictures', 0)} pictures, {cost}."]
+        if changed := {**each["counts"], **each["dom"]} if each.get("dom") else None:
+            rows = [row for row in ROWS if row.count in each["dom"] or row.of in each["dom"]]
+            shares = "; ".join(f"{row.name} {_format_cell(row, changed)}" for row in rows)
+            lines.append(f"By the DOM alone, without what was corrected by eye: {shares}.")
         for name, rival in each.get("rivals", {}).items():
             shares = "; ".join(f"{row.name} {_compute_share(row, rival['counts']):.1f}" for row in ROWS[:5])
             lines.append(f"{name}: {shares}; {rival['cpu_seconds']} s of CPU each.")

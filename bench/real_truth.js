@@ -58,9 +58,24 @@
         const c = r.width > 0 && r.height > 0 && clip(e, r, true);
         if (c && isSeenAt(e, (c.left + c.right) / 2, (c.top + c.bottom) / 2)) unknown.push(toBox(c));
     };
-    // Adds a word that can be seen whole; one that is cut or partly covered is unknown.
+    // Whether a Chinese or Japanese letter is drawn as the box of a letter that no font has: another one looks the same.
+    const boxes = new Map(), chinese = /[\u2e80-\u9fff\uf900-\ufaff]/;
+    const drawLetter = (letter, font) => {
+        const canvas = new OffscreenCanvas(40, 40), pen = canvas.getContext('2d');
+        pen.font = font;
+        pen.fillText(letter, 4, 30);
+        return pen.getImageData(0, 0, 40, 40).data.join();
+    };
+    const isBox = (letter, family) => {
+        const font = `24px ${family}`, key = letter + font, other = letter === '\u9f98' ? '\u4e00' : '\u9f98';
+        if (!boxes.has(key)) boxes.set(key, drawLetter(letter, font) === drawLetter(other, font));
+        return boxes.get(key);
+    };
+    const hasBoxes = (text, e) => chinese.test(text) && [...text].some(c => chinese.test(c) && isBox(c, getComputedStyle(e).fontFamily));
+    // Adds a word that can be seen whole; one that is cut, partly covered or in letters that no font has is unknown.
     const addWord = (text, element, r, block) => {
         if (!inWindow(r)) return;
+        if (hasBoxes(text, element)) return addUnknown(element, r);
         const inset = Math.min(2, r.width / 4), columns = [r.left + inset, (r.left + r.right) / 2, r.right - inset];
         const points = columns.flatMap(x => [0.3, 0.7].map(y => isSeenAt(element, x, r.top + y * r.height, true)));
         if (isUnclipped(element, r) && points.every(Boolean)) words.push({ text, box: toBox(r), block });
@@ -198,6 +213,32 @@
     const saysOff = n => n && [...n.classList].some(c => /(^|[-_])disabled$/i.test(c));
     const isAlone = n => n && n.querySelectorAll('a, button, input, select, textarea, [role=checkbox], [role=radio], [role=switch]').length <= 1;
     const isOff = e => e.matches(':disabled, [aria-disabled=true]') || saysOff(e) || [e.parentElement, e.parentElement?.parentElement].some(n => saysOff(n) && isAlone(n));
+    // What a style draws around a text: background, borders, shadow, outline; a colour may be of any kind.
+    const isVisible = c => c !== 'transparent' && !/[,/] 0\)$/.test(c);
+    const listEdges = s => ['Top', 'Right', 'Bottom', 'Left'].map(side => parseFloat(s[`border${side}Width`]) > 0 && s[`border${side}Style`] !== 'none' && isVisible(s[`border${side}Color`]) ? `${side} ${s[`border${side}Width`]} ${s[`border${side}Color`]}` : '')
+        .concat(isVisible(s.backgroundColor) ? s.backgroundColor : '', s.backgroundImage === 'none' ? '' : s.backgroundImage, s.boxShadow === 'none' ? '' : s.boxShadow,
+            s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0 ? s.outlineColor : '').filter(Boolean);
+    const isDrawn = s => s.content !== 'none' && s.content !== 'normal' && s.display !== 'none' && s.visibility === 'visible' && s.opacity > 0.02 && !/^matrix\(0,|, 0, 0, 0, /.test(s.transform);
+    // How an item looks, with what is around it up to `top`: inks, weights and edges, whatever its texts say.
+    const listLooks = (item, top) => {
+        const around = [], looks = new Set();
+        for (let n = item; n !== top; n = n.parentElement) around.push(n.parentElement);
+        for (const n of [...around, item, ...item.querySelectorAll('*')]) {
+            const s = getComputedStyle(n), r = n.getBoundingClientRect();
+            if (!isShown(n) || r.width < 1 || r.height < 1) continue;
+            if (n.matches('input, select, textarea, button') || [...n.childNodes].some(c => c.nodeType === Node.TEXT_NODE && c.data.trim())) looks.add(`ink ${s.color} ${s.fontWeight} ${s.fontStyle} ${s.textDecorationLine}`);
+            if (s.opacity !== '1' || s.filter !== 'none') looks.add(`seen through ${s.opacity} ${s.filter}`);
+            if (n instanceof SVGGeometryElement) looks.add(`drawn ${s.fill} ${s.stroke}`);
+            for (const edge of listEdges(s)) looks.add(edge);
+            for (const pseudo of ['::before', '::after']) {
+                const p = getComputedStyle(n, pseudo);
+                if (!isDrawn(p)) continue;
+                if (/[^"]/.test(p.content.replace(/^"|"$/g, ''))) looks.add(`mark ${p.color} ${p.opacity}`);
+                if (parseFloat(p.width) + addEdges(p, 'Left', 'Right') > 0 && parseFloat(p.height) + addEdges(p, 'Top', 'Bottom') > 0) for (const edge of listEdges(p)) looks.add(`${pseudo} ${edge}`);
+            }
+        }
+        return [...looks].sort().join('; ');
+    };
     const labelOf = e => clean((e.labels && [...e.labels].map(l => l.innerText).join(' ')) || e.getAttribute('aria-label') || e.closest('label')?.innerText || '');
     const controls = [];
     const add = (kind, e, more) => controls.push({ kind, box: toBox(e.getBoundingClientRect()), disabled: isOff(e), ...more });
@@ -310,8 +351,21 @@
     const saysSelected = c => /(^|[-_ ])((row|item)?selected|active|current|pressed|this)([-_ ](top|bottom|left|right|page|item|row))?$/.test(c.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase());
     const hasOwnClass = e => e.parentElement && [...e.classList].some(c => saysSelected(c) &&
         [...e.parentElement.children].filter(n => n.classList.contains(c)).length * 2 < e.parentElement.children.length);
-    const selected = e => (hasOwnClass(e) || e.matches('[aria-selected=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .is-selected, .uk-active, .menu-item--active')) && !e.closest('.breadcrumb, [class*=breadcrumb]');
+    const selected = e => (hasOwnClass(e) || e.matches('[aria-selected=true], [aria-pressed=true], [aria-current]:not([aria-current=false]), .active, .selected, .is-active, .is-selected, .uk-active, .menu-item--active')) && !e.closest('.breadcrumb, [class*=breadcrumb]');
     const ITEMS = 'a, button, li, tr, [role=tab], [role=option], [role=menuitem], .item, .nav-link, input, select, textarea';
+    // Whether an item is drawn in another way than each item beside it that doesn't say that it is selected: what isn't
+    // can't be seen, nor can what has none beside it.
+    const standsOut = e => {
+        for (let top = e, up = 0; up < 5 && top.parentElement && top !== document.body; top = top.parentElement, up++) {
+            const mates = [...top.parentElement.children].filter(n => n !== top && n.tagName === top.tagName).map(n => up ? [...n.querySelectorAll(e.tagName)].find(m => isShown(m) && clean(m.innerText || '')) : n)
+                .filter(m => m && isShown(m) && clean(m.innerText || ''));
+            if (!mates.length) continue;
+            const say = m => { for (let n = m, at = 0; n && at <= up; n = n.parentElement, at++) if (selected(n)) return true; return false; };
+            const plain = mates.filter(m => !say(m)), look = listLooks(e, top);
+            return plain.length > 0 && plain.every(m => { let head = m; for (let at = 0; head.parentElement !== top.parentElement; at++) head = head.parentElement; return listLooks(m, head) !== look; });
+        }
+        return false;
+    };
     // Other elements that say so are items too, as far as they are in the window, if another one beside them is as high
     // and does not say so.
     const findOtherItem = e => {
@@ -324,15 +378,28 @@
         return box.width > 0 && [...e.parentElement.children].some(plain) && isSeenAt(e, (left + right) / 2, (c.top + c.bottom) / 2) ? box : null;
     };
     const states = [];
+    // A day of a calendar, in a row of days.
+    const findDay = e => {
+        const isDay = n => /^\d{1,2}$/.test(clean(n.innerText || '')), days = [...e.parentElement.children].filter(isDay);
+        return e.matches('td, [role=gridcell]') && isDay(e) && days.length > 3 && !e.querySelector('a, button') && selected(e) && isSeen(e) ? e.getBoundingClientRect() : null;
+    };
     for (const e of all('[aria-selected=true], [class*=elected], [class*=ctive], [class*=urrent], [class*=ressed], [class$=this]')) {
-        const box = !e.matches(ITEMS) && findOtherItem(e);
-        if (box) states.push({ kind: 'selected', tag: e.tagName, box: toBox(box), text: clean(e.innerText).slice(0, 80) });
+        const box = !e.matches(ITEMS) && (findOtherItem(e) || findDay(e));
+        if (box && standsOut(e)) states.push({ kind: 'selected', tag: e.tagName, box: toBox(box), text: clean(e.innerText).slice(0, 80) });
+    }
+    // A segment or chip that is the label of a radio button or check box which isn't drawn itself.
+    const isNear = (r, b) => b[0] < r.right * scale && b[2] > (r.left - 40) * scale && b[1] < r.bottom * scale && b[3] > r.top * scale;
+    for (const e of all('input[type=radio]:checked:enabled, input[type=checkbox]:checked:enabled')) {
+        const label = e.labels?.[0], r = label?.getBoundingClientRect();
+        if (!label || !isSeen(label) || !clean(label.innerText || '') || r.height > 90 || controls.some(c => /check|radio|switch/.test(c.kind) && isNear(r, c.box))) continue;
+        const mates = all(`input[type=${e.type}]`).filter(n => !n.checked && n.name && n.name === e.name && n.labels?.[0] && isShown(n.labels[0])).map(n => n.labels[0]);
+        if (mates.length && mates.every(m => listLooks(m, m) !== listLooks(label, label))) states.push({ kind: 'selected', tag: 'LABEL', box: toBox(r), text: clean(label.innerText).slice(0, 80) });
     }
     for (const e of all(ITEMS)) {
         if (!isSeen(e) || !clean(e.innerText || e.value || e.placeholder || '') || e.getBoundingClientRect().height > 90) continue;
         if (e.querySelector('a, button, li, tr, [role=tab]') && e.tagName !== 'TR') continue;
         const on = selected(e) || (e.parentElement && e.parentElement.matches('li, .nav-item') && selected(e.parentElement));
-        const kind = isOff(e) ? 'disabled' : on ? 'selected' : null;
+        const kind = isOff(e) ? 'disabled' : on && standsOut(e) ? 'selected' : null;
         const mates = e.parentElement && (e.parentElement.matches('li, .nav-item') ? e.parentElement.parentElement : e.parentElement).children.length;
         if (kind && (kind === 'disabled' || mates > 1)) states.push({ kind, tag: e.tagName, ...seenBox(e) });
         else if (!kind) states.push({ kind: 'plain', tag: e.tagName, ...seenBox(e) });
@@ -352,12 +419,34 @@
     // Code: lines as they stand, with the number that an editor writes beside each.
     const code = [];
     const addCode = (lines, numbers) => { if (lines.length >= 3) code.push({ lines, numbers }); };
+    const expandTabs = (text, size) => {
+        let out = '';
+        for (const letter of text) out += letter === '\t' ? ' '.repeat(size - out.length % size) : letter;
+        return out;
+    };
+    // The numbers of the lines of an element of which something is cut off, or in letters that no font has.
+    const findCutLines = e => {
+        const cut = new Set(), range = document.createRange(), walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);
+        let line = 0;
+        for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+            for (const match of node.data.matchAll(/\n|[^\n]+/g)) {
+                if (match[0] === '\n') { line += 1; continue; }
+                range.setStart(node, match.index);
+                range.setEnd(node, match.index + match[0].trimEnd().length);
+                const isCut = r => r.width > 0 && (r.right > wide + 1 || !isUnclipped(node.parentElement, r));
+                if ([...range.getClientRects()].some(isCut) || hasBoxes(match[0], node.parentElement)) cut.add(line);
+            }
+        }
+        return cut;
+    };
     for (const pre of all('pre')) {
         if (!isSeen(pre) || pre.closest('.monaco-editor, .CodeMirror, .ace_editor, .cm-editor')) continue;
         const style = getComputedStyle(pre);
         if (style.whiteSpace !== 'pre' || pre.querySelector('table')) continue;
-        const lines = pre.innerText.replace(/\n+$/, '').split('\n'), r = pre.getBoundingClientRect();
-        if (lines.length >= 3) addCode(lines.map(t => ({ text: t.replace(/\t/g, '        ') })), false);
+        const size = /px/.test(style.tabSize) ? 8 : parseInt(style.tabSize), cut = findCutLines(pre);
+        const told = pre.innerText.replace(/\n+$/, '').split('\n'), drawn = pre.textContent.replace(/\n+$/, '').split('\n');
+        const lines = told.map(t => ({ text: expandTabs(t, size) }));
+        if (lines.length >= 3) addCode(told.length === drawn.length ? lines.filter((_, at) => !cut.has(at)) : lines, false);
     }
     const editors = [['.view-line', '.line-numbers', '.monaco-editor'], ['.CodeMirror-line', '.CodeMirror-linenumber', '.CodeMirror'], ['.ace_line', '.ace_gutter-cell', '.ace_editor'], ['.cm-line', '.cm-lineNumbers .cm-gutterElement', '.cm-editor']];
     for (const [line, number, editor] of editors) for (const e of all(editor)) {

@@ -18,6 +18,7 @@ from real_score import measure_overlap, to_box
 
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
+from sightline.reader.aligned_rows import list_aligned_blocks
 from sightline.reader.charts import find_charts
 from sightline.reader.code_areas import find_code_areas, restore_line_numbers
 from sightline.reader.colours import add_colours, is_photograph
@@ -29,7 +30,7 @@ from sightline.reader.reading import Pixels, TextLine
 from sightline.reader.regions import segment_image
 from sightline.reader.table_columns import LineWords
 from sightline.reader.table_finder import FEATURES, make_candidate, measure_box, measure_candidate
-from sightline.reader.table_rows import find_toggled_lines, list_aligned_blocks, list_ruled_blocks
+from sightline.reader.table_rows import find_toggled_lines, list_ruled_blocks
 from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 
 SAME = 0.5  # overlap of a candidate and a table of the DOM
@@ -71,7 +72,7 @@ def list_candidates(pixels: Pixels, lines: tuple[TextLine, ...]) -> Iterator[tup
     if not coloured:
         return
     em = measure_line_height(coloured)
-    words = LineWords(pixels, coloured, find_toggled_lines(coloured, toggles))
+    words = LineWords(pixels, coloured, find_toggled_lines(coloured, toggles), segments.regions)
     charts = [*find_code_areas(coloured), *(chart.box for chart in find_charts(pixels, coloured, segments.regions))]
     blocks = [*list_ruled_blocks(segments.regions, words, em),
               *list_aligned_blocks(segments.regions, words, em, charts)]  # fmt: skip

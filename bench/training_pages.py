@@ -90,6 +90,7 @@ class PageWriter:
         self.number = 0
         self.accent = chance.choice(ACCENTS)
         self.own_toggles = False
+        self.own = False  # whether all is as the package draws it
         self.plain = not package.styles
 
     def name(self, least: int = 1, most: int = 3) -> str:
@@ -209,12 +210,16 @@ class PageWriter:
         on, off = self.chance.random() < 0.5, self.chance.random() < 0.2
         state = ("checked " if on else "") + ("disabled" if off else "")
         label = self.name(1, 4) if text is None else text
+        if self.own and not self.package.switch:
+            kind = "checkbox" if kind == "switch" else kind
         if kind == "switch" and (self.own_toggles or not self.package.switch):
             return f'<label class="x-row x-switch-row"><input type="checkbox" role="switch" class="x-switch" {state}><span>{label}</span></label>'
         if self.own_toggles:
             return f'<label class="x-row"><input type="{kind}" class="x-{kind}" name="{self.next_id()}" {state}><span>{label}</span></label>'
         short, package = "radio" if kind == "radio" else "checkbox", self.package
         template = package.switch if kind == "switch" else package.radio if kind == "radio" else ""
+        if kind == "switch" and 'role="switch"' not in template:  # else it may be made neither on nor off
+            template = template.replace('type="checkbox"', 'type="checkbox" role="switch"')
         return (template or package.check).format(
             type=short, kind=short, id=self.next_id(), state=state, text=label, off="disabled" if off else "",
             kindshort="radio" if kind == "radio" else "check", tail="__label", data="checked" if on else "unchecked",
@@ -468,12 +473,12 @@ class PageWriter:
         )
         width = chance.choice((300, 360, 420, 560))
         body = f'{top}<div class="x-page">{side}<div class="x-main" style="column-width: {width}px">{"".join(cells)}</div></div>'
-        return f'<!DOCTYPE html><html data-bs-theme="{"dark" if self.dark else "light"}" data-theme="{"dark" if self.dark else "light"}"><meta charset="utf-8">{link}<style>{self.package.more}{self.write_style()}</style><body {self.package.body.format(scheme="dark" if self.dark else "light")}>{body}{self.mix_indeterminate()}'
+        return f'<!DOCTYPE html><html data-bs-theme="{"dark" if self.dark else "light"}" data-theme="{"dark" if self.dark else "light"}"><meta charset="utf-8">{link}<style>{self.package.more}{self.write_style()}</style><body {self.package.body.format(scheme="dark" if self.dark else "light")}>{body}{"" if self.own else self.mix_indeterminate()}'
 
     def cell(self, section: Callable[[], str]) -> str:
         """Write a section in one of the page's looks; the first look of a package's page is the package's own."""
         look = self.chance.randrange(LOOKS)
-        self.own_toggles = self.chance.random() < (0.75 if self.plain else 0.25)
+        self.own_toggles = not self.own and self.chance.random() < (0.75 if self.plain else 0.25)
         return f'<div class="x-cell x-v{look}">{section()}</div>'
 
     def write_style(self) -> str:
@@ -489,6 +494,8 @@ class PageWriter:
             rules.append(
                 f"html,body{{background:{ground};color:{ink};margin:0}}a{{color:{chance.choice((accent, ink))}}}"
             )
+        if self.own:
+            return "".join(rules)
         if self.plain or chance.random() < 0.5:
             rules.append(
                 f"body{{font-family:{chance.choice(FONTS)!r};font-size:{chance.choice((12, 13, 14, 15, 16, 16, 17, 18))}px}}"
@@ -720,12 +727,18 @@ class PageWriter:
         return "".join(home + rule for rule in rules)
 
 
-def write_page(name: str, package: StylePackage, number: int, fonts: Mapping[str, Sequence[str]]) -> str:
-    """Return the HTML of one page; the package is beside it in `package/`, and icons with these names in `icons/`."""
+def write_page(
+    name: str, package: StylePackage, number: int, fonts: Mapping[str, Sequence[str]], *, own: bool = False
+) -> str:
+    """Return the HTML of one page; the package is beside it in `package/`, and icons with these names in `icons/`.
+
+    With `own`, no control is drawn in another way than the package does.
+    """
     chance = random.Random(f"{name} {number}")
     dark = chance.random() < 0.3
     font = chance.choice(list(ICON_FONTS)) if chance.random() < 0.6 else ""
     writer = PageWriter(chance, package, (ICON_FONTS[font][1], fonts[font]) if font else None, dark=dark)
+    writer.own = own
     styles = [f"package/{sheet}" for sheet in chance.choice(package.styles).split()] if package.styles else []
     styles += [f"icons/{font}/{ICON_FONTS[font][0]}"] if font else []
     return writer.write("".join(f'<link rel="stylesheet" href="{style}">' for style in styles))

@@ -5,18 +5,20 @@ import json
 import random
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import peer_environments
 import training_dense
-import training_kits
+import training_more_kits
 import training_pages
+import training_state_kits
 import training_states
 import training_variety
 from real_browser import Browser, open_browser, serve_folder
 from real_pictures import STILL
 from real_unpack import unpack_package
+from training_kits import StylePackage
 
 HERE = Path(__file__).resolve().parent
 PINS = HERE / "training_packages.json"
@@ -25,25 +27,19 @@ SCALES = (1, 1, 1, 2, 2, 1.25, 1.5)
 PLAIN = 24  # pages without a package, for each page of one
 VARIED = 170  # pages on which every section has its own look
 DENSE = 100  # pages on which controls touch, and documents
-STATES = 200  # pages of menus, tabs, lists and tables
+STATES = 320  # pages of menus, tabs, lists and tables
+KIT_STATES = 5  # such pages of each package; of one with themes, one of each theme
+SCORED = 8  # pages of each package that is only scored
 
 
 def make_pictures(folder: Path, pages: int) -> None:
     """Write `pages` pictures around each package, and the truth of each, as far as they are not there."""
-    known = json.loads(PINS.read_text())
-    pins = {each.get("key", each["name"]): each for each in known["packages"]}
-    fonts = {each["name"]: unpack_package(each) for each in known["icons"]}
+    fonts = _unpack_icons()
     icons = {name: training_pages.list_icons(name, home) for name, home in fonts.items()}
     with open_browser() as browser:
-        for name, package in training_kits.PACKAGES.items():
-            source = name.split()[0] if name else ""
-            host = make_host(folder, name, unpack_package(pins[source]) if source else None, fonts)
+        for name, package in training_more_kits.TRAINED.items():
             count = pages * PLAIN if not name else max(1, pages // 2) if " " in name else pages
-            for number in range(count):
-                dark = random.Random(f"{name} {number}").random() < 0.3
-                html = training_pages.write_page(name, package, number, icons)
-                keep_picture(browser, folder, host, f"{name or 'none'} {number}", html, dark=dark)
-            peer_environments.print_status(name)
+            _show_package(browser, folder, name, package, count, fonts, icons)
         for name, count, write_page in (
             ("varied", VARIED, training_variety.write_varied_page),
             ("dense", DENSE, training_dense.write_dense_page),
@@ -53,15 +49,49 @@ def make_pictures(folder: Path, pages: int) -> None:
                 keep_picture(browser, folder, host, f"{name} {number}", write_page(number, icons), dark=False)
 
 
+def make_scored_pictures(folder: Path) -> None:
+    """Write pictures around the packages that are only scored, in their own looks, as far as they are not there."""
+    fonts = _unpack_icons()
+    icons = {name: training_pages.list_icons(name, home) for name, home in fonts.items()}
+    with open_browser() as browser:
+        for name, package in training_more_kits.SCORED.items():
+            _show_package(browser, folder, name, package, SCORED, fonts, icons, own=True)
+
+
+def _unpack_icons() -> dict[str, Path]:
+    return {each["name"]: unpack_package(each) for each in json.loads(PINS.read_text())["icons"]}
+
+
+def _show_package(
+    browser: Browser, folder: Path, name: str, package: StylePackage, count: int, fonts: Mapping[str, Path],
+    icons: Mapping[str, Sequence[str]], *, own: bool = False,
+) -> None:  # fmt: skip
+    """Keep pictures of some pages around a package; with `own`, all on them is as the package draws it."""
+    pins = {each.get("key", each["name"]): each for each in json.loads(PINS.read_text())["packages"]}
+    host = make_host(folder, name, unpack_package(pins[name.split()[0]]) if name else None, fonts)
+    for number in range(count):
+        dark = random.Random(f"{name} {number}").random() < 0.3
+        html = training_pages.write_page(name, package, number, icons, own=own)
+        keep_picture(browser, folder, host, f"{name or 'none'} {number}", html, dark=dark)
+    peer_environments.print_status(name)
+
+
 def make_state_pictures(folder: Path) -> None:
     """Write pictures of menus, tabs, lists and tables, and the truth of each, as far as they are not there."""
-    fonts = {each["name"]: unpack_package(each) for each in json.loads(PINS.read_text())["icons"]}
+    pins = {each.get("key", each["name"]): each for each in json.loads(PINS.read_text())["packages"]}
+    fonts = _unpack_icons()
     icons = {name: training_pages.list_icons(name, home) for name, home in fonts.items()}
     host = make_host(folder, "states", None, fonts)
     with open_browser() as browser:
         for number in range(STATES):
             html = training_states.write_state_page(number, icons)
             keep_picture(browser, folder, host, f"states {number}", html, dark=False)
+        for name, package in training_state_kits.list_kits().items():
+            host = make_host(folder, name, unpack_package(pins[name.split()[0]]), fonts)
+            for number in range(1 if " " in name else KIT_STATES):
+                html = training_state_kits.write_kit_state_page(name, package, number, icons)
+                keep_picture(browser, folder, host, f"{name} states {number}", html, dark="dark" in name)
+            peer_environments.print_status(name)
 
 
 def make_host(folder: Path, name: str, package: Path | None, fonts: Mapping[str, Path]) -> Path:

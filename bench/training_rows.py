@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from real_score import to_box
 from training_lines import list_training_lines
+from training_shapes import make_sheet
 from training_sketches import make_sketch
 
 from sightline.model.geometry import Box
@@ -24,7 +25,7 @@ from sightline.reader.colours import add_colours
 from sightline.reader.ocr.weights import OcrEngine
 from sightline.reader.reading import TOGGLES, InterfacePart, PartKind, Pixels, TextLine
 from sightline.reader.rectangles import contains_centre, find_indexes_inside, is_inside
-from sightline.reader.regions import segment_image
+from sightline.reader.regions import Segments, segment_image
 from sightline.reader.toggle_features import ToggleMeasures, measure_mates, measure_toggles, propose_toggles
 from sightline.reader.toggles import ANSWERS, label_toggles
 
@@ -32,6 +33,7 @@ Truth = dict[str, Any]
 Labels = NDArray[np.int64]
 SAME, NEARLY = 0.55, 0.4  # overlap with a control: it is it, and it may be
 CROPS = 2
+SKETCHES_PER_SHEET = 4
 NONE = np.zeros((0, 0), np.float32)
 STEP = 170  # values of a small picture are kept in steps of 1 / STEP
 SAME_TOGGLE, CONCENTRIC = 0.6, (0.38, 0.2)  # overlap with a toggle; the same, and heights between the middles, twice
@@ -54,7 +56,7 @@ class Rows:
     crop: bool = False
 
 
-def write_rows(pictures: Sequence[Path], folder: Path, engine: OcrEngine) -> None:
+def write_rows(pictures: Sequence[Path], folder: Path, engine: OcrEngine, *, only_toggles: bool = False) -> None:
     """Write the rows of each picture into a file of its own, unless it is there."""
     folder.mkdir(parents=True, exist_ok=True)
     for picture in pictures:
@@ -66,20 +68,29 @@ def write_rows(pictures: Sequence[Path], folder: Path, engine: OcrEngine) -> Non
             continue
         pixels = np.asarray(Image.open(picture).convert("RGB"))
         lines = list_training_lines(picture, pixels, truth, folder.parent / "lines", engine)
-        rows = [measure_picture(pixels, lines, truth)]
+        rows = [measure_picture(pixels, lines, truth, only_toggles=only_toggles)]
         chance = random.Random(f"{picture.stem}crop")
         crops = [crop_picture(pixels, lines, truth, chance) for _ in range(CROPS)]
-        rows += [replace(measure_picture(*crop), crop=True) for crop in crops]
-        file.write_bytes(pickle.dumps((truth["name"], str(picture), [vars(each) for each in rows])))
+        rows += [replace(measure_picture(*crop, only_toggles=only_toggles), crop=True) for crop in crops]
+        _write_whole(file, (truth["name"], str(picture), [vars(each) for each in rows]))
 
 
-def write_sketch_rows(count: int, folder: Path) -> None:
-    """Write the rows of sketches, all into one file, unless it is there."""
-    file = folder / "sketches.pickle"
-    if not file.exists():
-        drawn = [make_sketch(number) for number in range(count)]
-        rows = [vars(measure_picture(each.pixels, each.lines, each.truth)) for each in drawn]
-        file.write_bytes(pickle.dumps(("training sketch", "", rows)))
+def _write_whole(file: Path, rows: tuple[str, str, list[dict[str, Any]]]) -> None:
+    """Write a file at once: one that was stopped half-way is not there."""
+    part = file.with_suffix(".part")
+    part.write_bytes(pickle.dumps(rows))
+    part.replace(file)
+
+
+def write_sketch_rows(count: int, folder: Path, *, only_toggles: bool = False) -> None:
+    """Write the rows of sketches, and those of sheets of shapes, each kind into one file, unless it is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw, many in (("sketch", make_sketch, count), ("shapes", make_sheet, count // SKETCHES_PER_SHEET)):
+        file = folder / ("sketches.pickle" if name == "sketch" else "shapes.pickle")
+        if not file.exists():
+            drawn = map(draw, range(many))
+            rows = [measure_picture(each.pixels, each.lines, each.truth, only_toggles=only_toggles) for each in drawn]
+            _write_whole(file, (f"training {name}", "", [vars(each) for each in rows]))
 
 
 def crop_picture(
@@ -115,21 +126,31 @@ def crop_picture(
     return np.ascontiguousarray(pixels[y0 : y0 + high, x0 : x0 + wide]), moved, seen
 
 
-def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth) -> Rows:
+def measure_picture(pixels: Pixels, lines: Sequence[TextLine], truth: Truth, *, only_toggles: bool = False) -> Rows:
     """Measure every place of a picture that may be a control."""
-    toggles = [to_box(each["box"]) for each in truth["controls"] if each["kind"] in TOGGLES]
-    texts = [line for line in lines if len(line.text) > 2 or not any(is_inside(line.box, box) for box in toggles)]
-    coloured = add_colours(pixels, texts)
-    segments, page = segment_image(pixels), features.list_lines(coloured)
-    boxes, shapes = features.propose_controls(segments, page, (pixels.shape[1], pixels.shape[0]))
+    segments = segment_image(pixels)
     small = propose_toggles(segments)
     seen = ToggleMeasures(NONE, NONE, NONE)
     if len(small):
         seen = measure_toggles(pixels, small, features.list_lines(lines), measure_mates(small))
+    boxes, measured = np.zeros((0, 4), np.int64), NONE
+    if not only_toggles:
+        boxes, measured = _measure_controls(pixels, lines, truth, segments)
     return Rows(
-        features.measure_controls(pixels, boxes, shapes, page) if len(boxes) else NONE, answer_controls(boxes, truth),
-        boxes, seen.numbers, _shrink(seen.own), _shrink(seen.around), answer_toggles(small, truth), small,
+        measured, answer_controls(boxes, truth), boxes, seen.numbers, _shrink(seen.own), _shrink(seen.around),
+        answer_toggles(small, truth), small,
     )  # fmt: skip
+
+
+def _measure_controls(
+    pixels: Pixels, lines: Sequence[TextLine], truth: Truth, segments: Segments
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the places that may be buttons and fields, with their measures."""
+    toggles = [to_box(each["box"]) for each in truth["controls"] if each["kind"] in TOGGLES]
+    texts = [line for line in lines if len(line.text) > 2 or not any(is_inside(line.box, box) for box in toggles)]
+    page = features.list_lines(add_colours(pixels, texts))
+    boxes, shapes = features.propose_controls(segments, page, (pixels.shape[1], pixels.shape[0]))
+    return boxes, features.measure_controls(pixels, boxes, shapes, page) if len(boxes) else NONE
 
 
 def _shrink(patches: NDArray[np.float32]) -> NDArray[np.uint8]:
@@ -208,6 +229,28 @@ def answer_toggles(boxes: NDArray[np.int64], truth: Truth) -> Labels:
             continue
         if toggles[which[at]]["kind"] == "switch" and box.width < SLIM * box.height:
             continue
-        state = toggles[which[at]]["kind"], toggles[which[at]]["checked"]
-        answers[at] = 1 + ANSWERS.index(state) if state in ANSWERS else UNKNOWN
+        answers[at] = _find_class(toggles[which[at]])
+    for each in toggles:
+        if each["kind"] == "switch":
+            whole = _hold_whole_switch(boxes, to_box(each["box"])) & (answers <= 0)
+            answers[whole] = _find_class(each)
     return answers
+
+
+def _find_class(toggle: dict[str, Any]) -> int:
+    state = toggle["kind"], toggle["checked"]
+    return 1 + ANSWERS.index(state) if state in ANSWERS else UNKNOWN
+
+
+def _hold_whole_switch(boxes: NDArray[np.int64], track: Box) -> NDArray[np.bool_]:
+    """Return which boxes are around a switch whose knob is larger than its track, with its shadow."""
+    left, top, right, bottom = boxes.T
+    slack, over = 0.12 * track.width, 0.9 * track.height
+    held: NDArray[np.bool_] = (
+        (left <= track.x + slack) & (right >= track.right - slack) & (top <= track.y + 2) & (bottom >= track.bottom - 2)
+        & (left >= track.x - over) & (right <= track.right + over)
+        & (top >= track.y - over) & (bottom <= track.bottom + 1.2 * over)
+        & (np.abs(top + bottom - 2 * track.y - track.height) <= over)
+        & (right - left >= SLIM * (bottom - top))
+    )  # fmt: skip
+    return held

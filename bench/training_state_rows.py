@@ -3,6 +3,7 @@
 import json
 import pickle
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sightline.model.geometry import Box
 from sightline.reader import control_features as features
 from sightline.reader.colours import add_colours
 from sightline.reader.item_features import Siblings, find_badges, measure_items
+from sightline.reader.item_pieces import cut_items
 from sightline.reader.ocr.weights import OcrEngine
 from sightline.reader.paleness import measure_paleness
 from sightline.reader.reading import TOGGLES, InterfacePart, Pixels, TextLine
@@ -27,6 +29,7 @@ from sightline.reader.toggle_features import propose_toggles
 
 Answers = NDArray[np.int64]
 UNTOLD = ("textual",)  # pictures whose truth doesn't say what is selected
+SOME = 3  # of the pages of controls, one of so many: the others have little more
 CODE = ("ace", "monaco", "codemirror", "xterm", "terminal")  # in programs the reader looks for no items
 
 
@@ -36,7 +39,7 @@ def write_state_rows(pictures: Sequence[Path], folder: Path, lines: Path, engine
     for picture in pictures:
         file = folder / f"{picture.parent.name}-{picture.stem}.pickle"
         truth = json.loads(picture.with_suffix(".json").read_text())
-        if file.exists() or truth["kind"] == "photograph":
+        if file.exists() or truth["kind"] == "photograph" or not is_used(picture):
             continue
         pixels = np.asarray(Image.open(picture).convert("RGB"))
         read = list_training_lines(picture, pixels, truth, lines, engine)
@@ -48,6 +51,11 @@ def write_state_rows(pictures: Sequence[Path], folder: Path, lines: Path, engine
         regions = features.list_boxes([region.box for region in segments.regions])
         rows = measure_states(pixels, coloured, regions, _list_parts(pixels, coloured, segments, truth), truth)
         file.write_bytes(pickle.dumps({"name": truth["name"], "picture": str(picture), **rows}))
+
+
+def is_used(picture: Path) -> bool:
+    """Return whether a picture is measured: of the pages that are made for the training of controls, only some are."""
+    return picture.parent.name != "pictures" or sha256(picture.stem.encode()).digest()[0] % SOME == 0
 
 
 def _list_parts(pixels: Pixels, lines: Sequence[TextLine], segments: Segments, truth: Truth) -> list[InterfacePart]:
@@ -64,19 +72,22 @@ def measure_states(
     pixels: Pixels, lines: Sequence[TextLine], regions: features.Ints, parts: Sequence[InterfacePart], truth: Truth
 ) -> dict[str, Any]:
     """Measure the lines of a picture as items, and its controls, and answer which are selected or disabled."""
-    page = features.list_lines(lines)
-    items, siblings = measure_items(pixels, page, regions, parts)
-    answers = answer_items(lines, parts, truth)
+    pieces, places = cut_items(pixels, lines)
+    page = features.list_lines(pieces)
+    items, siblings = measure_items(pixels, page, regions, parts, places)
+    answers = answer_items(pieces, places, parts, truth)
     both = np.stack([_answer_group(answers, mates) for mates in siblings])
     both[0][find_badges(items[0], siblings[0])] = UNKNOWN
-    pale = measure_paleness(pixels, parts, page) if parts else NONE
+    pale = measure_paleness(pixels, parts, features.list_lines(lines)) if parts else NONE
     return {
         "items": items, "item_answers": both, "line_answers": answers, "item_boxes": page.boxes, "parts": pale,
         "part_answers": np.array(answer_parts(parts, truth)), "part_boxes": features.list_boxes([p.box for p in parts]),
     }  # fmt: skip
 
 
-def answer_items(lines: Sequence[TextLine], parts: Sequence[InterfacePart], truth: Truth) -> Answers:
+def answer_items(
+    lines: Sequence[TextLine], places: Sequence[int], parts: Sequence[InterfacePart], truth: Truth
+) -> Answers:
     """Return whether each line is selected; of what is no item it is unknown."""
     own = {at for part in parts if part.kind != "button" for at in part.lines}
     drawn = [to_box(edges) for edges in truth["pictures"]]
@@ -85,7 +96,7 @@ def answer_items(lines: Sequence[TextLine], parts: Sequence[InterfacePart], trut
         return np.full(len(lines), UNKNOWN)
     return np.array([
         UNKNOWN
-        if at in own or not is_item(line) or any(contains_centre(box, line.box) for box in drawn)
+        if places[at] in own or not is_item(line) or any(contains_centre(box, line.box) for box in drawn)
         else int(any(_share_centre(box, line.box) for box in selected))
         for at, line in enumerate(lines)
     ])  # fmt: skip

@@ -8,13 +8,12 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from training_pages import ICON_FONTS
-from training_variety import VariedPage
+from training_state_items import ItemPage
 
-SHADES = ("#0003", "#0001", "#fff2", "#fff1", "#8883", "#8882")
 SIGNS = "‹ › « » ← → … Prev Next Previous First Last".split()
 
 
-class StatePage(VariedPage):
+class StatePage(ItemPage):
     """Writes one page in the shape of an application: a bar at the top, a menu at the side, cards with groups of items."""
 
     def write(self, link: str) -> str:
@@ -24,7 +23,10 @@ class StatePage(VariedPage):
             self.item_list, self.item_list, self.chosen_table, self.chosen_table, self.segments, self.item_tree,
             self.links, self.facts, self.headed_list, self.plain_table, self.actions, self.crumbs, self.stages,
             self.prices, self.article, self.button_grid, self.form, self.form, self.options, self.options, self.methods,
-            self.panels, self.toolbar, self.toggle_row, self.boxed_fields, self.chips, self.chips,
+            self.panels, self.toolbar, self.toggle_row, self.boxed_fields, self.chips, self.chips, self.double_list,
+            self.double_list, self.month, self.month, self.switcher, self.switcher, self.boxed_pager, self.centred_menu,
+            self.wide_items, self.wide_items, self.deep_tree, self.deep_tree, self.icon_tabs, self.filter_row, self.totals,
+            self.menu_with_ends, self.menu_with_ends, self.steps,
         ]  # fmt: skip
         cells = [self.cell(chance.choice(sections)) for _ in range(chance.randint(6, 12))]
         side = self.cell(self.side_menu) if chance.random() < 0.7 else ""
@@ -36,105 +38,6 @@ class StatePage(VariedPage):
             f"<style>{self.write_style()}.y-page{{display:flex}}.y-side{{width:{wide}px;flex:none}}.x-main{{flex:1}}"
             f'</style><body>{top}<div class="y-page"><div class="y-side">{side}</div>'
             f'<div class="x-main" style="column-width: {width}px">{"".join(cells)}</div></div>'
-        )
-
-    def style_cell(self, ink: str, line: str, soft: str, ground: str) -> str:
-        return super().style_cell(ink, line, soft, ground) + self.style_items(ink, line, soft, ground)
-
-    def style_toggles(self, home: str, line: str, ground: str) -> str:
-        """Return the rules of toggles; the label of one that is disabled may be paler."""
-        look = self.chance.choice(("opacity:.5", "opacity:.6", "opacity:.7", "color:#888", "opacity:1"))
-        return f"{super().style_toggles(home, line, ground)}{home}input:disabled+span{{{look}}}"
-
-    def style_items(self, ink: str, line: str, soft: str, ground: str) -> str:
-        """Return the rules of the items of one section, and how the one that is selected differs."""
-        chance = self.chance
-        muted = chance.choice((ink, ink, "#888", "#999" if self.dark else "#666", self.accent))
-        pad = f"{chance.choice((3, 5, 8, 10, 13))}px {chance.choice((6, 10, 14, 20))}px"
-        base = (
-            f"color:{muted};text-decoration:none;padding:{pad};border-radius:{chance.choice((0, 0, 0, 4, 8, 99))}px;"
-            f"font-size:{chance.choice((12, 13, 14, 15, 16))}px;font-weight:{chance.choice((400, 400, 400, 500, 600))};"
-            f"text-transform:{chance.choice(('none', 'none', 'none', 'none', 'uppercase'))};"
-            f"border:{chance.choice((0, 0, 0, 1))}px solid {chance.choice((line, 'transparent'))}"
-        )
-        return (
-            f".y-item{{display:block;{base}}}.y-item.active{{{self.mark_item(ink, line, soft, ground, muted)}}}"
-            f".y-item.disabled{{{self.fade_item(muted)}}}"
-            f".y-row{{display:flex;flex-wrap:wrap;gap:{chance.choice((0, 0, 2, 8, 20))}px;border-bottom:{chance.choice((0, 0, 1, 2))}px solid {line};background:{chance.choice(('transparent', 'transparent', soft))}}}"
-            f".y-group{{background:{chance.choice(('transparent', 'transparent', soft))};padding:{chance.choice((0, 4, 8))}px}}"
-            f".y-lined .y-item{{border-bottom:1px solid {line};border-radius:0}}.y-sub .y-item{{padding-left:{chance.choice((28, 36, 44))}px}}"
-            f".y-head{{font-size:{chance.choice((10, 11, 12))}px;text-transform:{chance.choice(('none', 'uppercase'))};opacity:{chance.choice((0.6, 0.8, 1))};padding:{pad};font-weight:{chance.choice((400, 700))}}}"
-            f".y-bar{{display:flex;align-items:center;gap:{chance.choice((8, 16, 30))}px;padding:{chance.choice((0, 4, 8))}px 16px;border-bottom:1px solid {line}}}"
-            f"tr.active td{{background:{chance.choice((soft, f'{self.accent}22', f'{self.accent}44', self.accent))}}}tr.active td:first-child{{box-shadow:{chance.choice(('none', 'none', f'inset 3px 0 {self.accent}'))}}}"
-            f".y-link{{color:{self.accent}}}.y-good{{color:#16a34a}}.y-bad{{color:#dc2626}}.y-pill{{background:{self.accent};color:#fff;padding:1px 7px;border-radius:99px;font-size:11px}}"
-        )
-
-    def mark_item(self, ink: str, line: str, soft: str, ground: str, muted: str) -> str:
-        """Return how a selected item is drawn: by one or more of background, ink, weight, line and frame."""
-        chance, accent = self.chance, self.accent
-        inks = [each for each in (accent, ink, "#fff" if self.dark else "#000") if each != muted]
-        back = chance.choice((soft, f"{accent}1a", f"{accent}33", ground, chance.choice(SHADES), line))
-        full = f"background:{accent};color:#fff"
-        side = chance.choice(("bottom", "bottom", "bottom", "left", "left", "top", "right"))
-        ways = {
-            "ground": chance.choice((full, f"background:{back}", f"background:{back}")),
-            "ink": f"color:{chance.choice(inks)}",
-            "weight": f"font-weight:{chance.choice((600, 700, 700))}",
-            "line": f"border-{side}:{chance.choice((2, 2, 3, 4))}px solid {chance.choice((accent, ink))};border-radius:0",
-            "frame": f"border:1px solid {chance.choice((accent, line))};box-shadow:{chance.choice(('none', '0 2px 6px #0003'))}",
-        }
-        kinds = ["ground", "ground", "ground", "ink", "ink", "line", "line", "weight", "frame"]
-        chosen = {chance.choice(kinds) for _ in range(chance.choice((1, 2, 2, 3)))}
-        if ways["ground"] == full and "ground" in chosen:
-            chosen.discard("ink")
-        return ";".join(ways[kind] for kind in ways if kind in chosen)
-
-    def fade(self, line: str, soft: str) -> str:
-        """Return how a disabled button or field is drawn: seen through, in greys, or on another background only."""
-        chance, kind = self.chance, self.chance.random()
-        if kind < 0.45:
-            return f"opacity:{chance.choice((0.3, 0.38, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75))}"
-        greys = (
-            ("#444", "#555", "#666", "#777", "#888") if self.dark else ("#777", "#888", "#999", "#aaa", "#bbb", "#ccc")
-        )
-        back = chance.choice(
-            (soft, line, "#ddd" if not self.dark else "#2a2a2a", "#f5f5f5" if not self.dark else "#222")
-        )
-        if kind < 0.8:
-            edge = chance.choice((line, back, "transparent"))
-            return f"color:{chance.choice(greys)};background:{back};border-color:{edge};box-shadow:none"
-        return f"color:{chance.choice(greys)};border-color:{line}" if kind < 0.9 else f"background:{back}"
-
-    def fade_toggle(self) -> str:
-        chance = self.chance
-        grey = chance.choice(("#444", "#555", "#666") if self.dark else ("#bbb", "#ccc", "#ddd", "#e5e5e5"))
-        back = chance.choice(("#2a2a2a", "#333", "#444") if self.dark else ("#eee", "#f4f4f4", "#e5e5e5", "#ddd"))
-        faded = f"opacity:{chance.choice((0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75))}"
-        return chance.choice(
-            (faded, faded, faded, f"border-color:{grey};background-color:{back}", f"border-color:{grey}")
-        )
-
-    def fade_item(self, muted: str) -> str:
-        chance = self.chance
-        grey = chance.choice(("#555", "#666") if self.dark else ("#aaa", "#bbb", "#999"))
-        return chance.choice((f"opacity:{chance.choice((0.3, 0.4, 0.5, 0.6))}", f"color:{grey}"))
-
-    def item(self, text: str, state: str = "", more: str = "") -> str:
-        return f'<a href="#" class="y-item {state}">{text}{more}</a>'
-
-    def items(self, count: int, words: int = 2, picked: int | None = None) -> str:
-        """Write items, mostly with one that is selected."""
-        chance = self.chance
-        on = chance.randrange(count) if picked is None and chance.random() < 0.8 else -1 if picked is None else picked
-        off = chance.randrange(count) if chance.random() < 0.15 else -1
-        icons, tail = chance.random() < 0.35, chance.random() < 0.15
-        return "".join(
-            self.item(
-                (f"{self.icon(16)} " if icons else "") + self.name(1, words),
-                "active" if at == on else "disabled" if at == off else "",
-                f' <span class="x-badge">{chance.randint(1, 99)}</span>' if tail and chance.random() < 0.5 else "",
-            )
-            for at in range(count)
         )
 
     def item_tabs(self) -> str:
@@ -199,7 +102,151 @@ class StatePage(VariedPage):
         head = "".join(f"<th>{self.name(1, 2)}</th>" for _ in range(columns + states))
         return f'<table class="x-table"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 
+    def double_list(self) -> str:
+        """Write items of two lines: a name and a smaller text, perhaps with a time at the right."""
+        count = self.chance.randint(3, 6)
+        on, time = self.choose_one(count), self.chance.random() < 0.5
+        items = [
+            self.item(
+                f'<b style="font-weight:{self.chance.choice((400, 600))}">{self.name(1, 2)}</b>{f"""<span style="float:right;font-size:11px">{at + 1}:30</span>""" if time else ""}<br><small>{self.name(2, 5)}</small>',
+                self.mark(at, on),
+            )
+            for at in range(count)
+        ]
+        return f'<div class="y-group y-lined">{"".join(items)}</div>'
+
+    def month(self) -> str:
+        """Write a calendar with one day selected; another may have a ring or the days of other months be pale."""
+        chance = self.chance
+        on, start, side = chance.randint(1, 28), chance.randint(0, 6), chance.choice((28, 34, 40))
+        cell = f"display:flex;align-items:center;justify-content:center;width:{side}px;height:{side}px;padding:0"
+        days = [
+            f'<a href="#" class="y-item {self.mark(day, on)}" style="{cell};{"opacity:.4" if not 1 <= day <= 30 else ""}">{(day - 1) % 30 + 1}</a>'
+            for day in range(1 - start, 36 - start)
+        ]
+        head = "".join(f'<small style="{cell}">{day}</small>' for day in "Mo Tu We Th Fr Sa Su".split())
+        return f'<div style="display:grid;grid-template-columns:repeat(7,{side + chance.choice((0, 2, 6))}px)">{head}{"".join(days)}</div>'
+
+    def switcher(self) -> str:
+        """Write segments in one box, of which the selected one is raised or filled."""
+        chance = self.chance
+        count, radius = chance.randint(2, 5), chance.choice((0, 4, 8, 99))
+        on = self.choose_one(count)
+        box = f"display:inline-flex;gap:{chance.choice((0, 0, 2, 4))}px;padding:{chance.choice((0, 2, 4))}px;border-radius:{radius}px;background:{chance.choice(('#8882', '#8881', 'transparent'))};border:{chance.choice((0, 1))}px solid #8885"
+        return (
+            f'<div style="{box}">{"".join(self.item(self.name(1, 1), self.mark(at, on)) for at in range(count))}</div>'
+        )
+
+    def boxed_pager(self) -> str:
+        """Write page numbers in boxes, of which the current one is filled or has a frame of its own."""
+        chance = self.chance
+        count, side = chance.randint(3, 8), chance.choice((26, 32, 38))
+        on = self.choose_one(count)
+        box = f"display:inline-flex;align-items:center;justify-content:center;min-width:{side}px;height:{side}px;padding:0;box-sizing:border-box"
+        texts = [str(at + 1) for at in range(count)]
+        if count > 5:
+            texts[-2] = "…"
+        items = [
+            f'<a href="#" class="y-item {self.mark(at, on)}" style="{box}">{text}</a>' for at, text in enumerate(texts)
+        ]
+        ends = chance.choice((("Previous", "Next"), ("‹", "›"), ("", "")))
+        return f'<div style="display:flex;gap:{chance.choice((0, 4, 8))}px;align-items:center"><a>{ends[0]}</a>{"".join(items)}<a>{ends[1]}</a></div>'
+
+    def centred_menu(self) -> str:
+        """Write items whose texts are in the middle or at the right, perhaps below an icon."""
+        count = self.chance.randint(3, 6)
+        on, top = self.choose_one(count), self.chance.random() < 0.5
+        items = [
+            self.item(f"{f'{self.icon(20)}<br>' if top else ''}{self.name(1, 1)}", self.mark(at, on))
+            for at in range(count)
+        ]
+        return f'<div class="y-group" style="width:{self.chance.choice((90, 140, 200))}px;text-align:{self.chance.choice(("center", "center", "right"))}">{"".join(items)}</div>'
+
+    def wide_items(self) -> str:
+        """Write items with an icon at the left and a count or an arrow at the right."""
+        chance = self.chance
+        count = chance.randint(3, 7)
+        on = self.choose_one(count)
+        rows = []
+        for at in range(count):
+            tail = chance.choice(
+                (str(chance.randint(1, 99)), "›", "", f'<span class="y-pill">{chance.randint(1, 9)}</span>')
+            )
+            rows.append(
+                self.item(
+                    f'<span style="display:flex;gap:10px;align-items:center">{self.icon(18)}<span style="flex:1">{self.name(1, 2)}</span>{tail}</span>',
+                    self.mark(at, on),
+                )
+            )
+        return f'<div class="y-group">{"".join(rows)}</div>'
+
+    def deep_tree(self) -> str:
+        """Write rows at several depths, with arrows or icons, one of them selected over all its width."""
+        chance = self.chance
+        count, step = chance.randint(5, 10), chance.choice((12, 16, 20, 24))
+        on, depth, rows = self.choose_one(count), 0, []
+        sign = chance.choice(("▸ ", "", self.icon(14) + " ", self.icon(16) + " "))
+        for at in range(count):
+            rows.append(
+                f'<a href="#" class="y-item {self.mark(at, on)}" style="padding:{3}px 8px {3}px {8 + depth * step}px">{sign}{self.name(1, 2)}</a>'
+            )
+            depth = max(0, min(3, depth + chance.choice((-1, 0, 0, 1, 1))))
+        return f'<div class="y-group">{"".join(rows)}</div>'
+
+    def icon_tabs(self) -> str:
+        count = self.chance.randint(2, 5)
+        on, above = self.choose_one(count), self.chance.random() < 0.5
+        items = [
+            self.item(f"{self.icon(18)}{'<br>' if above else ' '}{self.name(1, 1)}", self.mark(at, on))
+            for at in range(count)
+        ]
+        return f'<div class="y-row" style="text-align:center">{"".join(items)}</div>'
+
+    def steps(self) -> str:
+        """Write steps with numbers in circles, one of them current."""
+        count = self.chance.randint(3, 5)
+        on = self.choose_one(count)
+        return f'<div class="y-row" style="border:0">{"".join(self.item(f"{at + 1}. {self.name(1, 1)}", self.mark(at, on)) for at in range(count))}</div>'
+
     # -- what differs from its siblings and is no state
+
+    def filter_row(self) -> str:
+        """Write a row of links that ends in a button, or begins with a name in bold."""
+        chance = self.chance
+        links = "".join(self.item(self.name(1, 1)) for _ in range(chance.randint(2, 5)))
+        button = f'<button style="background:{self.accent};color:#fff">{self.name(1, 2)}</button>'
+        return f'<div class="y-bar">{f"<b>{self.name(1, 1)}</b>" if chance.random() < 0.6 else ""}<div class="y-row">{links}</div>{button}</div>'
+
+    def totals(self) -> str:
+        """Write a table whose last row or column is bold, whose rows alternate, or with one row that is a head."""
+        chance = self.chance
+        count, columns, how = (
+            chance.randint(3, 7),
+            chance.randint(2, 4),
+            chance.choice(("total", "stripes", "column", "head")),
+        )
+        middle, rows = chance.randrange(1, count), []
+        for at in range(count):
+            back = "background:#8882" if (how == "stripes" and at % 2) or (how == "head" and at == middle) else ""
+            bold = (how == "total" and at == count - 1) or (how == "head" and at == middle)
+            cells = [
+                f'<td style="font-weight:{700 if bold or (how == "column" and column == 0) else 400}">{chance.choice((self.name(1, 2), str(chance.randint(1, 9999))))}</td>'
+                for column in range(columns)
+            ]
+            rows.append(f'<tr style="{back}">{"".join(cells)}</tr>')
+        return f'<table class="x-table">{"".join(rows)}</table>'
+
+    def menu_with_ends(self) -> str:
+        """Write a menu with headings between its items, and one that leads out in a colour or as a button."""
+        chance = self.chance
+        end = chance.choice(
+            (
+                f'<a href="#" class="y-item" style="color:#dc2626">{self.name(1, 1)}</a>',
+                f'<button style="background:{self.accent};color:#fff">{self.name(1, 2)}</button>',
+                f'<div class="y-head">{self.name(1, 1)}</div>',
+            )
+        )
+        return f'<div class="y-group"><div class="y-head">{self.name(1, 2)}</div>{self.items(chance.randint(2, 5), 2)}<div class="y-head">{self.name(1, 2)}</div>{self.items(chance.randint(2, 4), 2, -1)}{end}</div>'
 
     def links(self) -> str:
         """Write a column or row of texts, some of which are links or bold."""

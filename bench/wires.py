@@ -147,15 +147,11 @@ def handle_body(body: bytes, wire: Wire, rules: Rules) -> int:
 
 
 def decide_all(scene: Scene, rules: Rules) -> Scene:
-    facts = Facts()
-    while not isinstance(outcome := decide(scene, facts, rules), Scene):
-        facts = facts.with_facts({need: _answer(need) for need in outcome.needs})
-    return outcome
-
-
-def _answer(need: Need) -> Any:
-    assert isinstance(need, Probe), need
-    return probe_inline(need.image)
+    """Decide about all sights, with what the engine reads of every image before it asks the passes."""
+    inlines = [sight.source for sight in scene.sights if isinstance(sight.source, InlineSource)]
+    decided = decide(scene, Facts(infos={image: probe_inline(image) for image in inlines}), rules)
+    assert isinstance(decided, Scene)
+    return decided
 
 
 def measure_cpu(work: Callable[[], object], rounds: int) -> float:
@@ -210,11 +206,13 @@ def _answer_known(need: Need, messages: int) -> Any:
         case RecallHistory():
             return ConversationHistory((300,) * messages, head_tokens=20_000)
         case Keep(image=image):
-            return KeptImage("0" * 64, _answer(Probe(image)))
+            return KeptImage("0" * 64, probe_inline(image))
         case CompareFile():
             return True
+        case Probe(image=image):
+            return probe_inline(image)
         case _:
-            return _answer(need)
+            raise AssertionError(need)
 
 
 def measure_decisions(rounds: int) -> float:
@@ -222,7 +220,7 @@ def measure_decisions(rounds: int) -> float:
     inlines = [InlineSource("image/png", build_picture(2000, n).encode()) for n in range(200)]
     scene = Scene("m", tuple(Sight(("messages", n, "content", 0), inlines[n], "user") for n in range(200)))
     rules = Rules(Profile("up", "anthropic", "m", vision=True), retention=Retention(is_off=True))
-    facts = Facts({Probe(each): _answer(Probe(each)) for each in inlines})
+    facts = Facts(infos={each: probe_inline(each) for each in inlines})
     outcome = decide(scene, facts, rules)
     assert isinstance(outcome, Scene)
     assert outcome.sights[0].fate == Shown()

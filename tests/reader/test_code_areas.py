@@ -141,6 +141,46 @@ def test_a_line_that_was_read_together_with_its_number_stays_at_its_column() -> 
     assert torn == whole
 
 
+@requirement("reader.code")
+def test_monospaced_lines_that_were_read_with_their_numbers_are_apart_from_these() -> None:
+    """A rule between them may have been read as a sign."""
+    lines = []
+    for at, text in enumerate(LONG_PROGRAM):
+        mark = "?" if at in (2, 3) else " "
+        joined = f"{at + 11}{mark} {text}".rstrip()
+        box = Box(22, TOP + PITCH * at, LETTER * len(joined), 12)
+        middles = (22 + LETTER / 2, 22 + LETTER * (len(joined) - 0.5))
+        lines.append(TextLine(joined, box, doubtful=(2,) if mark == "?" else (), middles=middles))
+    written = examine_image(Sketch((500, 400)).pixels, lines).text.splitlines()[1:-1]
+    assert [line[:2] for line in written] == [str(at + 11) for at in range(len(LONG_PROGRAM))]
+    assert [line[4:].rstrip() for line in written] == list(LONG_PROGRAM)
+
+
+@requirement("reader.code")
+def test_a_pale_number_that_was_read_into_a_line_is_apart_from_it() -> None:
+    lines = long_program()
+    number, text = (next(line for line in lines if line.text == each) for each in ("10", "return open(path)"))
+    whole = examine_image(Sketch((500, 400)).pixels, lines).text
+    joined = replace(text, text=f"10 {text.text}")
+    read = [joined, *(line for line in lines if line not in (number, text))]
+    assert examine_image(Sketch((500, 400)).pixels, read).text == whole
+
+
+@requirement("reader.code")
+def test_numbers_above_the_first_one_that_was_read_are_restored() -> None:
+    lines = [line for line in write_program(1, LONG_PROGRAM) if line.text not in ("1", "2", "3")]
+    restored = {line.text for line in restore_line_numbers(lines) if line.doubtful}
+    assert restored == {"1", "2", "3"}
+
+
+@requirement("reader.code")
+def test_a_program_whose_lines_are_all_short_is_code() -> None:
+    lines = write_program(program=('"a",', '  "b",', '"cd",', "", '"ef"', '"g"'))
+    written = examine_image(Sketch((500, 400)).pixels, lines).text.splitlines()
+    assert (written[0], written[-1]) == ("```", "```")
+    assert written[2].index('"b"') == written[1].index('"a"') + 2
+
+
 def test_numbers_that_count_nothing_are_no_program() -> None:
     prices = [TextLine(text, Box(20, 20 + 22 * at, 27, 12)) for at, text in enumerate(("300", "120", "125", "90", "7"))]
     assert find_code_areas([*prices, *(TextLine("item", Box(80, 20 + 22 * at, 40, 12)) for at in range(5))]) == []
@@ -227,3 +267,12 @@ def test_signs_of_what_was_added_and_removed_are_kept() -> None:
 
 def replace_width(box: Box, width: int) -> Box:
     return Box(box.x, box.y, width, box.height)
+
+
+def test_narrow_text_after_a_fold_mark_stays_in_the_box_of_its_line() -> None:
+    numbers = [TextLine(str(at), Box(5, 20 * at, 14, 12)) for at in range(10, 20) if at != 14]
+    program = [TextLine("x" * 20, Box(40, 20 * at, 200, 12), middles=(45.0, 235.0)) for at in range(10, 20) if at != 14]
+    narrow = TextLine("14 v " + "y" * 60, Box(5, 280, 300, 12))
+    found = restore_line_numbers([*numbers, *program, narrow])
+    text = next(line for line in found if line.text.startswith("y"))
+    assert narrow.box.x <= text.box.x < text.box.right == narrow.box.right

@@ -14,7 +14,7 @@ from PIL import Image
 from sightline.model.geometry import Box
 from sightline.reader.colours import add_colours
 from sightline.reader.control_features import list_boxes, list_lines, measure_controls, propose_controls
-from sightline.reader.control_model import STATE_WEIGHTS, WEIGHTS, Question, load_toggle_network, load_trees
+from sightline.reader.control_model import STATE_WEIGHTS, WEIGHTS, Question, load_toggle_networks, load_trees
 from sightline.reader.controls import MOST, score_controls
 from sightline.reader.examine import examine_image
 from sightline.reader.item_features import measure_items
@@ -52,7 +52,7 @@ def count_measures(question: Question) -> int:
     page, boxes = list_lines(add_colours(pixels, lines)), list_boxes([Box(20, 20, 60, 20)])
     part = InterfacePart("button", Box(20, 20, 60, 20), (0, 0, 0))
     if question == "selected":
-        return int(measure_items(pixels, page, boxes, [])[0].shape[2])
+        return int(measure_items(pixels, page, boxes, [], range(len(page.boxes)))[0].shape[2])
     if question == "disabled":
         return len(measure_paleness(pixels, [part], page)[0])
     return len(measure_controls(pixels, boxes, np.zeros((1, 3), np.float32), page)[0])
@@ -92,7 +92,7 @@ def test_the_network_fits_the_pictures_and_kinds_of_toggles() -> None:
     pixels, lines, _ = open_kept("form")
     boxes = list_boxes([Box(20 + at, 20, 16, 16) for at in range(300)])
     measures = measure_toggles(pixels, boxes, list_lines(lines), measure_mates(boxes))
-    scores = load_toggle_network().score(measures)
+    scores = load_toggle_networks().score(measures)
     assert scores.shape == (300, 1 + len(ANSWERS))
     assert scores.sum(axis=1) == pytest.approx(np.ones(300), abs=1e-4)
 

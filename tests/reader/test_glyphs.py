@@ -45,12 +45,14 @@ def make_line(
     )
 
 
-def read_last(text: str, read: str = "", *, known: bool = False, program: tuple[str, ...] = PROGRAM) -> str | None:
+def read_last(
+    text: str, read: str = "", *, known: bool = False, program: tuple[str, ...] = PROGRAM, certain: float = 0.8
+) -> str | None:
     """Read a row below a program; return None if it stays as it was read."""
     rows = [*program, text]
     pixels = draw_rows(rows)
     lines = [make_line(pixels, row, each) for row, each in enumerate(program)]
-    lines.append(make_line(pixels, len(program), text, read, certain=0.8, known=known))
+    lines.append(make_line(pixels, len(program), text, read, certain=certain, known=known))
     found = read_by_shape(pixels, lines)
     assert set(found) <= {len(program)}, "lines that were read rightly stay"
     letters = found.get(len(program))
@@ -79,6 +81,29 @@ def test_a_row_of_one_sign_is_read_where_some_of_it_was() -> None:
     assert read_last("-" * 40, "-" * 12) == "-" * 40
     assert read_last("-" * 40, "-=" * 6) == "-" * 40
     assert read_last("~" * 40, "~-" * 6) is None
+
+
+def test_a_row_of_carets_is_not_read_as_letters() -> None:
+    assert read_last("^" * 12, "A" * 12, known=True, certain=0.95) == "^" * 12
+
+
+def test_columns_are_as_wide_as_the_strokes_show() -> None:
+    """The network sees the letters a little nearer to each other than they are."""
+    long = 'return "a value that is rather long, and then some more of it"'
+    pixels = draw_rows([long, long.replace("value", "digit"), long.replace("then", "also"), "=" * len(long)])
+    lines = [make_line(pixels, row, long) for row in range(3)]
+    near = [
+        replace(
+            line,
+            centres=tuple(LEFT + 0.99 * (centre - LEFT) for centre in line.centres),
+            inked=line.centres,
+            pitch=0.99 * WIDE * ZOOM,
+        )
+        for line in lines
+    ]
+    last = make_line(pixels, 3, "=" * len(long), "=" * 12, certain=0.8, known=False)
+    (row,) = (letters for at, letters in read_by_shape(pixels, [*near, last]).items() if at == 3)
+    assert "".join(each.text for each in row) == "=" * len(long)
 
 
 def test_rows_that_share_no_columns_are_left_alone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sightline.model.geometry import Box
 from sightline.reader.examine import examine_image
@@ -119,3 +120,16 @@ def test_the_colour_of_a_line_in_a_terminal_is_reported() -> None:
     reading = examine_image(sketch.pixels, rows)
     assert len(reading.code) == 1
     assert find_statement(describe_reading(reading).text, '"second of them failed"', "red")
+
+
+@requirement("reader.mono")
+def test_a_last_line_that_was_read_badly_belongs_to_its_program() -> None:
+    program = [replace(line, ground=(250, 250, 250)) for line in write_rows(PROGRAM[:7])]
+    wide = program[2]
+    bad = replace(
+        program[-1], text="print ( seen . sep = . . )", box=replace(program[-1].box, width=wide.box.width), middles=None
+    )
+    area = enclose_boxes(line.box for line in program)
+    assert find_mono_areas([*program[:-1], bad]) == [area]
+    other = replace(bad, ground=(255, 255, 255))
+    assert find_mono_areas([*program[:-1], other]) == [enclose_boxes(line.box for line in program[:-1])]

@@ -11,7 +11,9 @@ from sightline.reader.control_features import list_lines
 from sightline.reader.describe import find_controls, list_findings
 from sightline.reader.examine import examine_image
 from sightline.reader.paleness import measure_paleness
-from sightline.reader.reading import InterfacePart
+from sightline.reader.reading import InterfacePart, TextLine
+from sightline.reader.rectangles import enclose_boxes
+from sightline.reader.states import MOST_LINES
 from tests.reader.sketch import Sketch
 from tests.reader.test_toggles import paste_shape
 from tests.requirements import requirement
@@ -32,6 +34,23 @@ def test_a_menu_item_on_another_background_is_perhaps_selected() -> None:
     reading = examine_image(sketch.pixels, sketch.lines)
     assert [(state.kind, state.box) for state in reading.states] == [("selected", sketch.lines[2].box)]
     assert '"Maps"' in list_findings(reading)
+
+
+@requirement("reader.states")
+def test_a_menu_item_is_selected_beside_more_lines_than_can_be_cut_into_items() -> None:
+    """In pieces they would be too many to compare, so each line is taken as one item."""
+    sketch = Sketch((900, 200 + 14 * MOST_LINES // 2), "#ffffff", "#212529")
+    for at, name in enumerate(("Overview", "Orders", "Customers", "Reports", "Settings", "Help")):
+        if at == 2:
+            sketch.box((0, 40 + 36 * at, 200, 76 + 36 * at), "#0d6efd")
+        sketch.write(20, 58 + 36 * at, name, 15, "#ffffff" if at == 2 else "")
+    for at in range(MOST_LINES // 2 + 10):
+        sketch.write(400, 20 + 14 * at, "ab", 11)
+        sketch.write(425 + 7 * at % 23, 20 + 14 * at, "cd", 11)
+        box = enclose_boxes(line.box for line in sketch.lines[-2:])
+        sketch.lines[-2:] = [TextLine("ab cd", box)]
+    states = examine_image(sketch.pixels, sketch.lines).states
+    assert [state.box for state in states] == [sketch.lines[2].box]
 
 
 @requirement("reader.states")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from time import process_time
+
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
@@ -9,6 +12,7 @@ from sightline.model.geometry import Box
 from sightline.reader.interface_parts import find_parts
 from sightline.reader.reading import InterfacePart, TextLine
 from sightline.reader.regions import segment_image
+from sightline.reader.toggle_features import propose_toggles
 from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
 from tests.reader.sketch import Sketch
 from tests.requirements import requirement
@@ -179,3 +183,29 @@ def test_the_text_of_a_switch_may_be_below_it_above_it_or_where_its_row_begins(p
     sketch.write(20 if left == 440 else place[0], place[1], "Weekly summary")
     (mark,) = look_for_toggles(sketch, sketch.lines)
     assert (mark.kind, mark.checked, mark.lines) == ("switch", True, (0,))
+
+
+@requirement("reader.toggles")
+@pytest.mark.parametrize("on", [True, False])
+def test_a_knob_with_a_track_is_one_place_though_a_text_touches_it(*, on: bool) -> None:
+    sketch = Sketch((300, 80))
+    track = (30, 33, 74, 47)
+    for at in range(70, 190):  # strokes that touch each other and the switch
+        sketch.box((at, 36, at + 1, 46), ("#555555", "#888888")[at % 2])
+    sketch.box(track, "#9fa8da" if on else "#cccccc")
+    knob = 64 if on else 40
+    sketch.pen.ellipse((knob - 10, 30, knob + 10, 50), "#3949ab" if on else "#f1f1f1")
+    places = propose_toggles(segment_image(sketch.pixels))
+    edges = (30, 30, 75, 51)
+    assert any(max(abs(a - b) for a, b in zip(place, edges, strict=True)) <= 1 for place in places.tolist())
+
+
+@requirement("reader.toggles")
+def test_knobs_without_end_are_looked_at_in_bounded_time() -> None:
+    pixels = np.full((1400, 1400, 3), 255, np.uint8)
+    for y in range(0, 1400, 12):
+        for x in range(0, 1400, 12):
+            pixels[y : y + 10, x : x + 10] = (x % 251, y % 251, 90)
+    start = process_time()
+    propose_toggles(segment_image(pixels))
+    assert process_time() - start < 5

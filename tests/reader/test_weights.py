@@ -149,3 +149,12 @@ def test_a_damaged_file_is_skipped_if_there_is_a_good_one(tmp_path: Path) -> Non
     assert not isinstance(engine, Refusal)
     assert engine.check_models() is None
     assert engine.get_model("small") is not None
+
+
+def test_a_detector_is_opened_when_it_is_first_needed() -> None:
+    engine = open_engine()
+    assert not isinstance(engine, Refusal)
+    model = engine.get_model("tiny")
+    assert model is not None
+    assert "detector" not in vars(model)
+    assert model.detector is model.detector

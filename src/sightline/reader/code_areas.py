@@ -13,14 +13,15 @@ from sightline.reader.page_text import LONG, divide_width, is_row_number, measur
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
 
-NUMBERS = 5  # line numbers, at least
+NUMBERS, FEW_NUMBERS = 5, 3  # line numbers, at least, and those of monospaced text
 ALIGNED = 0.8  # heights of a line: how far the right ends of numbers may differ
 REGULAR = 0.7  # share of the numbers that follow each other as their places do
 STACKED = 1.6  # heights of a number: what is higher is several
-FIRST = 3  # numbers above this are not counted down to 1
+FIRST = 6  # numbers above this are not counted down to 1
 MARKS, DIFFERENCE = "vV-~>›+", "-+"  # what marks that fold a program are read as, and which of them may be signs
 FOLD = 3.0  # widths of a digit after the line numbers where such marks are
 THIN = 0.2  # heights of a number: a dash is thinner
+JOINED = re.compile(r"(\d+)[.?]? +(\S.*)")  # a line that was read with its number, and perhaps a rule beside it
 BESIDE = 0.4  # share of the numbers with a text beside them, at least
 
 
@@ -29,13 +30,14 @@ def find_code_areas(lines: Sequence[TextLine], texts: Sequence[Box] = ()) -> lis
     if not lines:
         return []
     em, found = measure_line_height(lines), list(texts)
-    for column in _find_number_columns(lines, em):
+    for column in _find_number_columns(lines, em, FEW_NUMBERS):
         gutter = enclose_boxes(line.box for line in column)
         beside = _find_nearest_texts(gutter, texts) or [
             line.box for line in lines
             if line.box.x >= gutter.right and gutter.y - em <= line.box.y and line.box.bottom <= gutter.bottom + em
         ]  # fmt: skip
-        if len(beside) >= BESIDE * len(column) or any(box in texts for box in beside):
+        enough = len(beside) >= BESIDE * len(column) and len(column) >= NUMBERS
+        if enough or any(box in texts for box in beside):
             found.append(enclose_boxes([gutter, *beside]))
     return _join_overlapping(found)
 
@@ -69,7 +71,7 @@ def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
 
     Numbers above and below count the rows, so a missing one is known; it is marked as doubtful unless it was read.
     """
-    found = list(lines)
+    lines = found = _split_joined_numbers(lines)
     for column in _find_number_columns(lines, measure_line_height(lines)) if lines else ():
         found = _remove_fold_marks(found, column)
         high, right = median(line.box.height for line in column), round(median(line.box.right for line in column))
@@ -84,6 +86,51 @@ def restore_line_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
             certain = [replace(number, doubtful=()) if number.text in read else number for number in missing]
             found += [number for number in certain if _is_missing(number, found, known)]
     return found
+
+
+def _split_joined_numbers(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Return the lines, monospaced ones that were read together with the numbers of their rows apart from these."""
+    pairs = {at: pair for at, line in enumerate(lines) if (pair := _split_joined_number(line))}
+    if not pairs:
+        return list(lines)
+    em = measure_line_height(lines)
+    numbers = [line for at, line in enumerate(lines) if at not in pairs] + [number for number, _ in pairs.values()]
+    held = {id(number) for column in _find_number_columns(numbers, em) for number in column}
+    found: list[TextLine] = []
+    for at, line in enumerate(lines):
+        found += pairs[at] if at in pairs and id(pairs[at][0]) in held else [line]
+    return found
+
+
+def _split_joined_number(line: TextLine) -> tuple[TextLine, TextLine] | None:
+    """Return the number at the beginning of a monospaced line and the text after it, or None."""
+    match = JOINED.fullmatch(line.text) if line.middles else None
+    if match is None or not is_row_number(match[1]):
+        return None
+    width, digits = divide_width(line), len(match[1])
+    number = replace(
+        line,
+        text=match[1],
+        box=Box(line.box.x, line.box.y, max(1, round(digits * width)), line.box.height),
+        doubtful=tuple(at for at in line.doubtful if at < digits),
+        middles=None,
+    )
+    return number, _cut_start(line, match.start(2), width)
+
+
+def _cut_start(line: TextLine, first: int, width: float) -> TextLine:
+    """Return a line without the letters before the index `first`; letters are this wide."""
+    text = line.text[first:]
+    last = line.middles[1] if line.middles else line.box.right - width / 2
+    start = last - (len(text) - 1) * width
+    left = min(max(line.box.x, round(start - width / 2)), line.box.right - 1)
+    return replace(
+        line,
+        text=text,
+        box=Box(left, line.box.y, line.box.right - left, line.box.height),
+        doubtful=tuple(at - first for at in line.doubtful if at >= first),
+        middles=(start, last) if line.middles else None,
+    )
 
 
 def _remove_fold_marks(lines: Sequence[TextLine], column: Sequence[TextLine]) -> list[TextLine]:
@@ -110,26 +157,22 @@ def _list_beyond(column: Sequence[TextLine], pitch: float) -> Iterator[TextLine]
 
 
 def _split_at_mark(line: TextLine, numbers: Mapping[str, TextLine], right: int, width: float) -> list[TextLine]:
-    """Return a line number and the text after its mark where both were read as one; else the line itself."""
-    match = re.fullmatch(rf"(\d+) *[{re.escape(MARKS)}?] *(\S.*)?", line.text) if line.box.x < right else None
+    """Return a line number and the text after it, or after its mark, where both were read as one; else the line."""
+    match = re.fullmatch(rf"(\d+) *[{re.escape(MARKS)}?]? *(\S.*)?", line.text)
     number = numbers.get(match[1]) if match else None
     if match is None or number is None or not are_level(line.box, number.box):
         return [line]
     own = replace(number, doubtful=(), ink=line.ink, ground=line.ground)
     if not match[2]:
-        return [own]
-    first = match.start(2)
-    last = line.middles[1] if line.middles else line.box.right - width / 2
-    start = last - (len(match[2]) - 1) * width
-    left = round(start - width / 2)
-    rest = replace(
-        line,
-        text=match[2],
-        box=Box(left, line.box.y, line.box.right - left, line.box.height),
-        doubtful=tuple(at - first for at in line.doubtful if at >= first),
-        middles=(start, last) if line.middles else None,
-    )
-    return [own, rest]
+        return [own] if line.box.x < right else [line]
+    if line.box.x < right:
+        marked = line.text[match.end(1) : match.start(2)].strip()
+        return [own, _cut_start(line, match.start(2), width)] if marked else [line]
+    letters = line.box.width / width
+    if abs(letters - len(match[2])) > abs(letters - len(line.text)):
+        return [line]
+    rest = _cut_start(line, match.start(2), width)  # a pale number is not in the box of the line
+    return [own, replace(rest, box=line.box, middles=None)]
 
 
 def _list_first(known: Sequence[TextLine], pitch: float) -> Iterator[TextLine]:
@@ -186,7 +229,7 @@ def _split_stack(line: TextLine, missing: Sequence[TextLine]) -> list[TextLine]:
     return held if [each.text for each in held] == said else []
 
 
-def _find_number_columns(lines: Sequence[TextLine], em: float) -> list[list[TextLine]]:
+def _find_number_columns(lines: Sequence[TextLine], em: float, least: int = NUMBERS) -> list[list[TextLine]]:
     """Return columns of numbers that count the rows they are in."""
     columns: list[list[TextLine]] = []
     for line in sorted((line for line in lines if is_row_number(line.text)), key=lambda each: each.box.y):
@@ -195,7 +238,7 @@ def _find_number_columns(lines: Sequence[TextLine], em: float) -> list[list[Text
             columns.append([line])
         else:
             home.append(line)
-    return [column for column in columns if len(column) >= NUMBERS and _counts_rows(column)]
+    return [column for column in columns if len(column) >= least and _counts_rows(column)]
 
 
 def _counts_rows(column: Sequence[TextLine]) -> bool:

@@ -57,11 +57,24 @@ class TreeModel:
 
 
 @dataclass(frozen=True, slots=True)
+class ToggleNetworks:
+    """Networks that name toggles; what one of them holds for unlikely isn't likely."""
+
+    networks: tuple[PatchNetwork, ...]
+    limits: Floats  # the least scores of a check box, a radio button and a switch
+
+    def score(self, measures: ToggleMeasures) -> Floats:
+        """Return how likely each answer is for each place, by the geometric mean of the networks' scores."""
+        odds = np.prod([network.score(measures) for network in self.networks], axis=0) ** (1 / len(self.networks))
+        shares: Floats = odds / odds.sum(axis=1, keepdims=True)
+        return shares
+
+
+@dataclass(frozen=True, slots=True)
 class PatchNetwork:
     """A network of two convolutions over each of two small pictures, then full layers that read numbers too."""
 
     weights: Mapping[str, Floats]
-    limits: Floats  # the least scores of a check box, a radio button and a switch
 
     def score(self, measures: ToggleMeasures) -> Floats:
         """Return how likely each answer is for each place; each row sums to 1."""
@@ -128,8 +141,11 @@ def load_trees(question: Question) -> TreeModel:
 
 
 @cache
-def load_toggle_network() -> PatchNetwork:
-    """Return the network that names a toggle and its state."""
+def load_toggle_networks() -> ToggleNetworks:
+    """Return the two networks that name a toggle and its state, fitted to fewer and to more packages."""
     found = {name: each.astype(np.float32) for name, each in _load_weights(WEIGHTS).items()}
-    own = {name.removeprefix("toggle "): each for name, each in found.items() if name.startswith("toggle ")}
-    return PatchNetwork(own, own["limits"])
+    own, older = (
+        {name.removeprefix(start): each for name, each in found.items() if name.startswith(start)}
+        for start in ("toggle ", "older toggle ")
+    )
+    return ToggleNetworks((PatchNetwork(own), PatchNetwork(older)), own["limits"])

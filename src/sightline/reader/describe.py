@@ -147,7 +147,7 @@ def _summarize(reading: ImageReading) -> Iterator[str]:
     for kind, name in _CONTROLS:
         parts = [part for part in select_parts(reading, kind) if part not in marked]
         yield from _list_phrases(name, [_name_part(part, reading, labels.get(part)) for part in parts])
-    chosen = [line for line in reading.lines if any(line.box == state.box for state in reading.states)]
+    chosen = [state.item for state in reading.states if state.item]
     yield from _list_phrases("perhaps selected, on another background than its neighbours", map(_quote, chosen))
     yield from _list_places("picture", [part.box for part in select_parts(reading, "picture")])
     yield from _list_places("icon", find_icons(reading))
@@ -235,7 +235,7 @@ def _write_sentences(reading: ImageReading) -> Iterator[str]:
         yield from _limit([finding.sentence for finding in _describe_kind(reading, kind)], name)
     yield from _limit([f"A picture at {format_box(part.box)}, not described." for part in
                        select_parts(reading, "picture")], "pictures")  # fmt: skip
-    chosen = [line for line in reading.lines if any(line.box == state.box for state in reading.states)]
+    chosen = [state.item for state in reading.states if state.item]
     if chosen:
         yield f"On another background than its neighbours, perhaps selected: {', '.join(map(quote_line, chosen))}."
     if icons := find_icons(reading):

@@ -39,9 +39,11 @@ _CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
 _EDGE = 4  # pixels: the border of a field
 _LONG_TEXT, _FEW_TEXTS = 20, 5  # characters, and texts of that length in a chart, at most
 _CODE_COLUMNS = 2  # of a program that looks like a table: its line numbers and its lines
-_WHOLE = 0.6  # share of the width of a table that monospaced text has which is no column of it
+_WHOLE = 0.7  # share of the width of a table that a column has which may be a program
+_MONO = 0.75  # share of the lines of a program that are monospaced, at least
 _FIGURE = 0.6  # share of the picture's width and height that a chart has which is all of it
 _MANY_MARKS = 60  # a chart has fewer values
+_FORM = 2  # columns of a form: names, and fields
 _PRESSED = 0.6  # share of the cells of a table that are buttons, at most
 _MARKS = 3  # dots of a password, at least
 _CONTAINERS = ("panel", "bar", "field")  # parts whose text is read as one
@@ -164,6 +166,7 @@ def _find_contents(pixels: Pixels, lines: Sequence[TextLine], segments: Segments
     ruled = [table for table in ruled if table.box in drawn or not _has_boxes(table, parts)]
     grids = find_cell_grids(parts)
     cells = {at for grid in grids for at in grid.cells}
+    ruled = [table for table in ruled if table.box in drawn or not any(_is_more_of(grid, table) for grid in grids)]
     taken = [*(table.box for table in ruled), *code]
     grids = tuple(grid for grid in grids if not any(_overlap(grid.box, box) for box in taken))
     parts = tuple(
@@ -173,25 +176,40 @@ def _find_contents(pixels: Pixels, lines: Sequence[TextLine], segments: Segments
     return _PageContents(coloured, icons, parts, grids, ruled, charts, code)
 
 
+def _is_more_of(grid: CellGrid, table: Table) -> bool:
+    """Return whether drawn cells are a table of which another one, without lines, is a part."""
+    return len(grid.rows) > len(table.rows) and _overlap(grid.box, table.box)
+
+
 def _separate_code(
     pixels: Pixels, segments: Segments, lines: Sequence[TextLine], toggles: Sequence[InterfacePart]
 ) -> tuple[list[Box], list[TextLine], list[Table]]:
     """Return the areas of programs and terminals, the lines, and the tables with lines between their rows.
 
-    Monospaced text in a wide table is in its cells; other rows of a program are no table.
+    Monospaced text in a table is in its cells, unless it is nearly all of it: rows of a program are no table.
     """
     split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles)
-    cells = [
-        [at for row in table.rows for cell in row for at in cell]
-        for table in tables
-        if len(table.rows[0]) > _CODE_COLUMNS
-    ]
-    wide = [enclose_boxes(split[at].box for at in each) for each in cells]  # a row may be wider than its texts
     texts = find_mono_areas(lines)
-    code = [area for area in find_code_areas(lines, texts) if not any(_is_part(area, box, texts) for box in wide)]
+    wide = [_enclose_cells(table, split) for table in tables if not _may_be_code(table, split, texts)]
+    code = [area for area in find_code_areas(lines, texts) if not any(_overlap(area, box) for box in wide)]
     if any(_overlap(table.box, area) for table in tables for area in code):
         split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles, code)
     return code, split, tables
+
+
+def _enclose_cells(table: Table, lines: Sequence[TextLine]) -> Box:
+    """Return the box around the texts of a table, which may be narrower than its rows."""
+    return enclose_boxes(lines[at].box for row in table.rows for cell in row for at in cell)
+
+
+def _may_be_code(table: Table, lines: Sequence[TextLine], texts: Sequence[Box]) -> bool:
+    """Return whether a table may be a program or a listing: nearly all of it, or two columns, are monospaced."""
+    columns = [[lines[at].box for row in table.rows for at in row[place]] for place in range(len(table.rows[0]))]
+    whole = _WHOLE * _enclose_cells(table, lines).width
+    wide = [boxes for boxes in columns if boxes and enclose_boxes(boxes).width >= whole]
+    if len(columns) <= _CODE_COLUMNS:
+        wide.append([box for boxes in columns for box in boxes])
+    return any(sum(any(is_inside(box, text) for text in texts) for box in boxes) > _MONO * len(boxes) for boxes in wide)
 
 
 def _add_aligned_tables(
@@ -232,12 +250,6 @@ def _overlap(one: Box, other: Box) -> bool:
     return one.x < other.right and other.x < one.right and one.y < other.bottom and other.y < one.bottom
 
 
-def _is_part(area: Box, table: Box, texts: Sequence[Box]) -> bool:
-    """Return whether an area is in a table: its numbers count the rows, or its monospaced text is in a column."""
-    whole = any(is_inside(text, area) and text.width >= _WHOLE * table.width for text in texts)
-    return _overlap(area, table) and not whole
-
-
 def _is_row(part: InterfacePart, table: Table) -> bool:
     """Return whether a part is a row or a cell of a table, not something in a cell."""
     if part.kind not in ("panel", "field", "bar", "button"):
@@ -254,10 +266,13 @@ def _is_row(part: InterfacePart, table: Table) -> bool:
 
 
 def _has_boxes(table: Table, parts: Sequence[InterfacePart]) -> bool:
-    """Return whether most cells have a box of their own, with space between them: fields or cards in a grid."""
+    """Return whether most cells, or most of the second column of two, have a box of their own: a form or cards."""
     boxed = {part.lines for part in parts if part.kind in ("field", "button", "panel")}
-    cells = [cell for row in table.rows for cell in row if cell]
-    return sum(cell in boxed for cell in cells) > _PRESSED * len(cells)
+    columns = [[row[-1] for row in table.rows]] if len(table.rows[0]) == _FORM else []
+    return any(
+        sum(cell in boxed for cell in cells) > _PRESSED * sum(map(bool, cells))
+        for cells in ([cell for row in table.rows for cell in row], *columns)
+    )
 
 
 def _has_buttons(table: Table, parts: Sequence[InterfacePart]) -> bool:

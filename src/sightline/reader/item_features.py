@@ -20,14 +20,15 @@ from sightline.reader.reading import InterfacePart, Pixels
 NEAR, FAR = 9.0, 30.0  # letter sizes: between items of a column, and across a whole one
 BESIDE = 30.0  # letter sizes between items of a row, which may be as wide as the page
 ONE_SIZE = 1.35  # ratio of the letter sizes of siblings
+FEW = 2  # siblings that begin alike: with fewer, those that end or have their middle alike count too
 MATES = 8  # nearest siblings of a line, at most
 SAME = 0.05  # difference of two colours that are the same, 0 to 1
 STEPS = 32  # places below, above or before a text where something is looked for
 REACH = 2.2  # letter sizes below and above a text
 PLACES = 19  # along a text, all of which a line across it differs at; letters below it do so only at some
 CLOSE = 18  # of these places, where colours are compared; other texts may be farther away
-PRESSED = 6  # the measure: whether a line and a sibling are in buttons, of which one may be the main one
-HELD, COMPARED = 13, 26  # the first measures of what is around a line, and of its differences from its siblings
+PRESSED = 1  # the measure: whether a line and a sibling are in buttons, of which one may be the main one
+HELD, COMPARED = 3, 16  # the first measures of what is around a line, and of its differences from its siblings
 SHAPE = 54  # of these differences, that of the size of what is around it
 CROSSED = np.array([0, 6, 12, 18])  # measures of the other direction: of background, ink, strokes and what is below
 BEFORE = 5.0  # letter sizes before it
@@ -56,20 +57,20 @@ class ItemLooks:
 
 
 def measure_items(
-    pixels: Pixels, page: PageLines, holders: Ints, parts: Sequence[InterfacePart]
+    pixels: Pixels, page: PageLines, holders: Ints, parts: Sequence[InterfacePart], places: Sequence[int]
 ) -> tuple[Floats, tuple[Siblings, Siblings]]:
     """Return two rows for each line, as an item of its column and of its row, and the siblings in each.
 
-    The rows are in the order: direction, line, measure.
+    The lines may be pieces of longer ones: `places` says of which. The rows are in the order: direction, line, measure.
     """
     looks = _measure_looks(pixels, page, holders)
-    own = _measure_own(pixels, page)
+    own = _measure_own(page)
     own = np.concatenate([own, looks.strokes[:, None], looks.held, _measure_rules(looks, page.grounds)], axis=1)
     traits = np.concatenate(
         [looks.strokes[:, None], page.contrasts[:, None], page.tints[:, None], page.sizes[:, None], looks.held[:, :3]],
         axis=1,
     )
-    siblings, inside = find_siblings(page), _find_pressed(page, parts)
+    siblings, inside, whole = find_siblings(page), _find_pressed(page, parts), _measure_whole(page, places)
     compared = [_compare_siblings(page, looks, mates) for mates in siblings]
     rows = []
     for way, mates in enumerate(siblings):
@@ -78,7 +79,7 @@ def measure_items(
         direction = np.full((len(own), 1), way)
         own[:, PRESSED] = inside & (inside[mates.at] & mates.known).any(axis=1)
         rows.append(
-            np.concatenate([own, compared[way], _compare_traits(traits, mates), group, other, direction], axis=1)
+            np.concatenate([own, compared[way], _compare_traits(traits, mates), group, other, direction, whole], axis=1)
         )
     return np.stack(rows).astype(np.float32), siblings
 
@@ -117,16 +118,10 @@ def _find_pressed(page: PageLines, parts: Sequence[InterfacePart]) -> Mask:
     return inside
 
 
-def _measure_own(pixels: Pixels, page: PageLines) -> Floats:
+def _measure_own(page: PageLines) -> Floats:
+    """Measure little of a line itself: what its colours and letters are says more of a style than of a state."""
     empty = np.zeros(len(page.boxes))  # for what is compared with siblings, at `PRESSED`
-    wide = (page.boxes[:, 2] - page.boxes[:, 0]) / page.sizes
-    ground = np.median(pixels[::17, ::17].reshape(-1, 3), axis=0).astype(np.float32)
-    return np.stack([
-        page.sizes / page.usual_size, np.minimum(page.lengths, 40), page.contrasts,
-        page.contrasts / max(0.05, page.usual_contrast), page.tints, page.letters, empty,
-        np.minimum(wide, 40), page.trust, differ(page.grounds, ground[None]),
-        (page.grounds.max(axis=1) - page.grounds.min(axis=1)) / 255, page.grounds.mean(axis=1) / 255,
-    ], axis=1).astype(np.float32)  # fmt: skip
+    return np.stack([np.minimum(page.lengths, 40), empty], axis=1).astype(np.float32)
 
 
 def measure_strokes(pixels: Pixels, page: PageLines) -> Floats:
@@ -153,6 +148,13 @@ def _find_first(off: Floats) -> Floats:
     return first
 
 
+def _measure_whole(page: PageLines, places: Sequence[int]) -> Floats:
+    """Measure the line that each piece is of: in how many pieces it is, and how long it is."""
+    at = np.asarray(places, dtype=np.int64)
+    count, length = np.bincount(at), np.bincount(at, weights=page.lengths)
+    return np.stack([np.minimum(count[at], 12), np.minimum(length[at], 80)], axis=1).astype(np.float32)
+
+
 def _measure_holders(page: PageLines, holders: Ints) -> Floats:
     """Measure the smallest region around each line: its height and width in letter sizes, and its margins."""
     if not len(holders):
@@ -170,15 +172,19 @@ def _measure_holders(page: PageLines, holders: Ints) -> Floats:
 
 
 def find_siblings(page: PageLines) -> tuple[Siblings, Siblings]:
-    """Return the lines that are below or above each line and begin alike, and those beside it."""
+    """Return the lines in each one's column, which begin, end or have their middle alike, and those in its row."""
     boxes, unit = page.boxes.astype(np.float32), page.sizes
     ratio = unit[:, None] / unit[None]
     alike = (ratio < ONE_SIZE) & (ratio > 1 / ONE_SIZE) & ~np.eye(len(boxes), dtype=bool)
     middle = (boxes[:, 1] + boxes[:, 3]) / 2
     step = np.maximum(unit[:, None], unit[None])
     down = np.abs(middle[:, None] - middle[None])
-    left = np.abs(boxes[:, None, 0] - boxes[None, :, 0])
-    column = alike & (left <= 0.3 * step + 2) & (down > 0.9 * step) & (down <= FAR * step)
+    edges = boxes[:, 0], boxes[:, 2], (boxes[:, 0] + boxes[:, 2]) / 2
+    left, right, centre = (np.abs(each[:, None] - each[None]) for each in edges)
+    near = alike & (down > 0.9 * step) & (down <= FAR * step)
+    column = near & (left <= 0.3 * step + 2)
+    few = column.sum(axis=1) < FEW
+    column |= near & few[:, None] & few[None] & (np.minimum(right, centre) <= 0.15 * step + 1)
     gap = np.maximum(boxes[:, None, 0] - boxes[None, :, 2], boxes[None, :, 0] - boxes[:, None, 2])
     row = alike & (down <= 0.35 * step) & (gap > 0.3 * step) & (gap <= 2 * BESIDE * step)
     return _keep_near(column, down / step, NEAR), _keep_near(row, gap / step, BESIDE)
@@ -248,10 +254,11 @@ def _measure_group(page: PageLines, mates: Siblings, *, down: bool) -> Floats:
     letters = (page.letters[mates.at] * some).sum(axis=1) / np.maximum(1, mates.count)
     sizes = np.abs(page.sizes[mates.at] / page.sizes[:, None] - 1) * some
     near = np.nanmin(gap, axis=1)
+    begin = np.abs(page.boxes[mates.at, 0] - page.boxes[:, :1]) <= 0.3 * page.sizes[:, None] + 2
     steps = _measure_evenness(page, mates, first)
     return np.stack([
         mates.count, before, mates.count - before, near, np.nanmax(gap, axis=1), np.minimum(lengths, 60), letters,
-        sizes.max(axis=1), steps,
+        sizes.max(axis=1), steps, (begin & some).sum(axis=1) / np.maximum(1, mates.count),
     ], axis=1).astype(np.float32)  # fmt: skip
 
 

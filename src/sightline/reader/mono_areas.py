@@ -159,18 +159,28 @@ def _is_text(area: _Area) -> bool:
 
 
 def _add_short_lines(area: _Area, lines: Sequence[TextLine]) -> Box:
-    """Return the box of an area with short lines directly above and below, such as a bracket."""
+    """Return the box of an area with lines directly above and below that were read badly or are short as a bracket."""
     box, high = area.box, max(line.box.height for line in area.lines)
     steps = [below.box.bottom - above.box.bottom for above, below in pairwise(area.lines)]
     step = min((each for each in steps if each >= 0.8 * high), default=high)
-    short = [line for line in lines if len(line.text) < LONG]
-    for line in sorted(short, key=lambda each: each.box.bottom):
-        if 0 < line.box.bottom - box.bottom <= 1.3 * step and _is_between_sides(line.box, box):
+    for line in sorted(lines, key=lambda each: each.box.bottom):
+        if 0 < line.box.bottom - box.bottom <= 1.3 * step and _may_continue(line, box, area):
             box = enclose_boxes([box, line.box])
-    for line in sorted(short, key=lambda each: -each.box.y):
-        if 0 < box.y - line.box.y <= 1.3 * step and _is_between_sides(line.box, box):
+    for line in sorted(lines, key=lambda each: -each.box.y):
+        if 0 < box.y - line.box.y <= 1.3 * step and _may_continue(line, box, area):
             box = enclose_boxes([box, line.box])
     return box
+
+
+def _may_continue(line: TextLine, box: Box, area: _Area) -> bool:
+    """Return whether a line is short and between the sides of an area, or long and begins in one of its columns."""
+    if not _is_between_sides(line.box, box):
+        return False
+    if len(line.text) < LONG:
+        return True
+    apart = (line.box.x - area.box.x) / area.width
+    alike = line.ground is not None and line.ground == area.lines[-1].ground
+    return alike and line.box.height <= HIGH * area.lines[-1].box.height and abs(apart - round(apart)) <= SAME_COLUMN
 
 
 def _is_between_sides(line: Box, area: Box) -> bool:

@@ -100,6 +100,7 @@ class ItemState:
 
     kind: Literal["selected", "disabled"]
     box: Box
+    item: TextLine | None = None  # which may be a part of a line; None for a control
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sightline.model.geometry import Box
 from sightline.reader.control_features import list_boxes, list_lines
 from sightline.reader.control_model import load_trees
 from sightline.reader.item_features import find_badges, measure_items
+from sightline.reader.item_pieces import cut_items
 from sightline.reader.paleness import STATEFUL, measure_paleness
 from sightline.reader.reading import TOGGLES, InterfacePart, ItemState, Pixels, TextLine
 from sightline.reader.rectangles import contains_centre
@@ -37,7 +38,9 @@ def find_states(
     regions: Iterable[ColourRegion] = (),
 ) -> Iterator[ItemState]:
     """Yield the items and controls that differ from their siblings; lines in `taken` (charts, programs) are none."""
-    yield from (ItemState("selected", box) for box in _find_selected(pixels, lines, parts, list(taken), regions))
+    yield from (
+        ItemState("selected", item.box, item) for item in _find_selected(pixels, lines, parts, list(taken), regions)
+    )
     controls = [part for part in parts if part.kind in STATEFUL]
     if controls:
         model = load_trees("disabled")
@@ -52,19 +55,23 @@ def _find_selected(
     parts: Sequence[InterfacePart],
     taken: Sequence[Box],
     regions: Iterable[ColourRegion],
-) -> Iterator[Box]:
-    """Yield the lines that are surely selected in their column or in their row, where few others are."""
+) -> Iterator[TextLine]:
+    """Yield the items that are surely selected in their column or in their row, where few others are."""
     if not 0 < len(lines) <= MOST_LINES:
         return
+    pieces, places = cut_items(pixels, lines)
+    if len(pieces) > MOST_LINES:
+        pieces, places = list(lines), list(range(len(lines)))
     own = {at for part in parts if part.kind in (*TOGGLES, "field") for at in part.lines}
-    model, page = load_trees("selected"), list_lines(lines)
-    rows, siblings = measure_items(pixels, page, list_boxes([region.box for region in regions]), parts)
-    chosen = np.zeros(len(lines), dtype=bool)
+    model, page = load_trees("selected"), list_lines(pieces)
+    rows, siblings = measure_items(pixels, page, list_boxes([region.box for region in regions]), parts, places)
+    chosen = np.zeros(len(pieces), dtype=bool)
     for at, (way, mates) in enumerate(zip(rows, siblings, strict=True)):
         sure = (model.score(way) >= model.limit) & (mates.count > 0)
         sure &= ~find_badges(way, mates) if at == 0 else True
         chosen |= sure & ((sure[mates.at] & mates.known).sum(axis=1) < MOST_SELECTED)
     for at in np.flatnonzero(chosen).tolist():
-        free = at not in own and not any(contains_centre(area, lines[at].box) for area in taken)
-        if free and is_item(lines[at]):
-            yield lines[at].box
+        piece = pieces[at]
+        free = places[at] not in own and not any(contains_centre(area, piece.box) for area in taken)
+        if free and is_item(piece):
+            yield piece

@@ -11,9 +11,12 @@ from statistics import median
 import numpy as np
 
 from sightline.model.geometry import Box
+from sightline.reader.cell_edges import CellEdges
 from sightline.reader.colours import crop_pixels
 from sightline.reader.ocr.line_image import find_ink, find_ink_columns
 from sightline.reader.reading import Pixels, TextLine
+from sightline.reader.rectangles import enclose_boxes
+from sightline.reader.regions import ColourRegion
 
 Span = tuple[int, int]
 Word = tuple[int, int, int]  # where it begins and ends, and the index of its line
@@ -30,6 +33,7 @@ ODD = 0.15  # share of the rows that may have text between two columns
 SHIFT = 2  # pixels by which the edges of aligned cells may differ
 ALIGNED = 0.9  # share of the cells of a column that begin or end at one place
 ROWS = 3  # of a table, at least
+BARS = 2  # lines between columns which divide all of them, at least
 NEAR = 4  # letters: how exactly the place of a letter in a line is known
 SHARED = 0.6  # share of the rows in which a word begins at a place where others are divided
 
@@ -37,10 +41,16 @@ SHARED = 0.6  # share of the rows in which a word begins at a place where others
 class LineWords:
     """Where the words of lines are, and how heavy their strokes; measured when they are asked for."""
 
-    def __init__(self, pixels: Pixels, lines: Sequence[TextLine], toggled: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        pixels: Pixels,
+        lines: Sequence[TextLine],
+        toggled: frozenset[int] = frozenset(),
+        regions: Sequence[ColourRegion] = (),
+    ) -> None:
         self._pixels, self._known = pixels, dict[int, tuple[list[Span], float]]()
         self._strokes: dict[int, list[Span]] = {}
-        self.lines, self.toggled = lines, toggled
+        self.lines, self.toggled, self.edges = lines, toggled, CellEdges(regions)
 
     def __getitem__(self, at: int) -> list[Span]:
         return self._measure(at)[0]
@@ -70,6 +80,13 @@ class LineWords:
                 pieces = [*spans[:at_span], (over[0], before[1]), (after[0], over[1]), *spans[at_span + 1 :]]
                 self._known[at] = (pieces, weight)
                 return
+
+    def cut_at_bar(self, at: int, bar: int) -> None:
+        """Divide the words of a line at a line between two columns, whose ink is no text."""
+        spans, weight = self._measure(at)
+        pieces = [piece for start, end in spans for piece in ((start, min(end, bar - 1)), (max(start, bar + 1), end))]
+        if kept := [(start, end) for start, end in pieces if end - start >= LEAST - 1]:
+            self._known[at] = (kept, weight)
 
     def begins_amount(self, at: int, place: float) -> bool:
         """Return whether an amount of money begins after another value near a place in a line."""
@@ -125,10 +142,26 @@ def _find_shared_edges(starts: Sequence[Sequence[tuple[int, int]]], rows: int) -
     return [edge for edge, own in counts.items() if len(own) >= max(ROWS, SHARED * rows) and len(own) < rows]
 
 
+def cut_at_bars(words: LineWords, rows: Sequence[Sequence[int]], em: float) -> list[int]:
+    """Divide words at the lines between columns; return where these are."""
+    bands = [enclose_boxes(words.lines[at].box for at in row) for row in rows]
+    whole = enclose_boxes(bands)
+    found = [bar for bar in words.edges.find_bars(bands, em) if whole.x < bar[0] < whole.right]
+    for bar, crossed in found:
+        for at in (at for row in crossed for at in rows[row]):
+            words.cut_at_bar(at, bar)
+    return [bar for bar, _ in found]
+
+
 def find_columns(
-    rows: Sequence[Sequence[Word]], em: float, words: LineWords | None = None, *, narrow: bool = True
+    rows: Sequence[Sequence[Word]],
+    em: float,
+    words: LineWords | None = None,
+    *,
+    narrow: bool = True,
+    bars: Sequence[int] = (),
 ) -> list[Span]:
-    """Return the spans between corridors that almost all rows leave blank.
+    """Return the spans between corridors that almost all rows leave blank, or between `bars`, which are drawn.
 
     A narrow corridor, or one in the middle of lines, counts only where cells begin or end at one place beside it,
     whatever the other cell is, or where amounts begin, as the `words` tell: words have blanks too.
@@ -143,17 +176,23 @@ def find_columns(
         for start, end, _ in row:
             own[start - left : end - left] = True
         inked += own
+    for bar in bars:
+        inked[max(0, bar - 1 - left) : bar + 1 - left] = 0
     filled = np.flatnonzero(inked > ODD * len(rows))
     if not len(filled):
         return []
     columns: list[Span] = []
     for group in np.split(filled, np.flatnonzero(np.diff(filled) > 1) + 1):
         start, end = left + int(group[0]), left + int(group[-1]) + 1
-        if columns and not _is_corridor((columns[-1][1], start), rows, em, words, narrow=narrow):
-            columns[-1] = (columns[-1][0], end)
-        else:
+        drawn = columns and any(columns[-1][1] <= bar + 1 and bar - 1 <= start for bar in bars)
+        divided = not columns or drawn or (
+            len(bars) < BARS and _is_corridor((columns[-1][1], start), rows, em, words, narrow=narrow)
+        )  # fmt: skip
+        if divided:
             columns.append((start, end))
-    return _join_sparse_columns(columns, rows, em)
+        else:
+            columns[-1] = (columns[-1][0], end)
+    return columns if len(bars) >= BARS else _join_sparse_columns(columns, rows, em)
 
 
 def _join_sparse_columns(columns: Sequence[Span], rows: Sequence[Sequence[Word]], em: float) -> list[Span]:

@@ -27,11 +27,13 @@ from sightline.reader.table_columns import (
     Span,
     Word,
     add_empty_columns,
+    cut_at_bars,
     cut_at_shared_edges,
     find_columns,
 )
 
 WEEK = 7  # columns of a calendar
+KEYED = 0.8  # share of the names of values that end with a colon
 HEAVY = 1.12  # bold text has so many times the ink of other text
 
 
@@ -72,8 +74,9 @@ def make_candidate(words: LineWords, block: RowBlock, em: float) -> TableCandida
     """Return a block in columns without rows at its ends that don't fit; None if it has no columns."""
     cut_at_shared_edges(words, block.rows)
     block = _remove_odd_ends(words, _remove_title(words.lines, block), em)
+    bars = cut_at_bars(words, block.rows, em)
     spans = [_list_words(words, row) for row in block.rows]
-    columns = add_empty_columns(find_columns(spans, em, words), spans[0], em) if spans else []
+    columns = add_empty_columns(find_columns(spans, em, words, bars=bars), spans[0], em) if spans else []
     if len(block.rows) < ROWS or len(columns) < 2:
         return None
     cells = tuple(_fill_row(words, row, columns) for row in block.rows)
@@ -242,6 +245,7 @@ WEIGHTS = {
     "open length": -0.658,
     "open rows": -0.477,
     "open two columns": 0.275,
+    "keyed": 2.5,  # set by hand: such lists are rare in the pages of the training
 }
 FEATURES, BIAS = tuple(WEIGHTS), -6.051
 SURE = 0.25  # what a table scores, at least
@@ -283,6 +287,7 @@ def measure_candidate(table: TableCandidate, words: LineWords, em: float) -> lis
         opened * math.log(1 + float(np.mean([len(text) for text in flat]))),
         opened * math.log(rows),
         opened * float(columns == 2),
+        float(columns == 2 and _is_keyed([row[0] for row in texts])),
     ]
 
 
@@ -314,6 +319,12 @@ def _is_straight(boxes: Sequence[Box], em: float) -> bool:
         [float(box.x) for box in boxes], [float(box.right) for box in boxes], [box.x + box.width / 2 for box in boxes]
     )  # fmt: skip
     return any(sum(abs(value - median(each)) <= slack for value in each) >= 0.75 * len(each) for each in edges)
+
+
+def _is_keyed(texts: Sequence[str]) -> bool:
+    """Return whether the texts of a first column are the names of values: almost all end with a colon."""
+    known = [text for text in texts if text]
+    return len(known) >= ROWS and sum(text.endswith(":") for text in known) >= KEYED * len(known)
 
 
 def _is_valued(texts: Sequence[str]) -> bool:

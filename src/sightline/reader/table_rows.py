@@ -1,4 +1,4 @@
-"""Propose rows that may be tables: bands between what is drawn, and lines whose cells share their edges."""
+"""Find tables: propose rows between what is drawn, and rows whose cells share their edges, and choose among them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 
 from sightline.model.geometry import Box
+from sightline.reader.aligned_rows import list_aligned_blocks
 from sightline.reader.page_text import LayoutItem, contains_line, group_rows, measure_line_height
 from sightline.reader.reading import InterfacePart, Pixels, Table, TextLine
-from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
+from sightline.reader.rectangles import are_level, enclose_boxes
 from sightline.reader.regions import ColourRegion
-from sightline.reader.table_columns import ROWS, LineWords, cut_at_shared_edges, find_columns
+from sightline.reader.table_columns import GAP, ROWS, LineWords
 from sightline.reader.table_finder import RowBlock, choose_tables
 
 RULE = 4  # pixels: a line is at most this thick
@@ -21,18 +21,9 @@ WIDTH = 150  # pixels: the width of a table, at least
 JOINED = 8  # pixels: the largest gap between pieces of one line
 SAME = 6  # pixels by which the ends of separators may differ
 BAND = (1.2, 12.0)  # the height of a row, in heights of a line
-GAP = 0.6  # blank between two cells of a row, in heights of a line
 LINES = 10  # lines of text in a row, at most
 UNEVEN = 0.8  # heights of a line: a row that has this much more blank on one side is at the end of its table
-EDGE = 0.15  # heights of a line by which the edges of cells of one column may differ
-STEP = (0.8, 4.5)  # heights of a line: the distance of rows that have no line between them
-SINGLE = 4  # rows with one piece that end a table
-LEVEL = 0.7  # share of the cells of one column that are level with those of another
 BESIDE = 1.5  # heights of a line: how far after a toggle its label begins
-HEAD = 2.0  # heights of a line: the blank below the heads of columns, at most
-WIDER = 5.0  # heights of a line: how much longer the head of the last column may be than its cells
-FAR = 40  # heights of a line: the blank between two columns, at most
-PANEL = (8, 5)  # heights of a line: a region that is as wide and high may be a card
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +46,7 @@ def find_ruled_tables(
     """
     if not lines:
         return [], []
-    em, words = measure_line_height(lines), LineWords(pixels, lines, find_toggled_lines(lines, toggles))
+    em, words = measure_line_height(lines), LineWords(pixels, lines, find_toggled_lines(lines, toggles), regions)
     other = {at for at, line in enumerate(lines) if any(contains_line(box, line.box) for box in taken)}
     blocks = (
         block for block in list_ruled_blocks(regions, words, em) if all(other.isdisjoint(row) for row in block.rows)
@@ -73,7 +64,7 @@ def find_aligned_tables(
     """Return the tables without lines, and the lines, split where columns are; lines in `taken` are left alone."""
     if not lines:
         return [], []
-    em, words = measure_line_height(lines), LineWords(pixels, lines, find_toggled_lines(lines, toggles))
+    em, words = measure_line_height(lines), LineWords(pixels, lines, find_toggled_lines(lines, toggles), regions)
     return choose_tables(words, list_aligned_blocks(regions, words, em, taken), em)
 
 
@@ -213,194 +204,20 @@ def _is_row_of_cells(band: Sequence[int], words: LineWords, em: float) -> bool:
         spans = [span for item in row for span in words[item.lines[0]]]
         if any(right[0] - left[1] >= GAP * em for left, right in pairwise(spans)):
             return len(rows) <= LINES
-    return False
+    cells = _stack_lines([words.lines[at].box for at in band], em) if 1 < len(rows) <= LINES else []
+    return any(are_level(left, right) for left, right in pairwise(cells))
+
+
+def _stack_lines(boxes: Sequence[Box], em: float) -> list[Box]:
+    """Return the boxes around lines that are above each other, from left to right."""
+    stacks: list[Box] = []
+    for box in sorted(boxes, key=lambda each: each.x):
+        if stacks and box.x - stacks[-1].right < GAP * em:
+            stacks[-1] = enclose_boxes([stacks[-1], box])
+        else:
+            stacks.append(box)
+    return stacks
 
 
 def _is_one_row(places: Sequence[int], lines: Sequence[TextLine]) -> bool:
     return len(places) > 1 and len(group_rows(LayoutItem(lines[at].box, (at,), 0) for at in places)) == 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Words of a line without a wide blank between them, and the card that they are in."""
-
-    box: Box
-    line: int
-    home: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """Pieces below each other that share an edge."""
-
-    pieces: tuple[_Piece, ...]
-
-    @property
-    def span(self) -> tuple[int, int]:
-        return self.pieces[0].box.y, self.pieces[-1].box.bottom
-
-
-def list_aligned_blocks(
-    regions: Sequence[ColourRegion], words: LineWords, em: float, taken: Sequence[Box]
-) -> Iterator[RowBlock]:
-    """Yield rows of columns that are level with each other."""
-    cards = sorted(
-        {region.box for region in regions
-         if region.box.width >= PANEL[0] * em and region.box.height >= PANEL[1] * em and region.sides > 0.5},
-        key=lambda box: box.width * box.height,
-    )  # fmt: skip
-    pieces = list(_list_pieces(words, em, cards, taken))
-    chains = _find_chains(pieces, em)
-    links = [[_is_linked(one, other, em) for other in chains] for one in chains]
-    seen: set[int] = set()
-    for start in range(len(chains)):
-        group, open_ones = set[int](), [start] if start not in seen else []
-        while open_ones:
-            at = open_ones.pop()
-            group.add(at)
-            open_ones += [to for to, linked in enumerate(links[at]) if linked and to not in group]
-        seen |= group
-        if len(group) > 1:
-            yield from _list_rows([chains[at] for at in group], pieces, words, em)
-
-
-def _list_pieces(words: LineWords, em: float, cards: Sequence[Box], taken: Sequence[Box]) -> Iterator[_Piece]:
-    for at, line in enumerate(words.lines):
-        if any(contains_line(box, line.box) for box in taken):
-            continue
-        home = next((place for place, card in enumerate(cards) if contains_line(card, line.box)), -1)
-        spans: list[tuple[int, int]] = []
-        for start, end in words[at]:
-            if spans and start - spans[-1][1] < GAP * em:
-                spans[-1] = (spans[-1][0], end)
-            else:
-                spans.append((start, end))
-        yield from (_Piece(Box(start, line.box.y, end - start, line.box.height), at, home) for start, end in spans)
-
-
-def _find_chains(pieces: Sequence[_Piece], em: float) -> list[_Chain]:
-    """Return pieces that begin, or end, at one place, at the distances of rows."""
-    slack = max(2.0, EDGE * em)
-    chains: list[_Chain] = []
-    for right in (False, True):
-        edges = [(piece.box.right if right else piece.box.x, piece.box.y, piece) for piece in pieces]
-        clusters: list[list[tuple[int, int, _Piece]]] = []
-        for each in sorted(edges, key=lambda one: (one[0], one[1])):
-            if clusters and each[0] - clusters[-1][0][0] <= 2 * slack and each[0] - clusters[-1][-1][0] <= slack:
-                clusters[-1].append(each)
-            else:
-                clusters.append([each])
-        for cluster in clusters:
-            for home in {piece.home for _, _, piece in cluster}:
-                column = sorted((piece for _, _, piece in cluster if piece.home == home), key=lambda one: one.box.y)
-                chains += [_Chain(tuple(run)) for run in _split_at_steps(column, em) if len(run) >= ROWS]
-    return chains
-
-
-def _split_at_steps(column: Sequence[_Piece], em: float) -> list[list[_Piece]]:
-    runs: list[list[_Piece]] = [[]]
-    for piece in column:
-        if runs[-1]:
-            last = runs[-1][-1].box
-            high = max(last.height, piece.box.height)
-            if piece.box.y - last.y > 2 * STEP[1] * em or high > 1.7 * min(last.height, piece.box.height):
-                runs.append([])
-        runs[-1].append(piece)
-    return runs
-
-
-def _is_linked(one: _Chain, other: _Chain, em: float) -> bool:
-    """Return whether most pieces of two chains are level, side by side, and in one card."""
-    if one is other or one.pieces[0].home != other.pieces[0].home:
-        return False
-    top, bottom = max(one.span[0], other.span[0]), min(one.span[1], other.span[1])
-    own = [piece for piece in one.pieces if top <= piece.box.y + piece.box.height / 2 <= bottom]
-    others = [piece for piece in other.pieces if top <= piece.box.y + piece.box.height / 2 <= bottom]
-    if min(len(own), len(others)) < ROWS:
-        return False
-    level = [(a, b) for a in own for b in others if a is not b and are_level(a.box, b.box)]
-    gaps = [max(b.box.x - a.box.right, a.box.x - b.box.right) for a, b in level]
-    return (
-        len(level) >= max(ROWS, LEVEL * min(len(own), len(others)), 0.4 * max(len(own), len(others)))
-        and min(gaps) >= 0
-        and median(gaps) <= FAR * em
-    )
-
-
-def _list_rows(chains: Sequence[_Chain], pieces: Sequence[_Piece], words: LineWords, em: float) -> Iterator[RowBlock]:
-    """Yield the rows in which at least two chains have a piece, and what is between them."""
-    own = {(piece.box, piece.line): piece for chain in chains for piece in chain.pieces}
-    levels = group_rows(LayoutItem(piece.box, (piece.line,), 0) for piece in own.values())
-    runs: list[list[list[LayoutItem]]] = [[]]
-    for level in levels:
-        single = sum(len(each) == 1 for each in runs[-1][-SINGLE:])
-        if runs[-1] and (level[0].middle - runs[-1][-1][0].middle > STEP[1] * em or single == SINGLE):
-            runs.append([])
-        runs[-1].append(level)
-    home = chains[0].pieces[0].home
-    for run in runs:
-        anchors = [at for at, level in enumerate(run) if len(level) > 1]
-        if len(anchors) < ROWS:
-            continue
-        run = run[anchors[0] : anchors[-1] + 1]
-        box = enclose_boxes(item.box for level in run for item in level)
-        inside = [
-            piece for piece in pieces
-            if piece.home == home and box.x - em <= piece.box.x and piece.box.right <= box.right + FAR * em
-            and box.y <= piece.box.y + piece.box.height / 2 <= box.bottom and piece.box.x <= box.right + em
-        ]  # fmt: skip
-        rows = group_rows(LayoutItem(piece.box, (piece.line,), 0) for piece in inside)
-        joined = _join_wrapped(rows, em)
-        yield _make_block(joined)
-        if head := _find_head(joined, [piece for piece in pieces if piece.home == home], words, em):
-            yield _make_block([head, *joined])
-
-
-def _make_block(rows: Iterable[Sequence[LayoutItem]]) -> RowBlock:
-    return RowBlock(tuple(tuple(dict.fromkeys(item.lines[0] for item in row)) for row in rows))
-
-
-def _find_head(
-    rows: Sequence[Sequence[LayoutItem]], pieces: Sequence[_Piece], words: LineWords, em: float
-) -> list[LayoutItem]:
-    """Return the row directly above, which may be centred above the columns, if all its texts head one each."""
-    box = enclose_boxes(item.box for row in rows for item in row)
-    pitch = (box.bottom - box.y) / len(rows)
-    above = [
-        piece for piece in pieces
-        if 0 <= box.y - piece.box.bottom <= max(HEAD * em, pitch)
-        and piece.box.x < box.right + em and piece.box.right > box.x - em
-    ]  # fmt: skip
-    levels = group_rows(LayoutItem(piece.box, (piece.line,), 0) for piece in above)
-    heads = levels[-1] if levels else []
-    if not heads or not all(box.x - em <= head.box.x and head.box.right <= box.right + WIDER * em for head in heads):
-        return []
-    headed = all(any(overlap_horizontally(item.box, head.box) for row in rows for item in row) for head in heads)
-    inside = heads[-1].box.right <= box.right + em
-    return heads if (len(heads) > 1 and headed and inside) or _heads_columns(rows, heads, words, em) else []
-
-
-def _heads_columns(
-    rows: Sequence[Sequence[LayoutItem]], heads: Sequence[LayoutItem], words: LineWords, em: float
-) -> bool:
-    """Return whether words that were read as one line are above one column each."""
-    block = _make_block([heads, *rows]).rows
-    cut_at_shared_edges(words, block)
-    spans = [sorted((start, end, at) for at in row for start, end in words[at]) for row in block]
-    columns = find_columns(spans, em, words)
-    filled = all(any(start < word[1] and word[0] < end for word in spans[0]) for start, end in columns)
-    return filled and len(columns) >= max(3, len(find_columns(spans[1:], em, words)))
-
-
-def _join_wrapped(rows: Sequence[list[LayoutItem]], em: float) -> list[list[LayoutItem]]:
-    """Join rows of one piece to the row above where rows are further from each other than lines of one cell."""
-    joined: list[list[LayoutItem]] = []
-    left = min(item.box.x for row in rows for item in row)
-    for row in rows:
-        if joined:
-            blank = min(item.box.y for item in row) - max(item.box.bottom for item in joined[-1])
-            if blank < 0.6 * em and min(item.box.x for item in row) > left + em:
-                joined[-1] = [*joined[-1], *row]
-                continue
-        joined.append(list(row))
-    return joined

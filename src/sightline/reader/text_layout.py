@@ -30,6 +30,7 @@ GUTTER_BLANK = 2  # characters between line numbers and a program
 HIGHEST = 2.0  # heights of a line of a program: what is higher and could not be read is no text of it
 UNREAD = "?"  # stands for text that could not be read, always as a doubtful letter
 ROW = 0.5  # heights of the highest line of a row: how far from its middle other signs are
+FEW = 3  # characters of a line that tell about how wide they are
 MANY = 4  # lines that are needed to tell a monospaced text
 
 
@@ -99,7 +100,9 @@ def _find_card(line: Box, cards: Sequence[Box]) -> Box | None:
 def _write_rows(lines: Sequence[TextLine], places: Sequence[int], dark: Sequence[TextLine], *, columns: bool) -> str:
     """Return rows as they stand, at their columns where these matter."""
     rows = _group_code_rows(lines, places) if columns else _join_rows(lines, places)
-    width = _measure_character_width(lines, rows) if columns and len(rows) > 1 else None
+    width = None
+    if columns and len(rows) > 1:
+        width = _measure_character_width(lines, rows) or _estimate_width(lines, places)
     if width is not None:
         return _write_code(lines, rows, width, dark)
     return "\n".join(escape_line(_join_texts(lines, row)) for row in rows)
@@ -241,6 +244,12 @@ def _measure_character_width(lines: Sequence[TextLine], block: Sequence[list[int
         return None
     usual = median(map(divide_width, long))
     return max(map(divide_width, long), key=lambda width: (len(_select_fitting(long, width)), -abs(width - usual)))
+
+
+def _estimate_width(lines: Sequence[TextLine], places: Sequence[int]) -> float | None:
+    """Return about the width of a character of a program whose lines are all short; None where nothing tells it."""
+    widths = [divide_width(lines[at]) for at in places if len(lines[at].text) >= FEW and not lines[at].text.isdigit()]
+    return median(widths) if widths else None
 
 
 def _select_fitting(lines: Sequence[TextLine], width: float) -> list[TextLine]:

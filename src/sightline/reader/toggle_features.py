@@ -7,10 +7,12 @@ light and on a dark page. What they mean is learnt, by bench/train_controls.py; 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from sightline.model.geometry import Box
 from sightline.reader.control_features import (
     FAR,
     Floats,
@@ -25,12 +27,16 @@ from sightline.reader.control_features import (
     sample_sides,
 )
 from sightline.reader.reading import Pixels
-from sightline.reader.regions import Segments
+from sightline.reader.rectangles import enclose_boxes
+from sightline.reader.regions import ColourRegion, Segments
 
 PATCH = 20  # pixels: the side of the small pictures
 AROUND = 1.0  # heights of a place: how far its surroundings reach on each side
 SIDES = (9, 96)  # pixels: the height of a toggle, on ordinary and on dense screens
 SHAPE = (0.72, 3.2)  # ratio of its width to its height
+KNOB = (0.8, 1.25, 0.6)  # ratio of the width of a knob to its height, and the least share of its box that it fills
+TRACK = (0.25, 1.15, 0.35)  # heights of a knob: how high its track may be, and how far it goes on beside it, at least
+MOST_TRACKS, MOST_SMALL = 3, 4000  # beside one knob; small regions of an image
 LETTERS = 1.2  # heights of a line: how near to its ends a toggle may be that was read with it
 WEAK = 0.04  # the least strength by which differences are divided
 
@@ -46,12 +52,42 @@ class ToggleMeasures:
 
 def propose_toggles(segments: Segments) -> Ints:
     """Return the boxes that may be check boxes, radio buttons or switches."""
+    drawn = (*segments.shapes, *(region.box for region in segments.regions), *_join_knobs(segments.regions))
     boxes = {
-        box
-        for box in (*segments.shapes, *(region.box for region in segments.regions))
+        box for box in drawn
         if SIDES[0] <= box.height <= SIDES[1] and SHAPE[0] * box.height <= box.width <= SHAPE[1] * box.height + 2
-    }
+    }  # fmt: skip
     return list_boxes(sorted(boxes, key=lambda box: (box.y, box.x, box.width)))
+
+
+def _join_knobs(regions: Sequence[ColourRegion]) -> Iterator[Box]:
+    """Yield the boxes around a knob and the track beside it, which a shadow or a text may join to what is near."""
+    small = [each for each in regions if 4 <= each.box.height <= SIDES[1] and each.box.width <= SHAPE[1] * SIDES[1]]
+    if not 0 < len(small) <= MOST_SMALL:
+        return
+    edges = list_boxes(sorted((each.box for each in small), key=lambda box: box.y))
+    middle, high = edges[:, 1] + edges[:, 3], edges[:, 3] - edges[:, 1]
+    for knob in small:
+        box = knob.box
+        if not (
+            SIDES[0] <= box.height and KNOB[0] * box.height <= box.width <= KNOB[1] * box.height
+            and knob.fill_share >= KNOB[2]
+        ):  # fmt: skip
+            continue
+        near = slice(*np.searchsorted(edges[:, 1], (box.y - 2, box.bottom)))
+        left, _, right, _ = edges[near].T
+        track = (
+            (np.abs(middle[near] - 2 * box.y - box.height) <= 2 + box.height // 5)
+            & (high[near] >= TRACK[0] * box.height) & (high[near] <= TRACK[1] * box.height)
+            & (np.maximum(left - box.right, box.x - right) <= 3)
+            & (np.maximum(right - box.right, box.x - left) >= TRACK[2] * box.height)
+            & (np.maximum(right, box.right) - np.minimum(left, box.x) <= SHAPE[1] * box.height)
+        )  # fmt: skip
+        yield from (enclose_boxes([box, each]) for each in _list_places(edges[near][track][:MOST_TRACKS]))
+
+
+def _list_places(edges: Ints) -> list[Box]:
+    return [Box(left, top, right - left, bottom - top) for left, top, right, bottom in edges.tolist()]
 
 
 def find_letters(boxes: Ints, page: PageLines) -> Mask:

@@ -1,7 +1,7 @@
 """Find check boxes, radio buttons and switches, and read their states.
 
-A trained network names each small shape: a kind of toggle and its state, or none (control_model.py). What it isn't sure
-of isn't reported, and neither is a shape without a text beside it or others like it.
+Trained networks name each small shape: a kind of toggle and its state, or none (control_model.py). What they aren't
+sure of isn't reported, and neither is a shape without a text beside it or others like it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from sightline.model.geometry import Box
 from sightline.reader.colours import crop_pixels, find_common_colour, measure_distances
 from sightline.reader.control_features import Floats, list_lines
-from sightline.reader.control_model import load_toggle_network
+from sightline.reader.control_model import load_toggle_networks
 from sightline.reader.page_text import measure_letter_size
 from sightline.reader.reading import TOGGLES, InterfacePart, PartKind, Pixels, TextLine
 from sightline.reader.rectangles import are_level, contains_centre, is_inside, overlap_horizontally
@@ -47,19 +47,22 @@ def find_toggles(pixels: Pixels, lines: Sequence[TextLine], segments: Segments) 
     alike, boxes = measure_mates(boxes)[free], boxes[free]
     if not len(boxes):
         return []
-    network = load_toggle_network()
-    scores = network.score(measure_toggles(pixels, boxes, page, alike))
+    networks = load_toggle_networks()
+    scores = networks.score(measure_toggles(pixels, boxes, page, alike))
     places = [Box(left, top, right - left, bottom - top) for left, top, right, bottom in boxes.tolist()]
-    likely = [(kind, places[at]) for kind, _, at in _rank_answers(scores, LIKELY * network.limits)]
+    likely = [(kind, places[at]) for kind, _, at in _rank_answers(scores, LIKELY * networks.limits)]
     found: list[InterfacePart] = []
-    sure = _rank_answers(scores, network.limits)
+    sure = _rank_answers(scores, networks.limits)
     known = [places[at] for kind, _, at in sure if kind == "check"]
-    doubtful = [each for each in _rank_answers(scores, LIKELY_MATE * network.limits) if each not in sure]
+    doubtful = [each for each in _rank_answers(scores, LIKELY_MATE * networks.limits) if each not in sure]
     mates = [each for each in doubtful if each[0] == "check" and _has_sure_mate(places[each[2]], known)]
     for kind, state, at in [*sure, *mates]:
         box = places[at]
         if not any(_share_centre(part.box, box) for part in found):
-            same = (other for each, other in likely if each == kind and _is_ring_of(other, box))
+            same = (
+                other for each, other in likely
+                if each == kind and (_is_ring_of(other, box) or (kind == "switch" and _is_whole_of(other, box)))
+            )  # fmt: skip
             found.append(_make_toggle(pixels, kind, max(same, key=lambda each: each.width * each.height), state))
     named = [part for part in label_toggles(found, lines) if part.lines or _has_mates(part, found)]
     kept = [part for part in named if not _is_bullet(part, lines)]
@@ -92,6 +95,12 @@ def _is_ring_of(outer: Box, inner: Box) -> bool:
     )
     area = inner.width * inner.height
     return away <= RING[0] * inner.height and area <= outer.width * outer.height <= RING[1] * area
+
+
+def _is_whole_of(outer: Box, inner: Box) -> bool:
+    """Return whether a box is a switch of which another one is a part: its knob with what is left of the track."""
+    area = inner.width * inner.height
+    return is_inside(inner, outer, slack=1) and area <= outer.width * outer.height <= RING[1] * area
 
 
 def _rank_answers(scores: Floats, limits: Floats) -> list[tuple[PartKind, bool | None, int]]:

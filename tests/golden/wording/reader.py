@@ -29,6 +29,7 @@ _QUESTIONS = (
     (screens.chart(), "How did Asia do in Q2?"),
     (screens.table(), "What does the floor lamp cost?"),
 )
+_MAPS = line("Maps", 40, 50)
 _UNREAD: Mapping[str, ImageReading] = {
     "nothing": _EMPTY,
     "a photograph on its side": replace(_EMPTY, photograph=True, rotation=90),
@@ -40,10 +41,10 @@ _UNREAD: Mapping[str, ImageReading] = {
     "doubtful": replace(_EMPTY, lines=(replace(line("INF0 ready", 1, 1), confidence=0.99, doubtful=(3, 9)),)),
     "icons, a selected item and a disabled switch": replace(
         _EMPTY,
-        lines=(line("Maps", 40, 50),),
+        lines=(_MAPS,),
         parts=(InterfacePart("switch", Box(10, 90, 28, 16), (1, 2, 3), checked=True),),
         icons=(Box(10, 10, 14, 14), Box(30, 10, 14, 14)),
-        states=(ItemState("selected", line("Maps", 40, 50).box), ItemState("disabled", Box(10, 90, 28, 16))),
+        states=(ItemState("selected", _MAPS.box, _MAPS), ItemState("disabled", Box(10, 90, 28, 16))),
     ),
     "a barcode and a picture": replace(
         _EMPTY,

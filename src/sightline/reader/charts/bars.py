@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 
 import numpy as np
@@ -34,6 +34,7 @@ _FEW = 2  # bars, which are no chart
 NAMED = 0.4  # share of the labels that have bars, at least
 _ROUND_END = 6  # how much a pixel of a round end may differ from its bar
 THIN = 3  # pixels: the smallest width of a bar
+_CUT = 3  # pixels: the width of what cuts a bar, at most
 SAME_BAR = 30  # how much a strip of a bar may differ from the rest where an edge or a line mixes in
 
 
@@ -397,15 +398,20 @@ def _is_next_strip(one: ColourRegion, other: ColourRegion) -> bool:
 def join_pieces(candidates: Iterable[ColourRegion]) -> list[ColourRegion]:
     """Join the pieces of bars that a grid line or a label has cut."""
     mended: list[ColourRegion] = []
+    ends: dict[int, list[int]] = defaultdict(list)  # places in `mended` by where a piece ends
     for region in sorted(candidates, key=lambda each: each.box.y):
-        for place, above in enumerate(mended):
-            if 0 <= region.box.y - above.box.bottom <= 3 and _are_one_bar(above, region):
+        for place in sorted(chain.from_iterable(ends.get(region.box.y - gap, ()) for gap in range(_CUT + 1))):
+            above = mended[place]
+            if _are_one_bar(above, region):
                 thicker = max(above, region, key=lambda each: each.box.height)
                 y = above.box.y
                 whole = Box(thicker.box.x, y, thicker.box.width, region.box.bottom - y)
                 mended[place] = replace(thicker, box=whole, area=above.area + region.area)
+                ends[above.box.bottom].remove(place)
+                ends[whole.bottom].append(place)
                 break
         else:
+            ends[region.box.bottom].append(len(mended))
             mended.append(region)
     return mended
 
@@ -425,19 +431,24 @@ def _are_one_bar(above: ColourRegion, below: ColourRegion) -> bool:
 def join_halves(pixels: Pixels, pieces: Sequence[ColourRegion]) -> list[ColourRegion]:
     """Join the halves of bars that a grid line has cut lengthwise: the line continues beyond the bar."""
     whole: list[ColourRegion] = []
+    ends: dict[int, list[int]] = defaultdict(list)  # places in `whole` by where a half ends
     for region in sorted(pieces, key=lambda each: (each.box.x, each.box.y)):
-        for place, left in enumerate(whole):
-            gap = region.box.x - left.box.right
+        for place in sorted(chain.from_iterable(ends.get(region.box.x - gap, ()) for gap in range(1, _CUT + 1))):
+            left = whole[place]
             if (
-                0 < gap <= 3
-                and compare_colours(left.colour, region.colour) <= 8
+                compare_colours(left.colour, region.colour) <= 8
                 and abs(left.box.y - region.box.y) <= 1
                 and abs(left.box.bottom - region.box.bottom) <= 1
-                and _has_line_beyond(pixels, Box(left.box.right, left.box.y, gap, left.box.height))
+                and _has_line_beyond(
+                    pixels, Box(left.box.right, left.box.y, region.box.x - left.box.right, left.box.height)
+                )
             ):
                 whole[place] = replace(left, box=enclose_boxes([left.box, region.box]), area=left.area + region.area)
+                ends[left.box.right].remove(place)
+                ends[whole[place].box.right].append(place)
                 break
         else:
+            ends[region.box.right].append(len(whole))
             whole.append(region)
     return whole
 

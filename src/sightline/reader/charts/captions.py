@@ -79,11 +79,11 @@ def join_label_lines(picture: ChartImage, row: Sequence[ChartText], taken: set[C
         more = [
             text
             for text in picture.texts
-            if text not in taken
+            if 0 <= text.box.y - label.box.bottom <= 0.6 * picture.em
+            and abs(text.middle[0] - label.middle[0]) <= picture.em
+            and text not in taken
             and text not in row
             and not picture.transposed
-            and 0 <= text.box.y - label.box.bottom <= 0.6 * picture.em
-            and abs(text.middle[0] - label.middle[0]) <= picture.em
             and len(row) > 1
         ]
         text = " ".join([label.text, *(each.text for each in more)])

@@ -190,7 +190,9 @@ def _learn_shapes(lines: Sequence[MonoLine], cells: Mapping[int, _Cells]) -> _Sh
         line, homes = lines[at], _assign_letters(lines[at], each)
         for place, column in enumerate(each.columns):
             own = homes.get(column, [])
-            if len(own) == 1 and line.certain[own[0]] >= _LIKELY and _may_show_shape(line, own[0]):
+            if len(own) != 1 or _is_caret(line.texts[own[0]], each.signs[place]):
+                continue
+            if line.certain[own[0]] >= _LIKELY and _may_show_shape(line, own[0]):
                 samples[line.texts[own[0]]].append((line.certain[own[0]], each.shapes[place]))
     shapes = {text: shape for text, own in samples.items() if (shape := _choose_shapes(own)) is not None}
     shapes = _remove_foreign_shapes(shapes, samples)
@@ -291,7 +293,12 @@ def _is_contradicted(text: str, sign: str | None, alike: _Likeness) -> bool:
     if sign is None or text == sign:
         return False
     points = text in _POINTS and sign in _POINTS
-    return points or (sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE)
+    return points or _is_caret(text, sign) or (sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE)
+
+
+def _is_caret(text: str, sign: str | None) -> bool:
+    """Return whether a letter that was read is a caret by its ink: no letter is only as high as that."""
+    return sign == "^" and text.isalnum()
 
 
 def _fit_columns(homes: Mapping[int, list[int]], columns: Sequence[int]) -> bool:

@@ -19,6 +19,10 @@ Floats = NDArray[np.float32]
 _LINES = 3  # lines of a grid, at least
 _SAME_PITCH, _SAME_PHASE = 0.03, 0.2  # shares of the width of a column by which lines of one grid may differ
 _INEXACT, _SHORT = 0.3, 8  # columns by which the length of a line may be wrong, and columns of a short one
+_FINE, _FINE_STEPS = 0.012, 49  # share by which a width may be refined, and how many are tried
+_BETTER = 1.02  # times as well as the first one such a width must fit
+_LONGEST, _MOST_STROKES = 12, 120  # lines, and strokes of each, that tell it
+_DIGITS = 6  # of a width in pixels: further ones differ between processors, and 12.000000000000002 would take 13 pixels
 _ASIDE = 8  # columns: how far before the others of its grid a line may begin
 _FAR = 12  # heights: how far a line may be from the others of its grid
 _FLAT = "acemnorsuvwxziklhdbtfEFHIKLMNTXYZ1247"  # letters that end at the line on which they are written
@@ -75,23 +79,30 @@ def cut_strip(pixels: Pixels, line: MonoLine) -> LineStrip:
 
 def find_grids(lines: Sequence[MonoLine], strips: Mapping[int, LineStrip]) -> Iterator[MonoGrid]:
     groups: list[list[int]] = []
+    longest: list[MonoLine] = []  # of each group
     for at in sorted((at for at, line in enumerate(lines) if line.pitch), key=lambda at: lines[at].rows):
-        home = next((group for group in groups if _is_like(lines[group[-1]], lines[at])), None)
+        line = lines[at]
+        near = (each for each, group in enumerate(groups) if _is_near(lines[group[-1]], line))
+        home = next((each for each in near if _is_as_wide(longest[each], line)), None)
         if home is None:
             groups.append([at])
+            longest.append(line)
         else:
-            home.append(at)
+            groups[home].append(at)
+            longest[home] = max(longest[home], line, key=lambda each: len(each.texts))
     for group in groups:
         long = [at for at in group if len(lines[at].texts) > 1]
         if len(long) >= _LINES:
             yield from _split_by_phase(lines, strips, group, _fit_pitch([lines[at] for at in long]))
 
 
-def _is_like(one: MonoLine, other: MonoLine) -> bool:
-    high = one.rows[1] - one.rows[0]
+def _is_near(last: MonoLine, line: MonoLine) -> bool:
+    return line.rows[0] - last.rows[1] <= _FAR * (last.rows[1] - last.rows[0])
+
+
+def _is_as_wide(one: MonoLine, other: MonoLine) -> bool:
     slack = _SAME_PITCH + _INEXACT / max(_SHORT, min(len(one.texts), len(other.texts)))
-    near = one.pitch and other.pitch and abs(one.pitch / other.pitch - 1) <= slack
-    return bool(near) and other.rows[0] - one.rows[1] <= _FAR * high
+    return bool(one.pitch and other.pitch and abs(one.pitch / other.pitch - 1) <= slack)
 
 
 def _number_columns(line: MonoLine, pitch: float) -> list[int]:
@@ -104,14 +115,30 @@ def _number_columns(line: MonoLine, pitch: float) -> list[int]:
 
 def _fit_pitch(lines: Sequence[MonoLine]) -> float:
     """Return the width of a column by the longest lines, to a fraction of a pixel: an error adds up along a line."""
-    usual = median(line.pitch for line in lines if line.pitch)
+    long = sorted(lines, key=lambda each: each.centres[0] - each.centres[-1])[: max(_LINES, len(lines) // 2)]
+    usual = median(line.pitch for line in long if line.pitch)
     fitted = []
-    for line in sorted(lines, key=lambda each: each.centres[0] - each.centres[-1])[: max(_LINES, len(lines) // 2)]:
+    for line in long:
         places = np.array(_number_columns(line, usual))
         if places[-1]:
             fitted.append(float(np.polyfit(places, line.centres, 1)[0]))
     near = [each for each in fitted if abs(each / usual - 1) <= _SAME_PITCH]
-    return median(near) if near else usual
+    return round(_refine_pitch(lines, median(near) if near else usual), _DIGITS)
+
+
+def _refine_pitch(lines: Sequence[MonoLine], pitch: float) -> float:
+    """Return the width of a column near this one whose columns the strokes of the longest lines fit best."""
+    own = [line for line in lines if line.pitch and abs(line.pitch / pitch - 1) <= _SAME_PITCH]
+    long = sorted(own, key=lambda each: -len(each.inked))[:_LONGEST]
+    steps = np.linspace(1 - _FINE, 1 + _FINE, _FINE_STEPS)
+    fit = np.zeros(len(steps))
+    for line in long:
+        middles = np.array(line.inked[:_MOST_STROKES])
+        if len(middles) >= _SHORT:
+            turns = np.exp(2j * np.pi * np.outer(1 / (pitch * steps), middles - middles.mean()))
+            fit += np.abs(turns.sum(1))
+    clear = fit.max() >= _BETTER * fit[_FINE_STEPS // 2] and fit.any()
+    return pitch * float(steps[int(fit.argmax())]) if clear else pitch
 
 
 def _split_by_phase(

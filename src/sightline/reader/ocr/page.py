@@ -85,11 +85,12 @@ def read_page(pixels: Pixels, engine: OcrEngine, has_time: HasTime = lambda: Tru
     late = tuple(_find_area_box(pixels, spot) for spot in spots[len(tried) :])
     lines_in_pieces = [_read_pieces(each, second, has_time) for each in tried]
     good = _keep_readable([piece for pieces in lines_in_pieces for piece in pieces])
+    kept = {id(piece) for piece in good}
     poor = [
         piece
         for each, pieces in zip(tried, lines_in_pieces, strict=True)
-        for piece in (pieces if any(piece in good for piece in pieces) else [each])  # what stays unread is one place
-        if piece not in good
+        for piece in (pieces if any(id(piece) in kept for piece in pieces) else [each])  # unread: one place
+        if id(piece) not in kept
     ]
     turned = 90 * _find_common_turn(good)
     made, poor = make_lines(pixels, good, poor)

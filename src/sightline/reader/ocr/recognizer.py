@@ -101,16 +101,17 @@ def _decode_strips(strips: Floats, alphabet: Sequence[str], step: float) -> list
     """Return the best character of each strip, repeats joined until a strip says that nothing is new."""
     best = strips.argmax(1)
     starts = np.flatnonzero(np.diff(best, prepend=-1))
-    ends = np.append(starts[1:], len(best))
+    ends = np.append(starts[1:], len(best)).tolist()
+    sure = np.maximum.reduceat(strips[np.arange(len(best)), best], starts).tolist()
     blank = len(alphabet) - 1  # the space
+    spaces = strips[:, blank].tolist()
     found: list[Character] = []
     last = 0
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        if best[start]:
-            sure = float(strips[start:end, best[start]].max())
-            space = float(strips[last:start, blank].max(initial=0))
-            found.append(Character(alphabet[best[start]], (start + end) / 2 * step, sure, space))
-            last = last if best[start] == blank else end
+    for start, end, letter, certain in zip(starts.tolist(), ends, best[starts].tolist(), sure, strict=True):
+        if letter:
+            space = max(spaces[last:start], default=0.0)
+            found.append(Character(alphabet[letter], (start + end) / 2 * step, certain, space))
+            last = last if letter == blank else end
     return found
 
 

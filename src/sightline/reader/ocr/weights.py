@@ -5,6 +5,7 @@ Packages that contain weights are found by their files and never imported: their
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import sys
@@ -251,11 +252,16 @@ class OcrModel:
 
     def __init__(self, name: PairName, files: dict[FileRole, bytes], threads: int) -> None:
         self.name = name
-        self.detector = OnnxSession(files["detector"], threads)
+        self._detector, self._threads = files["detector"], threads
         self.recogniser = OnnxSession(files["recogniser"], threads)
         written = files["letters"].decode() if "letters" in files else self.recogniser.letters
         # A class for "nothing new" comes before the letters, the space after them.
         self.alphabet = ("", *written.replace("\r\n", "\n").removesuffix("\n").split("\n"), " ")
+
+    @functools.cached_property
+    def detector(self) -> OnnxSession:
+        """Return the detector, opened when it is first needed: one pair finds the lines for both."""
+        return OnnxSession(self._detector, self._threads)
 
 
 class OcrEngine:

@@ -168,6 +168,13 @@ class Exchange(asyncio.Protocol):
             max_bytes -= len(piece)
         return b"".join(parts)
 
+    def join_unread(self) -> bytes:
+        """Return what has come of the body and wasn't read yet, without consuming it."""
+        pieces = self._pieces
+        if len(pieces) > 1:
+            pieces[:] = [b"".join(pieces)]
+        return pieces[0] if pieces else b""
+
     async def peek(
         self, max_bytes: int, seconds: float | None, is_enough: Callable[[bytes], bool] | None = None
     ) -> bytes:
@@ -175,10 +182,7 @@ class Exchange(asyncio.Protocol):
 
         Wait until it is complete or broken off, has `max_bytes`, satisfies `is_enough`, or `seconds` have passed.
         """
-        pieces = self._pieces
-        if len(pieces) > 1:
-            pieces[:] = [b"".join(pieces)]
-        data = pieces[0] if pieces else b""
+        data = self.join_unread()
         if (data and is_enough is not None and is_enough(data)) or self.complete or len(data) >= max_bytes:
             return data
         return await self._peek_more(max_bytes, seconds, is_enough)

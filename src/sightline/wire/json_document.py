@@ -100,7 +100,8 @@ class JsonDocument:
         if len(place) != 2 or len(values) < len(edits):
             return None
         try:
-            return _find_list_end(self.tree, self.skeleton, place, values)
+            end = _find_list_end(self.tree, self.skeleton, place)
+            return None if end is None else (end, b"".join([b"," + write_value(value) for value in values]))
         except TypeError:  # orjson can't write a value
             return None
 
@@ -157,15 +158,14 @@ class JsonDocument:
         return parts
 
 
-def _find_list_end(
-    tree: Json, skeleton: bytes | bytearray, place: JsonPath, values: Sequence[Json]
-) -> tuple[int, bytes] | None:
-    """Return where the list at `place` ends in the skeleton, and the text that appends `values` to it.
+def _find_list_end(tree: Json, skeleton: bytes | bytearray, place: JsonPath) -> int | None:
+    """Return where the list at `place` ends in the skeleton, if an edit appends to it and the end is easily found.
 
-    That is known if the skeleton begins with everything up to the end of the list, or ends with everything from its key
+    It is if the skeleton begins with everything up to the end of the list, or ends with everything from its key
     on, just as orjson writes it. Such a beginning can be read in one way only, whatever follows. Such an end closes the
     outermost object, and isn't within a string: the key's first quote would end that, and letters can't follow. The
-    part with fewer elements is written and compared; the other one, most of the body, is neither read nor copied.
+    part without another list, or with fewer elements, is written and compared; the other one, most of the body, is
+    neither read nor copied.
     """
     key, index = place
     if not isinstance(tree, dict) or not isinstance(key, str) or not key.isidentifier():
@@ -173,22 +173,22 @@ def _find_list_end(
     elements = tree.get(key)
     if not isinstance(elements, list) or not elements or index != len(elements):
         return None
-    at, items, sizes = [*tree].index(key), [*tree.items()], [*map(_count_elements, tree.values())]
-    more = b"".join([b"," + write_value(value) for value in values])
-    if sum(sizes[:at]) < sum(sizes[at + 1 :]):
+    items, kinds, at = [*tree.items()], [*map(type, tree.values())], [*tree].index(key)
+    before, after = items[:at], items[at + 1 :]
+    has_lists_after = list in kinds[at + 1 :]
+    if has_lists_after and (list not in kinds[:at] or _count_elements(before) < _count_elements(after)):
         beginning = orjson.dumps(dict(items[: at + 1]))[:-1]
         # If a key comes twice, its last value counts.
         is_last = skeleton.find(b'"%b"' % key.encode(), len(beginning)) < 0
-        return (len(beginning) - 1, more) if is_last and skeleton.startswith(beginning) else None
-    rest = b"," + orjson.dumps(dict(items[at + 1 :]))[1:] if at + 1 < len(items) else b"}"
-    end = len(skeleton) - len(rest)
+        return len(beginning) - 1 if is_last and skeleton.startswith(beginning) else None
+    rest = b"," + orjson.dumps(dict(after))[1:] if after else b"}"
     written = b'"%b":%b%b' % (key.encode(), orjson.dumps(elements), rest)
     is_same = skeleton.endswith(written) and skeleton[-len(written) - 1] in b"{,"
-    return (end - 1, more) if is_same else None
+    return len(skeleton) - len(rest) - 1 if is_same else None
 
 
-def _count_elements(value: Json) -> int:
-    return len(value) if isinstance(value, (list, dict)) else 0
+def _count_elements(items: Iterable[tuple[str, Json]]) -> int:
+    return sum([len(value) for _, value in items if isinstance(value, (list, dict))])
 
 
 def lift(body: bytes | bytearray, token: str) -> JsonDocument | None:

@@ -166,6 +166,8 @@ _STATUS_BY_KIND = (  # words in the name of an error that is about the caller or
 
 def read_opening(seen: bytes) -> Opening | None:
     """Return what the beginning of a body is; None if more bytes are needed to know."""
+    if seen.startswith(b'{"') and seen[2:3] not in _BARE_ERROR_LETTERS:  # nearly always, if it isn't a stream
+        return ANSWER_START
     seen = bytes(skip_byte_order_mark(seen))
     if seen.startswith((b"{", b"[")):
         return _read_bare_json(seen)
@@ -179,8 +181,6 @@ def read_opening(seen: bytes) -> Opening | None:
 
 def _read_bare_json(seen: bytes) -> Opening | None:
     """Read JSON without an event around it. An error is known by its first key."""
-    if seen.startswith(b'{"') and seen[2:3] not in _BARE_ERROR_LETTERS:  # nearly always
-        return ANSWER_START
     start = b"".join(seen[:256].split()).removeprefix(b"[")
     if not start.startswith(_BARE_ERRORS):
         may_follow = len(start) < _LONGEST_MARK and any(mark.startswith(start) for mark in _BARE_ERRORS)

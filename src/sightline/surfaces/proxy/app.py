@@ -27,7 +27,6 @@ from sightline.surfaces.proxy.bodies import (
     BodyReader,
     BufferedBody,
     StreamedBody,
-    is_json,
     read_request_body,
     relay_response,
 )
@@ -40,11 +39,10 @@ from sightline.surfaces.proxy.request_context import (
     LogEntry,
     RequestContext,
     describe_refusal,
-    is_event_stream,
 )
 from sightline.surfaces.proxy.routes import Route, Router, find_error_wire
 from sightline.surfaces.proxy.telemetry import CONTENT_TYPE, LOG_ENTRY, Metrics, RequestLog, find_omitting_client
-from sightline.surfaces.proxy.tool_loop import OwnTools, SendResult, ToolLoop
+from sightline.surfaces.proxy.tool_loop import OwnTools, SendResult, ToolLoop, may_call_tools
 from sightline.surfaces.proxy.upstream_client import UpstreamClient
 from sightline.vision.concurrency import FairSemaphore
 from sightline.wire.answer_writer import OwnAnswer, write_answer
@@ -260,7 +258,7 @@ class Proxy:
             exchange = await context.keep_alive(self._upstream.send(context, body, reading, own))
         if isinstance(exchange, Refusal):
             await context.response.refuse(exchange)
-        elif self._tool_loop and answer and exchange.status == 200 and (is_json(exchange) or is_event_stream(exchange)):
+        elif self._tool_loop and answer and may_call_tools(exchange, answer):
             await self._tool_loop.relay(context, answer, exchange)
         else:
             try:

@@ -26,7 +26,7 @@ from sightline.surfaces.proxy.own_body_fallback import REJECTED_STATUSES, OwnBod
 from sightline.surfaces.proxy.request_context import MAX_ERROR_BYTES, RequestContext
 from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 from sightline.wire.json_document import JsonDocument
-from sightline.wire.sse import Opening, StreamRejection, read_opening
+from sightline.wire.sse import ANSWER_START, Opening, StreamRejection, read_opening
 
 log = logging.getLogger("sightline")
 
@@ -248,6 +248,8 @@ class UpstreamClient:
     async def _read_rejection(self, exchange: Exchange, context: RequestContext) -> StreamRejection | None:
         """Return how a response rejects its request, or None; the client gets no head of a response until then."""
         with _CloseOnError(exchange):
+            if exchange.status == 200 and read_opening(exchange.join_unread()) is ANSWER_START:  # nearly always
+                return None
             return await context.response.hold_head(_find_rejection(exchange, context.keep_alive_after))
 
     def _send_as_is(

@@ -23,7 +23,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TypeGuard
 
 import orjson
@@ -56,11 +55,10 @@ from sightline.surfaces.proxy.tool_loop.calls import (
 from sightline.surfaces.proxy.upstream_client import UpstreamClient
 from sightline.wire.answer_writer import convert_to_stream
 from sightline.wire.json_tree import Block, parse_bounded_json
-from sightline.wire.message_texts import has_marks
 from sightline.wire.tool_loop import Leg
-from sightline.wire.tool_loop.leg import MAX_KEPT_TOOLS, as_object, build_leg, forbid_calls
+from sightline.wire.tool_loop.leg import as_object, build_leg, forbid_calls
 
-__all__ = ["MAX_CALLS", "MAX_LEGS", "NOT_RESTORED", "OwnTools", "SendResult", "ToolLoop"]
+__all__ = ["MAX_CALLS", "MAX_LEGS", "NOT_RESTORED", "OwnTools", "SendResult", "ToolLoop", "may_call_tools"]
 
 log = logging.getLogger("sightline")
 
@@ -181,6 +179,14 @@ class ToolLoop:
         return await self.upstream.send(context, body, more)
 
 
+def may_call_tools(exchange: Exchange, answer: AnswerState) -> bool:
+    """Return whether a response may call our tools: a stream, or JSON that names them or hasn't come as a whole."""
+    if not is_json(exchange):
+        return exchange.status == 200 and is_event_stream(exchange)
+    is_readable = exchange.complete and b"content-encoding" not in exchange.first_headers
+    return not is_readable or answer.names_tools(exchange.join_unread())
+
+
 def _is_rejected(outcome: Exchange | Refusal) -> TypeGuard[Exchange]:
     """Return whether an upstream rejects the request itself."""
     return isinstance(outcome, Exchange) and outcome.status in (400, 422)
@@ -282,14 +288,14 @@ class _LegRelay:
     async def _read_events(self, exchange: Exchange, *, first: bool) -> bytes | None:
         """Return the events of a leg that came as JSON instead of a stream; None if it is to be relayed unchanged."""
         data = await self.context.keep_alive(read_whole(exchange)) if is_json(exchange) else None
-        if data is None or (first and not self._names_our_tools(data)):
+        if data is None or (first and not self.answer.names_tools(data)):
             return None
         return await run_in_thread_if_long(data, _convert_answer_to_events, self.answer.wire, data)
 
     async def _read_answer(self, exchange: Exchange, before: Block | None) -> Block | None:
         """Return an answer that calls our tools or follows one that does; None if it is to be relayed unchanged."""
         data = await self.context.keep_alive(read_whole(exchange)) if exchange.status == 200 else None
-        if data is None or (before is None and not self._names_our_tools(data)):
+        if data is None or (before is None and not self.answer.names_tools(data)):
             return None
         if before is None or not is_event_stream(exchange):
             return await run_in_thread_if_long(data, _parse_answer, self.answer.wire, data)
@@ -299,9 +305,6 @@ class _LegRelay:
         listener.finish()
         return None if listener.failed else listener.build_body(before)
 
-    def _names_our_tools(self, data: bytes | bytearray) -> bool:
-        return has_marks(data, _list_marks(self.answer.tool_names))
-
     async def _send_merged_answer(self, exchange: Exchange, answers: Sequence[Block]) -> None:
         try:
             body = orjson.dumps(self.answer.loop.join_answers(answers, self.answer.tool_names))
@@ -309,12 +312,6 @@ class _LegRelay:
             await self.context.response.relay(exchange)
             return
         await self.context.response.replace_body(exchange, [(b"content-type", b"application/json")], body)
-
-
-@lru_cache(MAX_KEPT_TOOLS)
-def _list_marks(tool_names: frozenset[str]) -> list[bytes]:
-    """Return what is in an answer that calls one of these tools."""
-    return [f'"{name}"'.encode() for name in tool_names]
 
 
 def _convert_answer_to_events(wire: WireName, data: bytes | bytearray) -> bytes | None:

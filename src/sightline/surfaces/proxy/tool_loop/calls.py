@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 
 from sightline.engine import Engine, Reading
 from sightline.memory_reads import read_record
@@ -28,8 +28,10 @@ from sightline.surfaces.proxy.routes import Route
 from sightline.vision.concurrency import FairSemaphore, LruCache
 from sightline.wire.json_document import JsonDocument
 from sightline.wire.json_tree import Block
+from sightline.wire.message_texts import has_marks
 from sightline.wire.tool_loop import LOOPS, AnswerRun, Leg, OwnResult, OwnTool, StoredLeg, WireLoop
 from sightline.wire.tool_loop.leg import (
+    MAX_KEPT_TOOLS,
     CallContent,
     Fingerprint,
     drop_call_ids,
@@ -98,6 +100,10 @@ class AnswerState:
     def is_last(self) -> bool:
         """Whether the next leg must be the last one."""
         return len(self.legs) + 1 >= MAX_LEGS
+
+    def names_tools(self, data: bytes | bytearray) -> bool:
+        """Return whether our tools are named in a response, as in every one that calls them."""
+        return has_marks(data, _list_marks(self.tool_names))
 
     def describe_legs(self, usages: Sequence[Block]) -> tuple[str, ...]:
         """Return a line for the receipt about each leg."""
@@ -337,6 +343,12 @@ class ToolCalls:
         names = self._engine.name_messages(original)
         opened = max((index for index, message in enumerate(original.scene.messages) if message.opens_turn), default=-1)
         return names[opened + 1] if opened + 1 < len(names) else ""
+
+
+@lru_cache(MAX_KEPT_TOOLS)
+def _list_marks(tool_names: frozenset[str]) -> list[bytes]:
+    """Return what is in an answer that calls one of these tools."""
+    return [f'"{name}"'.encode() for name in tool_names]
 
 
 async def _finish(work: Coroutine[None, None, None]) -> None:

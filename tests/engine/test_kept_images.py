@@ -69,25 +69,6 @@ async def test_a_resent_image_takes_one_round(monkeypatch: pytest.MonkeyPatch) -
     assert any("sha256:" in each for each in words(again))
 
 
-@requirement("record.no_statements")
-async def test_a_request_whose_images_are_known_takes_no_statement_of_sqlite(tmp_path: Path) -> None:
-    record = open_record(tmp_path, now=Clock())
-    assert isinstance(record, SqlStore)
-    database = record.transactions.backend.database
-    assert isinstance(database, Database)
-    stage = Stage(record=record, references=True)
-    asked = asking(picture(1), picture(2), model=SEEING)
-    first, _ = await stage.prepare(asked), await stage.prepare(asked)
-    statements: list[str] = []
-    for connection in (database._reader, database._writer):
-        connection.set_trace_callback(statements.append)
-    again = await stage.prepare(asked)
-    assert statements == []
-    assert sent(again) == sent(first)
-    assert any("sha256:" in each for each in words(again))
-    record.close()
-
-
 @requirement("record.shared.loop")
 @pytest.mark.parametrize(("model", "options"), [(SEEING, {}), (BLIND, {}), (BLIND, ROUTED)])
 async def test_no_image_makes_the_event_loop_wait_for_a_server(

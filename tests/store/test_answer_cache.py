@@ -43,7 +43,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlStore]:
     """A record whose other processes announce what they write."""
     opened = open_record(Path("unused"), kind="memory")
     assert isinstance(opened, SqlStore)
-    monkeypatch.setattr(opened.transactions.backend.row_cache, "_seconds", RowCache()._seconds)
+    opened.transactions.backend.row_cache.is_polled = True
     yield opened
     opened.close()
 
@@ -149,15 +149,22 @@ def test_only_unknown_blobs_have_to_be_asked_for() -> None:
     assert not blobs.has("unknown")
 
 
-@requirement("record.no_statements")
-def test_a_record_on_a_disk_takes_one_statement_to_find_no_answers(tmp_path: Path) -> None:
+@requirement("record.no_statements", "record.recent")
+def test_a_record_on_a_disk_finds_answers_of_other_processes_at_once(tmp_path: Path) -> None:
     here, elsewhere = open_record(tmp_path), open_record(tmp_path)
     assert isinstance(here, SqlStore)
     statements: list[str] = []
     here.transactions.backend.database._reader.set_trace_callback(statements.append)  # type: ignore[attr-defined]
     assert not read_in_memory(here.conversations.has_answers, "scope")
     assert len(statements) == 1
-    assert elsewhere.conversations.keep_answer("scope", ANSWER) == 0, "no process caches that there are none"
+    assert not read_in_memory(here.conversations.has_answers, "scope")
+    assert len(statements) == 1, "that there are none is known"
+    elsewhere.conversations.expect_answer("scope")
+    assert elsewhere.conversations.keep_answer("scope", ANSWER) == 0, "no process is late"
     assert here.conversations.has_answers("scope")
+    found = here.conversations.read_answers("scope", ["", "key"])
+    assert [each.key for each in found] == ["key"], "none is expected"
+    assert here.forget(None) == 0
+    assert not elsewhere.conversations.has_answers("scope")
     for record in (here, elsewhere):
         record.close()

@@ -182,7 +182,9 @@ def test_a_conversation_turns_cold_after_a_pause_after_any_clock_change(tmp_path
 
     def visit(count: int) -> frozenset[str]:
         names = [f"message {number}" for number in range(count)]
-        return frozenset(record.conversations.visit("scope", "head", names, range(count), life=300.0))
+        found = frozenset(record.conversations.visit("scope", "head", names, range(count), life=300.0))
+        record.flush()  # as half a second later
+        return found
 
     visit(1)
     clock.days -= 40

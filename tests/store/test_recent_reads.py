@@ -1,7 +1,9 @@
-"""What a record has read within the last second is not read again, unless this process has written since."""
+"""What a record has read is not read again, until a process announces a change of it."""
 
 from __future__ import annotations
 
+import errno
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +13,9 @@ from sightline.model.ports import Store
 from sightline.model.profile import Lesson
 from sightline.store import open_record
 from tests.requirements import requirement
-from tests.store.test_bounds import DAY, Clock
+from tests.store.test_bounds import Clock
 from tests.store.writer import image_of
 
-SECOND = 1.0 / DAY
 BLIND = Lesson(blind=True, why="it said so")
 CAT = image_of("cat", 0)
 
@@ -38,14 +39,12 @@ def has_cat(record: Store) -> bool:
 
 
 @requirement("record.recent")
-def test_a_lesson_of_another_process_counts_within_a_second(records: tuple[Store, Store], clock: Clock) -> None:
+def test_a_lesson_of_another_process_counts_at_once(records: tuple[Store, Store]) -> None:
     here, elsewhere = records
     assert here.policy.read_lesson("zai", "glm") is None
     elsewhere.policy.keep_lesson("zai", "glm", BLIND, days=7)
-    clock.days += SECOND
     assert here.policy.read_lesson("zai", "glm") == BLIND
     elsewhere.policy.forget_lesson("zai", "glm")
-    clock.days += SECOND
     assert here.policy.read_lesson("zai", "glm") is None
 
 
@@ -68,6 +67,35 @@ def test_an_image_that_another_process_keeps_or_forgets_is_noticed_at_once(recor
     assert has_cat(here)
     assert elsewhere.forget(CAT.sha256) == 1
     assert not has_cat(here)
+
+
+@requirement("record.recent")
+def test_a_consent_that_another_process_withdraws_ends_at_once(records: tuple[Store, Store]) -> None:
+    here, elsewhere = records
+    for given in (True, False, True):
+        assert elsewhere.policy.set_consent("openai", given) is None
+        assert here.policy.read_consents() == {"openai": given}
+
+
+@requirement("record.recent")
+@pytest.mark.parametrize("way", ["full", "deleted"])
+def test_a_change_is_noticed_without_the_file_that_announces_it(
+    tmp_path: Path, records: tuple[Store, Store], way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, elsewhere = records
+    assert elsewhere.policy.set_consent("openai", given=True) is None
+    assert here.policy.read_consents() == {"openai": True}
+    if way == "deleted":
+        (tmp_path / "changes").unlink()
+    else:
+        time.sleep(0.02)  # the time of a file is that of the kernel's last tick
+        monkeypatch.setattr("os.write", refuse_to_write)
+    assert elsewhere.policy.set_consent("openai", given=False) is None
+    assert here.policy.read_consents() == {"openai": False}
+
+
+def refuse_to_write(handle: int, data: bytes) -> int:
+    raise OSError(errno.ENOSPC, "no space left")
 
 
 @requirement("record.recent")

@@ -5,6 +5,7 @@
 | `record.sqlite`            | the rows, with SQLite's own `-wal` and `-shm`                                  |
 | `blobs/ab/cd/abcd…`        | the bytes of images, by their sha256                                           |
 | `scope.key`                | the key for the hashes of credentials (scopes)                                 |
+| `changes`                  | grows when processes are to drop what they have cached (see `change_file`)     |
 | `swept`                    | its time is that of the last sweep of the whole record                         |
 | `record.sqlite.new-PID`    | the new database of a repair                                                   |
 | `record.sqlite.repairing`  | the marker of a repair that is replacing files, or was killed while it did     |

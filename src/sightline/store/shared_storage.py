@@ -67,7 +67,7 @@ class SharedStorage:
     def __init__(self, address: SharedAddress, bounds: SharedBounds, now: Clock) -> None:
         """Connect, and create or migrate the schema; raise if that is not possible."""
         self._address, self._bounds, self._now = address, bounds, now
-        self._rows, self._policy = RowCache(_CACHED_ROWS), RowCache(_CACHED_ROWS)
+        self._rows, self._policy = (RowCache(_CACHED_ROWS, is_polled=True) for _ in range(2))
         self._bytes = ByteCache(_CACHED_BYTES, _CACHED_NAMES)
         self._reason: Refusal | None = None
         self._is_outdated = False  # a newer version has migrated the schema

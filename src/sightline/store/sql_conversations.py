@@ -12,7 +12,8 @@ elsewhere:
   heard of the scope's first answer has to read again. That is 0 if it was announced that long ago, which is the usual
   case: the call has been run since, and the model has gone on.
 
-In a record on a disk nothing is announced, and a query takes microseconds: there, nothing is cached.
+In a record on a disk, every process looks for announcements before each use of its cache. So none is late, no answer
+has to be expected, and no client waits.
 """
 
 from __future__ import annotations
@@ -112,7 +113,8 @@ class SqlConversations:
                     self._deferred.add(lambda tx: _insert_visit(tx, visit, known, now))
                     self._cache_rows(visit, known, now, generation)
                 return visit.find_cold(known)
-        with self.transactions.begin() as tx:
+        self._deferred.flush()  # earlier visits of this conversation may be among these rows
+        with self.transactions.begin(unsynced=True) as tx:
             found, now = _fetch_moments(tx, visit), _Moment(tx.now.time, tx.now.steady)
             if visit.is_cold(found, now.asked - life):
                 newest = visit.requests[-1]
@@ -130,8 +132,6 @@ class SqlConversations:
         this process's visits, and they aren't that old, else they would not be used here either.
         """
         cache = self.transactions.row_cache
-        if not cache.is_announced:  # a record on a disk, whose other processes are not heard of
-            return None
         known = (cache.get(("moments", visit.scope, visit.head, end)) for end in visit.requests[:-3:-1])
         rows = next((rows for rows in known if rows is not None), None)
         return None if rows is None else {name: _Moment(*row) for name, *row in rows}
@@ -147,10 +147,8 @@ class SqlConversations:
     def has_answers(self, scope: str) -> bool:
         store, key, now = self.transactions, ("answers", scope), time.monotonic()
         backend, cache = store.backend, store.row_cache
-        if not cache.is_announced:  # a record on a disk, whose other processes are not heard of
-            return store.fetch_one(_HAS_ANSWERS, scope) is not None
         for known, read_at in cache.get(key) or ():
-            if known or now - max(read_at, cache.checked_at) < ABSENT_SECONDS:
+            if known or not cache.is_polled or now - max(read_at, cache.checked_at) < ABSENT_SECONDS:
                 return bool(known)
             cache.discard(key)
         generation = cache.generation
@@ -177,7 +175,7 @@ class SqlConversations:
     @return_on_error(None)
     def expect_answer(self, scope: str) -> None:
         cache = self.transactions.row_cache
-        if not cache.is_announced or any(known for known, _ in cache.get(("answers", scope)) or ()):
+        if not cache.is_polled or any(known for known, _ in cache.get(("answers", scope)) or ()):
             return
         with self.transactions.begin() as tx:
             if is_first := _announce_first(tx, scope):
@@ -186,11 +184,10 @@ class SqlConversations:
 
     @return_on_error(0.0)
     def keep_answer(self, scope: str, answer: LoopAnswer) -> float:
-        is_announced = self.transactions.row_cache.is_announced
         with self.transactions.begin() as tx:
-            is_first = is_announced and _announce_first(tx, scope)
+            is_first = _announce_first(tx, scope)
             size = _insert_answer(tx, scope, answer)
-        seconds = self._note_answers(scope, is_first=is_first) if is_announced else 0.0
+        seconds = self._note_answers(scope, is_first=is_first)
         self.transactions.count_write(size)
         return seconds
 
@@ -204,7 +201,7 @@ class SqlConversations:
             return 0.0
         since = next((at for known, at in cache.get(key) or () if known and not is_first), now)
         cache.put(key, [(True, since)])
-        return max(since + ABSENT_SECONDS - now, 0.0)
+        return max(since + ABSENT_SECONDS - now, 0.0) if cache.is_polled else 0.0
 
     @return_on_error(None)
     def keep_results(self, scope: str, answer: LoopAnswer, results: Sequence[Json]) -> None:

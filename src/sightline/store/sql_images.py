@@ -96,7 +96,7 @@ class SqlImages:
     def _find_rows(self, scope: str, hashes: Collection[str], backend: Backend) -> dict[str, Row]:
         """Return the rows of images, by sha256, from the cache or with one query."""
         cache = backend.row_cache
-        cache.expire(self.transactions.wall_clock())
+        cache.look_for_changes()
         generation = cache.generation
         cached = {sha256: rows[0] for sha256 in hashes if (rows := cache.get(_name_image(scope, sha256)))}
         if not (missing := [sha256 for sha256 in hashes if sha256 not in cached]):

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from sightline.store.change_file import ChangeFile
 from sightline.store.migrations import (
     COLUMNS,
     MIGRATIONS,
@@ -31,6 +32,7 @@ from sightline.store.migrations import (
 from sightline.store.sql import DamageReport, Row, SqlConnection
 from sightline.store.sqlite_files import check_log, get_log_path
 
+_CHANGES_NAME = "changes"
 _BUSY_SECONDS = 10.0
 _EMPTY_LOG_SECONDS = 0.25
 _MAX_FAULTS = 5  # that are reported
@@ -125,9 +127,11 @@ class Database:
         writer: sqlite3.Connection,
         reader: sqlite3.Connection,
         identify: Callable[[], FileIdentity] = lambda: (),
+        changes: ChangeFile | None = None,
     ) -> None:
-        self._writer, self._reader = writer, reader
+        self._writer, self._reader, self.changes = writer, reader, changes
         self._identify, self._identity = identify, identify()
+        self._is_change = False  # whether the transaction that is under way announces a change
         self._is_log_pending = False  # it should have been emptied, but is being read
         self._write_lock = threading.RLock()
         self._read_lock = self._write_lock if writer is reader else threading.RLock()
@@ -161,6 +165,7 @@ class Database:
                 connection,
                 connection,
                 partial(_read_file_states, path, get_log_path(path)) if at_rest else _build_identifier(path),
+                _get_change_file(path),
             )
         except BaseException:
             connection.close()
@@ -195,12 +200,15 @@ class Database:
         """Begin a transaction; no other thread or process writes until it ends."""
         with self._write_lock:
             self._writer.execute("BEGIN IMMEDIATE")
+            self._is_change = False
             try:
                 yield self._writer
             except BaseException:
                 self._writer.execute("ROLLBACK")
                 raise
             self._writer.execute("COMMIT")
+            if self._is_change and self.changes is not None:
+                self.changes.announce()
             if self._is_log_pending:
                 self.empty_log(0.0)
 
@@ -211,7 +219,10 @@ class Database:
         return nullcontext()
 
     def announce_change(self, connection: SqlConnection) -> None:
-        """Do nothing: every process reads the database itself."""
+        """Tell other processes now, in case this one is killed, and again when they can read what has changed."""
+        if self.changes is not None:
+            self.changes.announce()
+            self._is_change = True
 
     @contextmanager
     def begin_erasing(self) -> Iterator[sqlite3.Connection]:
@@ -289,7 +300,7 @@ def _add_reader(
     reader = _connect(str(path), timeout)
     try:
         check_version(reader)  # this opens the file
-        database = kind(writer, reader, _build_identifier(path))
+        database = kind(writer, reader, _build_identifier(path), _get_change_file(path))
         if identity != identify_file(path):
             raise sqlite3.OperationalError("its files were replaced while it was opened")
     except BaseException:
@@ -308,6 +319,10 @@ def _create_private_file(path: Path) -> None:
     except FileExistsError:
         if os.name == "posix" and path.stat().st_mode & 0o077:
             path.chmod(0o600)
+
+
+def _get_change_file(path: Path) -> ChangeFile:
+    return ChangeFile(path.with_name(_CHANGES_NAME))
 
 
 def _build_identifier(path: Path) -> Callable[[], FileIdentity]:

@@ -37,6 +37,7 @@ from sightline.disk import write_atomically
 from sightline.model.refusal import Refusal
 from sightline.model.value import value_class
 from sightline.store.blobs import Blobs, FileBlobs, MemoryBlobs, create_private_folder
+from sightline.store.change_file import ChangeFile
 from sightline.store.record_folder import (
     BLOBS_NAME,
     DATABASE_NAME,
@@ -59,6 +60,7 @@ _RETRY_SECONDS = 60.0
 _CHECK_SECONDS = 0.05  # for the check when a database is opened; most take a few milliseconds
 _LONG_CHECK_SECONDS = 300.0
 _MAX_RELOADED = 256
+_CACHED_ROWS = 4096
 StorageState = Literal["open", "read_only", "stand_in", "memory"]
 Clock = Callable[[], float]
 
@@ -77,27 +79,22 @@ class ReloadedQuery(NamedTuple):
 class RowCache:
     """The least recently used rows go first. With a size of 0, nothing is cached.
 
-    If other processes don't announce what they write, `seconds` is for how long rows are cached; it is infinite else.
+    What other processes announce is looked for in `changes` before each use. Without that, this is the only process, or
+    a thread asks for it: then the cache `is_polled`, and may be late.
     """
 
-    def __init__(self, size: int = 0, seconds: float = math.inf) -> None:
-        self._size, self._seconds, self._lock = size, seconds, threading.Lock()
+    def __init__(self, size: int = 0, changes: ChangeFile | None = None, *, is_polled: bool = False) -> None:
+        self._size, self._changes, self.is_polled, self._lock = size, changes, is_polled, threading.Lock()
         self._reload_lock = threading.Lock()  # of two threads that reload, neither drops what the other has read
         self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
-        self._since = 0.0
+        self._last_state = changes.read_state() if changes else None
         self.generation = 0  # changes with every `clear`
         self.checked_at = -math.inf  # when other processes were last asked for what they announce, in monotonic time
 
-    @property
-    def is_announced(self) -> bool:
-        return self._seconds == math.inf
-
-    def expire(self, now: float) -> None:
-        """Clear the cache if its rows are too old, by a clock that may also be set back."""
-        if 0 <= now - self._since < self._seconds:  # nearly always
-            return
-        if not self.is_announced:
-            self._since = now
+    def look_for_changes(self) -> None:
+        """Clear the cache if any process has announced a change since this was last called."""
+        if self._changes is not None and (state := self._changes.read_state()) != self._last_state:
+            self._last_state = state
             self.clear()
 
     def get(self, key: Hashable) -> list[Row] | None:
@@ -152,11 +149,11 @@ class Backend:
     bounds: RecordBounds
     last_uses: LastUses = field(default_factory=LastUses)
     is_new: bool = False  # the database was just created, so existing blobs are not orphans
-    row_cache: RowCache = field(default_factory=lambda: RowCache(4096, seconds=1.0))
-    policy_cache: RowCache = field(default_factory=RowCache)  # of consents and saved descriptions
+    row_cache: RowCache = field(default_factory=lambda: RowCache(_CACHED_ROWS))
+    policy_cache: RowCache = field(default_factory=lambda: RowCache(_CACHED_ROWS))  # of consents and saved descriptions
     fills_cache: bool = True  # false: the cache of rows is only read
     is_stand_in: bool = False  # in memory, in place of a record that can't be used
-    clock_seconds: float = 1.0  # after which the record time is read again
+    clock_seconds: float = 3600.0  # after which the record time is read again, if nothing is written
 
     @classmethod
     def open_folder(cls, folder: Path, bounds: RecordBounds, timeout: float | None = None) -> Backend:
@@ -169,7 +166,7 @@ class Backend:
             if not (folder / KEY_NAME).exists():
                 with database.begin():  # one process at a time: the first creates the key
                     ensure_key(folder)
-            return cls(database, FileBlobs(folder / BLOBS_NAME), read_key(folder), bounds, is_new=is_new)
+            return cls._open(database, folder, read_key(folder), bounds, is_new=is_new)
         except BaseException:
             database.close()
             raise
@@ -178,14 +175,22 @@ class Backend:
     def open_read_only(cls, folder: Path, bounds: RecordBounds) -> Backend:
         """Open the record in a folder without changing it; raise if its files or its consents are damaged."""
         check_folder(folder)
-        key, blobs = read_key(folder), FileBlobs(folder / BLOBS_NAME)
+        key = read_key(folder)
         database = Database.open_read_only(folder / DATABASE_NAME)
         try:
             database.check_consents()
-            return cls(database, blobs, key, bounds)
+            return cls._open(database, folder, key, bounds)
         except BaseException:
             database.close()
             raise
+
+    @classmethod
+    def _open(
+        cls, database: Database, folder: Path, key: bytes, bounds: RecordBounds, *, is_new: bool = False
+    ) -> Backend:
+        rows, policy = (RowCache(_CACHED_ROWS, database.changes) for _ in range(2))
+        blobs = FileBlobs(folder / BLOBS_NAME)
+        return cls(database, blobs, key, bounds, is_new=is_new, row_cache=rows, policy_cache=policy)
 
     @classmethod
     def open_in_memory(cls, bounds: RecordBounds, *, is_stand_in: bool = False) -> Backend:

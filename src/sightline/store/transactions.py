@@ -178,16 +178,16 @@ class Transactions:
 
     @property
     def row_cache(self) -> RowCache:
-        """The cache of rows, without those that are too old."""
+        """The cache of rows, without those that another process may have changed."""
         cache = self.backend.row_cache
-        cache.expire(self.wall_clock())
+        cache.look_for_changes()
         return cache
 
     def fetch_cached(self, key: Hashable, query: str, *values: object, absent: bool = False) -> list[Row]:
         """Return rows that never change under their key. If there are none, that is only cached with `absent`."""
         backend = self.backend
         cache = backend.row_cache
-        cache.expire(self.wall_clock())
+        cache.look_for_changes()
         if (cached := cache.get(key)) is not None:
             return cached
         generation = cache.generation
@@ -202,6 +202,7 @@ class Transactions:
         With `reload`, they are in the cache again after a change of another process: see `ReloadedQuery`.
         """
         cache, key = self.backend.policy_cache, ReloadedQuery(query, values) if reload else (query, values)
+        cache.look_for_changes()
         if (cached := cache.get(key)) is not None:
             return cached
         generation = cache.generation
@@ -249,9 +250,9 @@ class Transactions:
         """Begin a transaction on the files that are in the folder now; raise if they were replaced by its end."""
         backend = self._choose_backend()
         with backend.database.begin_without_sync() if unsynced else backend.database.begin() as connection:
-            yield WriteTransaction(backend, connection, update_record_time(connection, self.wall_clock()))
-        if not backend.row_cache.is_announced:
-            backend.row_cache.clear()
+            now = update_record_time(connection, self.wall_clock())
+            yield WriteTransaction(backend, connection, now)
+        self._last_time = backend, now
         self.check_not_replaced(backend)
 
     @contextmanager
@@ -295,9 +296,6 @@ class Transactions:
     def _clear_caches(self, backend: Backend) -> None:
         """Drop what this process has cached; other processes do so when they see the announcement."""
         for cache in (backend.policy_cache, *([backend.row_cache] if backend.fills_cache else ())):
-            if not cache.is_announced:
-                cache.clear()
-                continue
             try:
                 cache.reload(backend.database.fetch_all)
             except STORAGE_ERRORS:  # the change itself was written

@@ -1,0 +1,41 @@
+"""The file by which the processes that share a record on a disk tell each other to drop what they have cached.
+
+It grows by a byte with each change that is announced (a consent, a lesson, an image that was forgotten, the first
+answer of a client), so that one call of `stat` shows whether there was any. What is in it doesn't matter, and neither
+does deleting it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+FileState = tuple[int, int, int]
+
+
+class ChangeFile:
+    """Announces changes to other processes, and shows theirs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+
+    def announce(self) -> None:
+        """Make the file longer. On a disk that is full, its time changes at least."""
+        try:
+            handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(handle, b".")
+            finally:
+                os.close(handle)
+        except OSError:
+            with suppress(OSError):
+                os.utime(self._path)
+
+    def read_state(self) -> FileState | None:
+        """Return a value that changes with each announcement."""
+        try:
+            status = os.stat(self._path)  # noqa: PTH116  for every request with known images
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns

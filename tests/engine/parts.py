@@ -6,13 +6,17 @@ import asyncio
 import atexit
 import copy
 import json
+import random
 import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import PIL.Image
 
 from sightline.engine import Engine, EngineOptions, PreparedRequest, Reading
 from sightline.model.facts import NO_COORDINATES
@@ -81,6 +85,14 @@ class ScriptedSeer:
 @cache
 def picture(seed: int = 0, size: tuple[int, int] = (320, 240), kind: str = "png") -> bytes:
     return paint_quadrants(some_colours(seed), size, kind)
+
+
+def draw_noise(seed: int, edge: int = 1000) -> bytes:
+    """Return a PNG of noise, which is three bytes for each pixel."""
+    noise = random.Random(seed).randbytes(3 * edge * edge)
+    file = BytesIO()
+    PIL.Image.frombytes("RGB", (edge, edge), noise).save(file, "PNG", compress_level=0)
+    return file.getvalue()
 
 
 def encoded(data: bytes) -> str:

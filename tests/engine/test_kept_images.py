@@ -19,7 +19,6 @@ from sightline.model.scene import Scene
 from sightline.passes import decide
 from sightline.store import open_record
 from sightline.store.sql_store import SqlStore
-from sightline.store.sqlite_database import Database
 from tests.engine import test_retain
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, Talk, asking, picture, sent, visitor, words
 from tests.requirements import requirement

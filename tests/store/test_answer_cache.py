@@ -14,7 +14,6 @@ from sightline.store import open_record, sql_conversations
 from sightline.store.blobs import ByteCache, CachedBlobs, MemoryBlobs
 from sightline.store.sql_conversations import ABSENT_SECONDS
 from sightline.store.sql_store import SqlStore
-from sightline.store.storage import RowCache
 from tests.requirements import requirement
 from tests.store.remote import Query, make_remote
 

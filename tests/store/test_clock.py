@@ -17,6 +17,7 @@ from sightline.model.profile import Lesson
 from sightline.store import open_record
 from sightline.store.migrations import migrate
 from sightline.store.retention import DAY, RecordTime
+from sightline.store.sql_store import SqlStore
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, kept, use_daily
 from tests.store.test_ledger_entries import CALL
@@ -179,6 +180,7 @@ def test_a_lease_ends_although_the_clock_was_set_back_by_weeks(tmp_path: Path) -
 def test_a_conversation_turns_cold_after_a_pause_after_any_clock_change(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
+    assert isinstance(record, SqlStore)
 
     def visit(count: int) -> frozenset[str]:
         names = [f"message {number}" for number in range(count)]

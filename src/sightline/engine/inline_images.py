@@ -30,7 +30,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import InlineSource, LinkSource, NamedText, Sight
 from sightline.net import WebGrant, fetch_web_file
 from sightline.pixels import pack_target, unpack_fit_result
-from sightline.pixels.image_headers import is_animated
+from sightline.pixels.image_headers import is_animated, may_be_animated
 from sightline.pixels.probe import probe
 from sightline.pixels.similarity import compare_replies
 from sightline.pixels.workers import WorkerPool
@@ -72,10 +72,14 @@ class ResentImages:
     def __init__(self) -> None:
         self._texts: LruCache[KnownText] = LruCache(_TEXT_BYTES)
         self._samples: LruCache[tuple[_Sample, ...]] = LruCache(_KEYS_KEPT)  # of texts, by their first bytes
-        self._seen_once: LruCache[str] = LruCache(_KEYS_KEPT)
+        self._seen: LruCache[bool] = LruCache(_KEYS_KEPT)  # by sample
+
+    def is_new(self, image: InlineSource) -> bool:
+        """Return whether an image was surely not sent lately, without reading all of it."""
+        return not image.has_key and _take_sample(image) not in self._seen
 
     def find_key(self, image: InlineSource) -> str:
-        """Return the key of an image. Its text is kept from the second time on: most images never come again."""
+        """Return the key of an image, and keep its text to compare later ones with."""
         if image.has_key:
             return image.key
         text = image.text
@@ -83,15 +87,14 @@ class ResentImages:
         known = self._texts.get(sample)
         if known is not None and len(known) == len(text) and known.startswith(text):
             image.set_key(known.key)
-        elif image.key in self._seen_once:
-            kept = KnownText(text)
-            kept.key, kept.sample_hash = image.key, hash(image)
-            self._texts.put(sample, kept, len(kept))
-            if not kept.translate(None, BASE64_CHARACTERS):  # a quote in it would match the structure of another body
-                self._keep_sample(kept[:_START_BYTES], sample)
-        else:
-            self._seen_once.put(image.key, image.key)
-        return image.key
+            return known.key
+        kept = KnownText(text)
+        kept.key, kept.sample_hash = image.key, hash(image)
+        self._texts.put(sample, kept, len(kept))
+        if not kept.translate(None, BASE64_CHARACTERS):  # a quote in it would match the structure of another body
+            self._keep_sample(kept[:_START_BYTES], sample)
+        self._seen.put(sample, value=True)
+        return kept.key
 
     def _keep_sample(self, start: bytes, sample: _Sample) -> None:
         others = [each for each in self._samples.get(start) or () if each != sample]
@@ -124,7 +127,7 @@ class ImageChecker:
 
     async def check(self, image: InlineSource) -> ImageInfo | Refusal:
         """Return what the header says, if every pixel can be decoded."""
-        known = self._checked.get(image.key)
+        known = self._checked.get(await _in_thread_if_long(image, _compute_key))
         if known is not None:
             return known
         data = await _decode(image.text)
@@ -158,7 +161,9 @@ async def _decode(text: bytes | bytearray | memoryview) -> bytes | Refusal:
 
 
 def probe_inline(image: InlineSource) -> ImageInfo | Refusal:
-    """Return what an image's header says. It is nearly always in the first kilobytes, so this needs no cache."""
+    """Return what an image's header says. It is nearly always in the first kilobytes."""
+    if type(image.text) is KnownText and image.text.kept is not None:
+        return image.text.kept.info
     size = compute_decoded_size(image.text)
     for length in _HEAD_LENGTHS:
         if picture := probe(decode_head(image.text, length), size):
@@ -171,6 +176,8 @@ def probe_inline(image: InlineSource) -> ImageInfo | Refusal:
 def _check_animation(picture: ImageInfo | Refusal, image: InlineSource) -> ImageInfo | Refusal:
     """Add whether the image is animated, which takes all of its bytes to tell."""
     if isinstance(picture, Refusal) or picture.mime not in _ANIMATED_TYPES:
+        return picture
+    if not may_be_animated(decode_head(image.text, _HEAD_LENGTHS[0])):
         return picture
     data = decode_base64(image.text)
     return replace(picture, is_animated=True) if isinstance(data, bytes) and is_animated(data) else picture
@@ -199,9 +206,9 @@ class InlineImages:
         )  # by key: images that are resent aren't decoded again
 
     def find_keys(self, sights: Iterable[Sight]) -> None:
-        """Find the key of each image: a long computation, in the thread of the caller."""
+        """Find the key of each image that was sent before: a long computation, in the thread of the caller."""
         for sight in sights:
-            if isinstance(sight.source, InlineSource):
+            if isinstance(sight.source, InlineSource) and not self._resent.is_new(sight.source):
                 self._resent.find_key(sight.source)
 
     async def find_digest(self, inline: InlineSource) -> str | Refusal:
@@ -214,7 +221,7 @@ class InlineImages:
 
     def compute_digest(self, inline: InlineSource) -> str | Refusal:
         """Return the sha256 of an image, which is decoded only if it was not seen lately."""
-        if known := self._known.get(self._resent.find_key(inline)):
+        if known := self._find_known(inline):
             return known.sha256
         image = self.decode(inline)
         return image if isinstance(image, Refusal) else image.sha256
@@ -251,7 +258,7 @@ class InlineImages:
         data = decode_base64(inline.text)
         if isinstance(data, Refusal):
             return data
-        digest = self._known.put(inline.key, KeptImage(sha256(data).hexdigest(), picture)).sha256
+        digest = self._known.put(self._resent.find_key(inline), KeptImage(sha256(data).hexdigest(), picture)).sha256
         return Image(digest, picture.mime, picture.size, data, picture.is_rotated)
 
     def list_references(self, sights: Iterable[Sight], origin: RequestOrigin) -> list[str]:
@@ -300,7 +307,9 @@ class InlineImages:
         return {inline: image for inline, image in known.items() if image.sha256 in kept}
 
     def _find_known(self, inline: InlineSource) -> KeptImage | None:
-        """Return what is known of an image, if it was decoded lately."""
+        """Return what is known of an image, if it was decoded lately. A new one isn't hashed to find that out."""
+        if self._resent.is_new(inline):
+            return None
         known = self._known.get(self._resent.find_key(inline))
         if isinstance(inline.text, KnownText):
             inline.text.kept = known
@@ -326,9 +335,11 @@ class InlineImages:
     async def keep_missing(self, images: Collection[InlineSource], origin: RequestOrigin) -> None:
         """Keep the images that aren't kept: their descriptions contain references, which must be resolvable."""
         kept = await self.ask_for_kept_images(images, origin)
-        for inline in images:
-            if inline not in kept:
-                await self.keep(inline, origin)
+        await asyncio.gather(*(self.keep(inline, origin) for inline in images if inline not in kept))
+
+
+def _compute_key(inline: InlineSource) -> str:
+    return inline.key
 
 
 async def _in_thread_if_long(inline: InlineSource, work: Callable[[InlineSource], T]) -> T:

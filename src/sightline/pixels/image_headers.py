@@ -33,6 +33,7 @@ def _slice_exactly(data: bytes, start: int, length: int) -> bytes:
     return data[start : start + length]
 
 
+_WEBP_FLAGS, _WEBP_ANIMATED = 20, 0x02  # the byte of a WebP file's flags, and the one that it may have several frames
 _MAX_PIECES = 4096  # of a header; a hostile one may have millions, each of a few bytes
 _unpack_chunk = struct.Struct(">I4s").unpack_from
 _unpack_size = struct.Struct(">II").unpack_from
@@ -151,6 +152,13 @@ def find_gif_frame(data: bytes) -> Box | None:
     except OverflowError:
         return None
     return None if at is None else Box(*struct.unpack_from("<HHHH", data, at + 1))
+
+
+def may_be_animated(head: bytes) -> bool:
+    """Return false if the first bytes of a file say that it has a single frame."""
+    if not head.startswith(b"RIFF"):
+        return True
+    return head[12:16] == b"VP8X" and len(head) > _WEBP_FLAGS and bool(head[_WEBP_FLAGS] & _WEBP_ANIMATED)
 
 
 def is_animated(data: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -206,10 +207,12 @@ class InlineImages:
         )  # by key: images that are resent aren't decoded again
 
     def find_keys(self, sights: Iterable[Sight]) -> None:
-        """Find the key of each image that was sent before: a long computation, in the thread of the caller."""
-        for sight in sights:
-            if isinstance(sight.source, InlineSource) and not self._resent.is_new(sight.source):
-                self._resent.find_key(sight.source)
+        """Find the keys of images that were sent before, or that may be equal: a long computation, in this thread."""
+        sources = [sight.source for sight in sights if isinstance(sight.source, InlineSource)]
+        alike = Counter(map(hash, sources))
+        for source in sources:
+            if alike[hash(source)] > 1 or not self._resent.is_new(source):
+                self._resent.find_key(source)
 
     async def find_digest(self, inline: InlineSource) -> str | Refusal:
         """Return the sha256 of an image; a long one is decoded in a thread."""

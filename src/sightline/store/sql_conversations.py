@@ -75,7 +75,8 @@ class _Visit:
     def renew(self, known: Mapping[str, _Moment], now: _Moment) -> dict[str, _Moment]:
         """Return the rows to be written: the recent ones, and the old ones, so that all expire together."""
         aged = (name for name, moment in known.items() if now.used - moment.used >= USED_PRECISION)
-        return {name: replace(now, cold=name in known and known[name].cold) for name in self.recent_names.union(aged)}
+        names = self.recent_names.union(aged)
+        return {name: _Moment(now.used, now.asked, name in known and known[name].cold) for name in names}
 
     def find_cold(self, known: Mapping[str, _Moment]) -> frozenset[str]:
         """Return the names whose request found a cold cache."""

@@ -35,7 +35,7 @@ EARLY_SCRIPTS = "[...document.scripts].filter(s => s.src && !s.async && !s.defer
 LOADED = """new Promise(done => {
     const finish = () => document.fonts.ready.then(() => setTimeout(() => done(true), %d));
     document.readyState === 'complete' ? finish() : addEventListener('load', finish);
-    setTimeout(() => done(false), 4000);
+    setTimeout(() => done(false), 20000);
 })"""
 
 

@@ -21,7 +21,7 @@ def score_kits() -> None:
         raise SystemExit(f"bench: {engine.what}")
     folder = peer_environments.find_cache() / "training-controls" / "scored-pictures"
     training_pictures.make_scored_pictures(folder)
-    counts, _ = measure_part(folder, engine)
+    counts, _, _ = measure_part(folder, engine)
     figures = {"packages that are only scored": {"counts": dict(counts), "cpu_seconds": 0.0, "peak_mb": 0}}
     names = {row.name for row in ROWS if any(kind in row.name for kind in KINDS)}
     lines = write_report(figures).splitlines()

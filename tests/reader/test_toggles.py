@@ -10,10 +10,10 @@ from PIL import Image, ImageDraw
 
 from sightline.model.geometry import Box
 from sightline.reader.interface_parts import find_parts
-from sightline.reader.reading import InterfacePart, TextLine
+from sightline.reader.reading import TOGGLES, InterfacePart, TextLine
 from sightline.reader.regions import segment_image
-from sightline.reader.toggle_features import propose_toggles
-from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
+from sightline.reader.toggle_features import measure_asymmetry, propose_toggles
+from sightline.reader.toggles import Limits, find_toggles, remove_toggle_glyphs
 from tests.reader.sketch import Sketch
 from tests.requirements import requirement
 
@@ -76,7 +76,6 @@ def paste_shape(sketch: Sketch, place: tuple[int, int], size: tuple[int, int], l
         ("ring with a dot", "radio", True),
         ("disc with a dot", "radio", True),
         ("disc with a ring", "radio", True),
-        ("pale ring with a dot", "radio", True),
         ("on", "switch", True),
         ("off", "switch", False),
     ],
@@ -84,25 +83,29 @@ def paste_shape(sketch: Sketch, place: tuple[int, int], size: tuple[int, int], l
 def test_a_toggle_is_read_at_the_scale_of_its_screen(
     look: str, kind: str, checked: bool | None, ground: str, scale: int
 ) -> None:
-    sketch = Sketch((400 * scale, 100 * scale), ground, "#888888")
+    sketch = Sketch((400 * scale, 130 * scale), ground, "#888888")
     size = (28 * scale, 16 * scale) if kind == "switch" else (16 * scale, 16 * scale)
-    paste_shape(sketch, (20 * scale, 30 * scale), size, look)
-    sketch.write(60 * scale, 38 * scale, "Send a copy", 14 * scale)
-    (toggle,) = look_for_toggles(sketch, sketch.lines)
-    assert (toggle.kind, toggle.checked, toggle.lines) == (kind, checked, (0,))
-    assert abs(toggle.box.x - 20 * scale) <= 1
-    assert abs(toggle.box.width - size[0]) <= 2
+    for at, text in enumerate(("Send a copy", "Keep a log")[: 2 if kind == "radio" else 1]):
+        paste_shape(sketch, (20 * scale, (30 + 40 * at) * scale), size, look)
+        sketch.write(60 * scale, (38 + 40 * at) * scale, text, 14 * scale)
+    found = look_for_toggles(sketch, sketch.lines)
+    assert [(part.kind, part.checked, part.lines) for part in found] == [
+        (kind, checked, (at,)) for at in range(len(sketch.lines))
+    ]
+    assert all(abs(part.box.x - 20 * scale) <= 1 and abs(part.box.width - size[0]) <= 2 for part in found)
 
 
 @requirement("reader.toggles")
 @pytest.mark.parametrize("scale", [1, 2])
-def test_a_pale_tick_is_read_on_a_light_page_and_never_misread_on_a_dark_one(scale: int) -> None:
-    for ground, known in (("#ffffff", [("check", True)]), ("#1f2430", [])):
-        sketch = Sketch((400 * scale, 100 * scale), ground, "#888888")
-        paste_shape(sketch, (20 * scale, 30 * scale), (16 * scale, 16 * scale), "pale ticked box")
-        sketch.write(60 * scale, 38 * scale, "Send a copy", 14 * scale)
+@pytest.mark.parametrize(("look", "kind"), [("pale ticked box", "check"), ("pale ring with a dot", "radio")])
+def test_a_pale_mark_is_read_on_a_light_page_and_never_misread_on_a_dark_one(look: str, kind: str, scale: int) -> None:
+    for ground, known in (("#ffffff", [(kind, True)] * 2), ("#1f2430", [])):
+        sketch = Sketch((400 * scale, 130 * scale), ground, "#888888")
+        for at, text in enumerate(("Send a copy", "Keep a log")):
+            paste_shape(sketch, (20 * scale, (30 + 40 * at) * scale), (16 * scale, 16 * scale), look)
+            sketch.write(60 * scale, (38 + 40 * at) * scale, text, 14 * scale)
         found = [(part.kind, part.checked) for part in look_for_toggles(sketch, sketch.lines)]
-        assert found in (known, [("check", True)])
+        assert found in (known, [(kind, True)] * 2)
 
 
 @requirement("reader.toggles")
@@ -134,6 +137,78 @@ def test_a_shape_without_a_text_or_others_like_it_is_not_reported() -> None:
     for y in (60, 90, 120):
         paste_shape(sketch, (20, y), (16, 16), "empty box")
     assert [part.box.y for part in look_for_toggles(sketch, [])] == [30, 60, 90, 120]
+
+
+def draw_pair(look: str) -> Sketch:
+    """Return a picture of two toggles in a column, each before a text."""
+    sketch = Sketch((400, 300))
+    for y, text in ((40, "Send a copy"), (80, "Keep a log")):
+        paste_shape(sketch, (60, y), (28 if look in ("on", "off") else 16, 16), look)
+        sketch.write(100, y + 8, text, 14)
+    return sketch
+
+
+@requirement("reader.toggles")
+@pytest.mark.parametrize("look", ["ticked box", "ring with a dot", "on"])
+def test_something_against_a_toggle_asks_for_a_higher_score_and_more_for_an_even_higher_one(look: str) -> None:
+    sketch = draw_pair(look)
+    segments = segment_image(sketch.pixels)
+    low, high = dict.fromkeys(TOGGLES, 0.6), dict.fromkeys(TOGGLES, 1.01)
+
+    def count(lines: list[TextLine], limits: Limits) -> int:
+        return len(find_toggles(sketch.pixels, lines, segments, limits))
+
+    assert count(sketch.lines, (low, high, high)) == 2
+    assert count([], (low, high, high)) == 0  # neither has a text
+    assert count([], (low, low, high)) == 2
+    alone = sketch.pixels.copy()
+    alone[75:] = 255
+    assert find_toggles(alone, sketch.lines[:1], segment_image(alone), (low, high, high)) == []
+    assert len(find_toggles(alone, sketch.lines[:1], segment_image(alone), (low, low, high))) == 1
+    assert find_toggles(alone, [], segment_image(alone), (low, low, high)) == []  # alone, and without a text
+
+
+@requirement("reader.toggles")
+@pytest.mark.parametrize("against", ["a line across it", "the edge of the picture", "a large text", "icons"])
+def test_what_speaks_against_a_toggle(against: str) -> None:
+    sketch = draw_pair("ticked box")
+    pixels, lines = sketch.pixels, sketch.lines
+    match against:
+        case "a line across it":
+            lines = [
+                TextLine("Copies? Send a copy", Box(4, 38, 200, 20)),
+                TextLine("Logs? Keep a log", Box(4, 78, 200, 20)),
+            ]
+        case "the edge of the picture":
+            pixels, lines = pixels[:, 60:], [TextLine(each.text, Box(40, each.box.y, 80, 14)) for each in lines]
+        case "a large text":
+            lines = [TextLine(each.text, Box(100, each.box.y - 14, 250, 40)) for each in lines]
+        case "icons":
+            for x, y in ((55, 118), (55, 158), (55, 198)):
+                sketch.pen.polygon([(x + 5, y + 14), (x + 12, y), (x + 20, y + 14)], "#202020")
+            pixels = sketch.pixels
+    low, high = dict.fromkeys(TOGGLES, 0.6), dict.fromkeys(TOGGLES, 1.01)
+    segments = segment_image(pixels)
+    assert find_toggles(pixels, lines, segments, (low, high, high)) == []
+    assert [part.kind for part in find_toggles(pixels, lines, segments, (low, low, high))] == ["check", "check"]
+
+
+def test_a_shape_differs_from_itself_turned_or_upside_down_unless_it_is_even() -> None:
+    rows, columns = np.mgrid[:20, :20] - 9.5
+    ring = np.abs(np.hypot(rows, columns) - 7) < 1.5
+    drop = ring | ((rows < 0) & (np.abs(columns) < 3))
+    bar = np.abs(rows) < 4
+    small = np.stack([ring, drop, bar]).astype(np.float32)[..., None]
+    turned, mirrored = measure_asymmetry(small)
+    assert turned[0] == mirrored[0] == 0
+    assert min(turned[1], mirrored[1]) > 0.1
+    assert (turned[2] > 0.3, mirrored[2]) == (True, 0)
+
+
+def test_the_knob_of_a_likely_switch_is_no_radio_button() -> None:
+    sketch = draw_pair("off")
+    found = find_toggles(sketch.pixels, sketch.lines, segment_image(sketch.pixels), [dict.fromkeys(TOGGLES, 0.01)] * 3)
+    assert {part.kind for part in found} == {"switch"}
 
 
 def test_a_ring_that_was_read_as_a_letter_is_a_radio_button() -> None:

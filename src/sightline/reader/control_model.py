@@ -1,7 +1,8 @@
 """Score measured places with trained models: decision trees, and a small network for the pictures of toggles.
 
 Their weights are in controls.npz and states.npz beside this module. bench/train_controls.py writes these files, and
-chooses the limits from which a score counts on packages that a model was not trained on.
+chooses the limits from which a score of the trees counts on packages that they were not trained on. The limits of
+toggles are in toggles.py.
 """
 
 from __future__ import annotations
@@ -61,7 +62,6 @@ class ToggleNetworks:
     """Networks that name toggles; what one of them holds for unlikely isn't likely."""
 
     networks: tuple[PatchNetwork, ...]
-    limits: Floats  # the least scores of a check box, a radio button and a switch
 
     def score(self, measures: ToggleMeasures) -> Floats:
         """Return how likely each answer is for each place, by the geometric mean of the networks' scores."""
@@ -148,4 +148,4 @@ def load_toggle_networks() -> ToggleNetworks:
         {name.removeprefix(start): each for name, each in found.items() if name.startswith(start)}
         for start in ("toggle ", "older toggle ")
     )
-    return ToggleNetworks((PatchNetwork(own), PatchNetwork(older)), own["limits"])
+    return ToggleNetworks((PatchNetwork(own), PatchNetwork(older)))

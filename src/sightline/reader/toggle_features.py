@@ -37,6 +37,8 @@ SHAPE = (0.72, 3.2)  # ratio of its width to its height
 KNOB = (0.8, 1.25, 0.6)  # ratio of the width of a knob to its height, and the least share of its box that it fills
 TRACK = (0.25, 1.15, 0.35)  # heights of a knob: how high its track may be, and how far it goes on beside it, at least
 MOST_TRACKS, MOST_SMALL = 3, 4000  # beside one knob; small regions of an image
+SQUARE, LEAST = (0.77, 1.3), 11  # what may be a toggle in a line: ratio of its width to its height; pixels of its side
+MOVED, EDGE = 2, 3  # pixels of a small picture: how far it is moved to compare it with itself, and what isn't compared
 LETTERS = 1.2  # heights of a line: how near to its ends a toggle may be that was read with it
 WEAK = 0.04  # the least strength by which differences are divided
 
@@ -99,6 +101,29 @@ def find_letters(boxes: Ints, page: PageLines) -> Mask:
     inside = (a[..., 1] >= b[..., 1] - 1) & (a[..., 3] <= b[..., 3] + 1)
     letters: Mask = (inside & (a[..., 0] > b[..., 0] + edge) & (a[..., 2] < b[..., 2] - edge)).max(axis=1)
     return letters
+
+
+def find_squares(boxes: Ints) -> Mask:
+    """Return which boxes are nearly square and not small: a letter rarely is, a toggle between two texts always."""
+    wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    square: Mask = (wide >= SQUARE[0] * high) & (wide <= SQUARE[1] * high) & (high >= LEAST)
+    return square
+
+
+def measure_asymmetry(own: Floats) -> tuple[Floats, Floats]:
+    """Return how much small pictures of places differ from themselves with rows as columns, and upside down.
+
+    Each is compared with itself moved by up to `MOVED` pixels, and the least difference counts.
+    """
+    shape = own[..., 0]
+    return _compare_moved(shape, shape.transpose(0, 2, 1)), _compare_moved(shape, shape[:, ::-1])
+
+
+def _compare_moved(some: Floats, others: Floats) -> Floats:
+    inner, steps = slice(EDGE, PATCH - EDGE), range(-MOVED, MOVED + 1)
+    moved = [np.roll(others, (down, right), axis=(1, 2)) for down in steps for right in steps]
+    least: Floats = np.min([np.abs(some - each)[:, inner, inner].mean(axis=(1, 2)) for each in moved], axis=0)
+    return least
 
 
 def measure_toggles(pixels: Pixels, boxes: Ints, page: PageLines, mates: Floats) -> ToggleMeasures:

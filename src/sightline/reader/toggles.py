@@ -1,31 +1,47 @@
 """Find check boxes, radio buttons and switches, and read their states.
 
 Trained networks name each small shape: a kind of toggle and its state, or none (control_model.py). What they aren't
-sure of isn't reported, and neither is a shape without a text beside it or others like it.
+sure of isn't reported. They must be surer where something speaks against a toggle: that it has no text beside it, that
+nothing else has its size, that it is one of a column of icons. The limits were chosen on pages around packages that
+nothing is trained on; bench/score_kits.py shows what others would give.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sightline.model.geometry import Box
 from sightline.reader.colours import crop_pixels, find_common_colour, measure_distances
-from sightline.reader.control_features import Floats, list_lines
+from sightline.reader.control_features import Floats, Ints, Mask, list_boxes, list_lines
 from sightline.reader.control_model import load_toggle_networks
 from sightline.reader.page_text import measure_letter_size
 from sightline.reader.reading import TOGGLES, InterfacePart, PartKind, Pixels, TextLine
 from sightline.reader.rectangles import are_level, contains_centre, is_inside, overlap_horizontally
 from sightline.reader.regions import Segments
-from sightline.reader.toggle_features import find_letters, measure_mates, measure_toggles, propose_toggles
+from sightline.reader.toggle_features import (
+    find_letters,
+    find_squares,
+    measure_asymmetry,
+    measure_mates,
+    measure_toggles,
+    propose_toggles,
+)
 
 # What the network answers: a kind, and whether it is on; the first answer is that it is none.
 ANSWERS: tuple[tuple[PartKind, bool | None], ...] = (
     ("check", False), ("check", True), ("check", None), ("radio", False), ("radio", True), ("switch", False),
     ("switch", True),
 )  # fmt: skip
+Limits = Sequence[Mapping[PartKind, float]]
+# The least scores of a toggle against which nothing speaks, one thing does, and more do.
+LIMITS: Limits = (
+    {"check": 0.95, "radio": 0.85, "switch": 0.6},
+    {"check": 0.96, "radio": 0.96, "switch": 0.9},
+    {"check": 0.98, "radio": 0.98, "switch": 0.98},
+)
 MOST = 800  # places; about more than that, as in a large grid, the network isn't asked
 MATE_SLACK = 2  # pixels between the sizes and edges of check boxes in one column or row
 LIKELY_MATE = 0.6  # of the limit: the score of a check box in line with a sure one of its size
@@ -34,39 +50,129 @@ RING = (0.3, 2.2)  # heights between the middles of a shape and its border, twic
 NEAR = 3.0  # heights of a line: how far a toggle may be from its text
 FAR_LABEL = 40.0  # heights of a line: how far from a switch the text may be with which its row begins
 STRONGEST = 92  # percent: the pixels above are the strongest of a toggle, such as those of its border
+_WHOLE = (1.4, 1.5)  # ratio of the width of a switch to that of its knob, at least, and of their heights, at most
 _BULLET = 0.6  # of the letter size of its text: a toggle is larger
+_UNEVEN = {"check": 0.18, "radio": 0.12}  # how much a toggle may differ from itself with its rows as columns
+_UPSIDE_DOWN = {"check": 0.06, "switch": 0.13}  # how much an empty check box, or a switch, from itself upside down
+_ALIKE = 2  # pixels between the sizes of toggles of one kind on a page
+_ICONS, _ICON_SIZE = 2, 0.2  # others in a row or column of icons, at least; share by which their sizes differ, at most
+_ICON_LINE, _ICON_REACH = 0.2, 8.0  # sizes: how far icons are out of line, and apart, at most
 _MARKS, _RINGS = frozenset("●○◯◉⊙•■□▢▣☐☑@®©"), frozenset("O0oQ")  # what a toggle may be read as
 
 
-def find_toggles(pixels: Pixels, lines: Sequence[TextLine], segments: Segments) -> list[InterfacePart]:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the networks say of a place."""
+
+    kind: PartKind
+    state: bool | None
+    place: int
+    score: float
+
+
+def find_toggles(
+    pixels: Pixels, lines: Sequence[TextLine], segments: Segments, limits: Limits = LIMITS
+) -> list[InterfacePart]:
     """Return the toggles of an image from top to bottom, each with the line beside it."""
     boxes, page = propose_toggles(segments), list_lines(lines)
     if not 0 < len(boxes) <= MOST:
         return []
-    free = ~find_letters(boxes, page)
-    alike, boxes = measure_mates(boxes)[free], boxes[free]
+    in_text = find_letters(boxes, page)
+    asked = ~in_text | find_squares(boxes)
+    alike, in_text, boxes = measure_mates(boxes)[asked], in_text[asked], boxes[asked]
     if not len(boxes):
         return []
-    networks = load_toggle_networks()
-    scores = networks.score(measure_toggles(pixels, boxes, page, alike))
+    measures = measure_toggles(pixels, boxes, page, alike)
     places = [Box(left, top, right - left, bottom - top) for left, top, right, bottom in boxes.tolist()]
-    likely = [(kind, places[at]) for kind, _, at in _rank_answers(scores, LIKELY * networks.limits)]
-    found: list[InterfacePart] = []
-    sure = _rank_answers(scores, networks.limits)
-    known = [places[at] for kind, _, at in sure if kind == "check"]
-    doubtful = [each for each in _rank_answers(scores, LIKELY_MATE * networks.limits) if each not in sure]
-    mates = [each for each in doubtful if each[0] == "check" and _has_sure_mate(places[each[2]], known)]
-    for kind, state, at in [*sure, *mates]:
-        box = places[at]
-        if not any(_share_centre(part.box, box) for part in found):
-            same = (
-                other for each, other in likely
-                if each == kind and (_is_ring_of(other, box) or (kind == "switch" and _is_whole_of(other, box)))
-            )  # fmt: skip
-            found.append(_make_toggle(pixels, kind, max(same, key=lambda each: each.width * each.height), state))
-    named = [part for part in label_toggles(found, lines) if part.lines or _has_mates(part, found)]
-    kept = [part for part in named if not _is_bullet(part, lines)]
+    answers = _rank_answers(load_toggle_networks().score(measures), limits[0])
+    chosen = _choose_toggles(answers, places, in_text, limits)
+    if not chosen:
+        return []
+    drawn = [_make_toggle(pixels, each.kind, _find_whole(each, answers, places), each.state) for each in chosen]
+    parts = label_toggles(drawn, lines)
+    icons = _find_others(boxes[~in_text], [part.box for part in parts])
+    uneven = _find_uneven(chosen, measures.own)
+    kept = []
+    for each, part, is_uneven in zip(chosen, parts, uneven, strict=True):
+        doubts = sum((
+            is_uneven, bool(in_text[each.place]), not part.lines and not _has_mates(part, parts),
+            _is_bullet(part, lines), _is_alone(part, parts), _is_cut_off(part.box, pixels),
+            part.kind != "switch" and _is_icon(part.box, icons),
+        ))  # fmt: skip
+        if not doubts or each.score >= limits[min(doubts, 2)][each.kind]:
+            kept.append(part)
     return sorted(kept, key=lambda part: (part.box.y, part.box.x))
+
+
+def _choose_toggles(answers: Sequence[_Answer], places: Sequence[Box], in_text: Mask, limits: Limits) -> list[_Answer]:
+    """Return the sure answers, then those in line with them; of places that share a centre only the first."""
+    switches = [places[each.place] for each in answers if each.kind == "switch"]
+    answers = [
+        each for each in answers
+        if each.kind == "switch" or not any(_is_knob_of(places[each.place], other) for other in switches)
+    ]  # fmt: skip
+    sure = [each for each in answers if each.score >= limits[int(in_text[each.place])][each.kind]]
+    known = [places[each.place] for each in sure if each.kind == "check"]
+    mates = [
+        each for each in answers
+        if each.kind == "check" and LIKELY_MATE <= each.score / limits[0]["check"] < 1 and not in_text[each.place]
+        and _has_sure_mate(places[each.place], known)
+    ]  # fmt: skip
+    chosen: list[_Answer] = []
+    for each in (*sure, *mates):
+        if not any(_share_centre(places[other.place], places[each.place]) for other in chosen):
+            chosen.append(each)
+    return chosen
+
+
+def _find_whole(answer: _Answer, answers: Sequence[_Answer], places: Sequence[Box]) -> Box:
+    """Return the largest box that is likely a toggle of the same kind, and is its border or all of the switch."""
+    box = places[answer.place]
+    same = [places[each.place] for each in answers if each.kind == answer.kind]
+    whole = [
+        each for each in same if _is_ring_of(each, box) or (answer.kind == "switch" and _is_whole_of(each, box))
+    ]  # fmt: skip
+    return max(whole, key=lambda each: each.width * each.height)
+
+
+def _find_uneven(answers: Sequence[_Answer], own: Floats) -> list[bool]:
+    """Return which toggles are not as even as a drawn one: avatars, logos and most icons."""
+    turned, mirrored = measure_asymmetry(own[[each.place for each in answers]])
+    return [
+        bool(turned[at] > _UNEVEN.get(each.kind, 1))
+        or bool((each.kind == "switch" or each.state is False) and mirrored[at] > _UPSIDE_DOWN.get(each.kind, 1))
+        for at, each in enumerate(answers)
+    ]
+
+
+def _is_cut_off(box: Box, pixels: Pixels) -> bool:
+    return min(box.x, box.y) <= 0 or box.right >= pixels.shape[1] or box.bottom >= pixels.shape[0]
+
+
+def _is_alone(part: InterfacePart, others: Sequence[InterfacePart]) -> bool:
+    """Return whether no other toggle is of the same kind and size."""
+    return not any(
+        other.kind == part.kind and other.box != part.box
+        and max(abs(other.box.width - part.box.width), abs(other.box.height - part.box.height)) <= _ALIKE
+        for other in others
+    )  # fmt: skip
+
+
+def _find_others(boxes: Ints, toggles: Sequence[Box]) -> Ints:
+    """Return the boxes whose middle is in no toggle."""
+    known, middle = list_boxes(toggles)[None], (boxes[:, None, :2] + boxes[:, None, 2:]) / 2
+    inside = ((middle >= known[..., :2] - 1) & (middle <= known[..., 2:] + 1)).min(axis=2)
+    others: Ints = boxes[~inside.max(axis=1)]
+    return others
+
+
+def _is_icon(box: Box, others: Ints) -> bool:
+    """Return whether some of the other boxes are about as large as a box and in its row or column."""
+    away = np.abs((others[:, :2] + others[:, 2:]) / 2 - (box.x + box.width / 2, box.y + box.height / 2))
+    differ = np.abs(others[:, 2:] - others[:, :2] - (box.width, box.height)) / (box.width, box.height)
+    away = away / (box.width, box.height)
+    line = (away.min(axis=1) <= _ICON_LINE) & (away.max(axis=1) <= _ICON_REACH)
+    return len(np.unique(np.rint(2 * away[line & (differ.max(axis=1) <= _ICON_SIZE)]), axis=0)) >= _ICONS
 
 
 def _has_sure_mate(box: Box, sure: Sequence[Box]) -> bool:
@@ -103,16 +209,23 @@ def _is_whole_of(outer: Box, inner: Box) -> bool:
     return is_inside(inner, outer, slack=1) and area <= outer.width * outer.height <= RING[1] * area
 
 
-def _rank_answers(scores: Floats, limits: Floats) -> list[tuple[PartKind, bool | None, int]]:
-    """Return the kinds and states of which the network is sure, with their places, the surest first."""
-    sure: list[tuple[float, PartKind, bool | None, int]] = []
-    for kind, limit in zip(TOGGLES, limits, strict=True):
+def _is_knob_of(inner: Box, outer: Box) -> bool:
+    """Return whether a box may be the knob of a switch: at its end, and nearly as high."""
+    return is_inside(inner, outer, slack=2) and _WHOLE[0] * inner.width <= outer.width and (
+        outer.height <= _WHOLE[1] * inner.height
+    )  # fmt: skip
+
+
+def _rank_answers(scores: Floats, limits: Mapping[PartKind, float]) -> list[_Answer]:
+    """Return what is likely a kind of toggle, with its state, the surest first."""
+    likely = []
+    for kind in TOGGLES:
         own = [at for at, (each, _) in enumerate(ANSWERS, 1) if each == kind]
         sums = scores[:, own].sum(axis=1)
-        for at in np.flatnonzero(sums >= limit):
+        for at in np.flatnonzero(sums >= LIKELY * limits[kind]):
             state = ANSWERS[own[int(scores[at, own].argmax())] - 1][1]
-            sure.append((float(sums[at]), kind, state, int(at)))
-    return [(kind, state, at) for _, kind, state, at in sorted(sure, key=lambda each: -each[0])]
+            likely.append(_Answer(kind, state, int(at), float(sums[at])))
+    return sorted(likely, key=lambda each: -each.score)
 
 
 def _make_toggle(pixels: Pixels, kind: PartKind, box: Box, state: bool | None) -> InterfacePart:

@@ -95,7 +95,7 @@ def find_toggles(
     kept = []
     for each, part, is_uneven in zip(chosen, parts, uneven, strict=True):
         doubts = sum((
-            is_uneven, bool(in_text[each.place]), not part.lines and not _has_mates(part, parts),
+            is_uneven, bool(in_text[each.place]) or not (part.lines or _has_mates(part, parts)),
             _is_bullet(part, lines), _is_alone(part, parts), _is_cut_off(part.box, pixels),
             part.kind != "switch" and _is_icon(part.box, icons),
         ))  # fmt: skip

@@ -85,13 +85,13 @@ def test_a_toggle_is_read_at_the_scale_of_its_screen(
 ) -> None:
     sketch = Sketch((400 * scale, 130 * scale), ground, "#888888")
     size = (28 * scale, 16 * scale) if kind == "switch" else (16 * scale, 16 * scale)
-    for at, text in enumerate(("Send a copy", "Keep a log")[: 2 if kind == "radio" else 1]):
-        paste_shape(sketch, (20 * scale, (30 + 40 * at) * scale), size, look)
-        sketch.write(60 * scale, (38 + 40 * at) * scale, text, 14 * scale)
+    looks = ["ring with a dot", look] if kind == "radio" else [look]  # radio buttons come in groups
+    for at, each in enumerate(looks):
+        paste_shape(sketch, (20 * scale, (30 + 40 * at) * scale), size, each)
+        sketch.write(60 * scale, (38 + 40 * at) * scale, ("Send a copy", "Keep a log")[at], 14 * scale)
     found = look_for_toggles(sketch, sketch.lines)
-    assert [(part.kind, part.checked, part.lines) for part in found] == [
-        (kind, checked, (at,)) for at in range(len(sketch.lines))
-    ]
+    assert [(part.kind, part.lines) for part in found] == [(kind, (at,)) for at in range(len(looks))]
+    assert found[-1].checked == checked
     assert all(abs(part.box.x - 20 * scale) <= 1 and abs(part.box.width - size[0]) <= 2 for part in found)
 
 
@@ -118,6 +118,28 @@ def test_a_doubtful_check_box_counts_in_line_with_sure_ones_of_its_size(size: in
         sketch.write(28 + size, y + size / 2, ("Send a copy", "Round corners", "Keep a log", "Spell check")[row], 14)
     found = [(part.kind, part.checked) for part in look_for_toggles(sketch, sketch.lines)]
     assert found == [("check", True), ("check", True), ("check", False), ("check", True)]
+
+
+@requirement("reader.toggles")
+def test_a_doubtful_radio_button_counts_in_line_with_a_sure_one_of_its_size() -> None:
+    sketch = draw_pair("ring")
+    segments, high = segment_image(sketch.pixels), dict.fromkeys(TOGGLES, 1.01)
+    assert find_toggles(sketch.pixels, sketch.lines, segments, (high, high, high)) == []
+    paste_shape(sketch, (60, 120), (16, 16), "ring with a dot")
+    sketch.write(100, 128, "Round corners", 14)
+    sure = {**high, "radio": 0.99}  # the one with a dot is
+    found = find_toggles(sketch.pixels, sketch.lines, segment_image(sketch.pixels), (sure, high, high))
+    assert [(part.kind, part.checked) for part in found] == [("radio", False), ("radio", False), ("radio", True)]
+
+
+@requirement("reader.toggles")
+def test_a_row_of_switches_without_texts_must_be_surer() -> None:
+    sketch = Sketch((300, 200))
+    for y in (30, 60, 90):
+        paste_shape(sketch, (20, y), (28, 16), "on")
+    segments, low, high = segment_image(sketch.pixels), dict.fromkeys(TOGGLES, 0.6), dict.fromkeys(TOGGLES, 1.01)
+    assert find_toggles(sketch.pixels, [], segments, (low, high, high)) == []
+    assert len(find_toggles(sketch.pixels, [], segments, (low, low, high))) == 3
 
 
 @requirement("reader.toggles")

@@ -38,13 +38,13 @@ ANSWERS: tuple[tuple[PartKind, bool | None], ...] = (
 Limits = Sequence[Mapping[PartKind, float]]
 # The least scores of a toggle against which nothing speaks, one thing does, and more do.
 LIMITS: Limits = (
-    {"check": 0.95, "radio": 0.85, "switch": 0.6},
+    {"check": 0.95, "radio": 0.9, "switch": 0.6},
     {"check": 0.96, "radio": 0.96, "switch": 0.9},
     {"check": 0.98, "radio": 0.98, "switch": 0.98},
 )
 MOST = 800  # places; about more than that, as in a large grid, the network isn't asked
 MATE_SLACK = 2  # pixels between the sizes and edges of check boxes in one column or row
-LIKELY_MATE = 0.6  # of the limit: the score of a check box in line with a sure one of its size
+LIKELY_MATES = {"check": 0.57, "radio": 0.6}  # the least scores in line with a sure toggle of that kind and size
 LIKELY = 0.6  # of the limit: the score of a shape that may be the border of a toggle
 RING = (0.3, 2.2)  # heights between the middles of a shape and its border, twice; how much larger that is
 NEAR = 3.0  # heights of a line: how far a toggle may be from its text
@@ -112,11 +112,11 @@ def _choose_toggles(answers: Sequence[_Answer], places: Sequence[Box], in_text: 
         if each.kind == "switch" or not any(_is_knob_of(places[each.place], other) for other in switches)
     ]  # fmt: skip
     sure = [each for each in answers if each.score >= limits[int(in_text[each.place])][each.kind]]
-    known = [places[each.place] for each in sure if each.kind == "check"]
+    known = {kind: [places[each.place] for each in sure if each.kind == kind] for kind in LIKELY_MATES}
     mates = [
         each for each in answers
-        if each.kind == "check" and LIKELY_MATE <= each.score / limits[0]["check"] < 1 and not in_text[each.place]
-        and _has_sure_mate(places[each.place], known)
+        if LIKELY_MATES.get(each.kind, 1) <= each.score < limits[0][each.kind] and not in_text[each.place]
+        and _has_sure_mate(places[each.place], known[each.kind])
     ]  # fmt: skip
     chosen: list[_Answer] = []
     for each in (*sure, *mates):
@@ -310,11 +310,11 @@ def _find_far_label(box: Box, lines: Sequence[TextLine]) -> tuple[int, ...]:
 
 
 def _has_mates(part: InterfacePart, others: Sequence[InterfacePart]) -> bool:
-    """Return whether a toggle without a text is in a row or column of toggles like it."""
+    """Return whether a check box or radio button without a text is in a row or column of others like it."""
     box = part.box
     same = [
         other for other in others
-        if other.kind == part.kind and other is not part
+        if other.kind == part.kind != "switch" and other is not part
         and abs(other.box.width - box.width) <= 1 and abs(other.box.height - box.height) <= 1
         and (abs(other.box.x - box.x) <= 1 or abs(other.box.y - box.y) <= 1)
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from PIL import Image
 from sightline.model.geometry import Box
 from sightline.reader.colours import add_colours
 from sightline.reader.control_features import list_boxes, list_lines, measure_controls, propose_controls
-from sightline.reader.control_model import STATE_WEIGHTS, WEIGHTS, Question, load_toggle_networks, load_trees
+from sightline.reader.control_model import NONE, STATE_WEIGHTS, WEIGHTS, Question, load_toggle_networks, load_trees
 from sightline.reader.controls import MOST, score_controls
 from sightline.reader.examine import examine_image
 from sightline.reader.item_features import measure_items
@@ -95,6 +95,18 @@ def test_the_network_fits_the_pictures_and_kinds_of_toggles() -> None:
     scores = load_toggle_networks().score(measures)
     assert scores.shape == (300, 1 + len(ANSWERS))
     assert scores.sum(axis=1) == pytest.approx(np.ones(300), abs=1e-4)
+
+
+def test_only_the_first_network_looks_at_what_it_holds_for_none() -> None:
+    pixels, lines, _ = open_kept("form")
+    boxes = propose_toggles(segment_image(pixels))
+    measures = measure_toggles(pixels, boxes, list_lines(lines), measure_mates(boxes))
+    networks = load_toggle_networks()
+    first, scores = networks.networks[0].score(measures), networks.score(measures)
+    sure = first[:, 0] >= NONE
+    assert 0 < sure.sum() < len(sure)
+    assert np.array_equal(scores[sure], first[sure])
+    assert not np.isclose(scores[~sure], first[~sure]).all(axis=1).any()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -9,10 +9,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 from sightline.model.geometry import Box
+from sightline.reader.control_features import list_boxes, list_lines
 from sightline.reader.interface_parts import find_parts
 from sightline.reader.reading import TOGGLES, InterfacePart, TextLine
 from sightline.reader.regions import segment_image
-from sightline.reader.toggle_features import measure_asymmetry, propose_toggles
+from sightline.reader.toggle_features import find_letters, measure_asymmetry, propose_toggles
 from sightline.reader.toggles import Limits, find_toggles, remove_toggle_glyphs
 from tests.reader.sketch import Sketch
 from tests.requirements import requirement
@@ -280,6 +281,17 @@ def test_the_text_of_a_switch_may_be_below_it_above_it_or_where_its_row_begins(p
     sketch.write(20 if left == 440 else place[0], place[1], "Weekly summary")
     (mark,) = look_for_toggles(sketch, sketch.lines)
     assert (mark.kind, mark.checked, mark.lines) == ("switch", True, (0,))
+
+
+@requirement("reader.toggles")
+def test_a_toggle_between_two_texts_of_a_line_is_told_from_letters_by_its_size() -> None:
+    page = list_lines([TextLine("Copies Send a copy", Box(10, 40, 200, 20))])
+    boxes = list_boxes(
+        [Box(11, 42, 16, 16), Box(90, 42, 16, 16), Box(90, 44, 12, 12), Box(90, 42, 8, 16), Box(90, 90, 16, 16)]
+    )
+    in_text, letters = find_letters(boxes, page)
+    assert in_text.tolist() == [False, True, True, True, False]
+    assert letters.tolist() == [False, False, True, True, False]
 
 
 @requirement("reader.toggles")

@@ -24,6 +24,7 @@ Question = Literal["button", "field", "selected", "disabled"]
 
 WEIGHTS = "controls.npz"
 STATE_WEIGHTS = "states.npz"  # of what is selected or disabled
+NONE = 0.98  # from this score of the first network on, a place is no toggle, whatever the others say of it
 MOST_ROWS = 512  # that are scored at once, which bounds the memory
 
 
@@ -64,9 +65,17 @@ class ToggleNetworks:
     networks: tuple[PatchNetwork, ...]
 
     def score(self, measures: ToggleMeasures) -> Floats:
-        """Return how likely each answer is for each place, by the geometric mean of the networks' scores."""
-        odds = np.prod([network.score(measures) for network in self.networks], axis=0) ** (1 / len(self.networks))
-        shares: Floats = odds / odds.sum(axis=1, keepdims=True)
+        """Return how likely each answer is for each place, by the geometric mean of the networks' scores.
+
+        Only the first network looks at what it holds for none almost certainly.
+        """
+        shares = self.networks[0].score(measures)
+        doubtful = np.flatnonzero(shares[:, 0] < NONE)
+        if len(doubtful):
+            some = ToggleMeasures(measures.own[doubtful], measures.around[doubtful], measures.numbers[doubtful])
+            scores = [shares[doubtful], *(network.score(some) for network in self.networks[1:])]
+            odds = np.prod(scores, axis=0) ** (1 / len(scores))
+            shares[doubtful] = odds / odds.sum(axis=1, keepdims=True)
         return shares
 
 

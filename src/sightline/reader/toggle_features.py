@@ -37,7 +37,8 @@ SHAPE = (0.72, 3.2)  # ratio of its width to its height
 KNOB = (0.8, 1.25, 0.6)  # ratio of the width of a knob to its height, and the least share of its box that it fills
 TRACK = (0.25, 1.15, 0.35)  # heights of a knob: how high its track may be, and how far it goes on beside it, at least
 MOST_TRACKS, MOST_SMALL = 3, 4000  # beside one knob; small regions of an image
-SQUARE, LEAST = (0.77, 1.3), 11  # what may be a toggle in a line: ratio of its width to its height; pixels of its side
+SQUARE = (0.77, 1.3, 11)  # of a toggle in a line: the ratio of its width to its height, from and to; the least height
+IN_LINE = 0.7  # the same: the least share of the height of the line
 MOVED, EDGE = 2, 3  # pixels of a small picture: how far it is moved to compare it with itself, and what isn't compared
 LETTERS = 1.2  # heights of a line: how near to its ends a toggle may be that was read with it
 WEAK = 0.04  # the least strength by which differences are divided
@@ -92,22 +93,22 @@ def _list_places(edges: Ints) -> list[Box]:
     return [Box(left, top, right - left, bottom - top) for left, top, right, bottom in edges.tolist()]
 
 
-def find_letters(boxes: Ints, page: PageLines) -> Mask:
-    """Return which boxes are letters: in a line, and neither at its beginning nor at its end."""
+def find_letters(boxes: Ints, page: PageLines) -> tuple[Mask, Mask]:
+    """Return which boxes are in a line, neither at its beginning nor at its end, and which of these are letters.
+
+    A toggle between two texts that were read as one line is nearly square and nearly as high as the line.
+    """
     if not len(page.boxes):
-        return np.zeros(len(boxes), bool)
+        return np.zeros(len(boxes), bool), np.zeros(len(boxes), bool)
     a, b = boxes[:, None], page.boxes[None]
-    edge = LETTERS * (b[..., 3] - b[..., 1])
-    inside = (a[..., 1] >= b[..., 1] - 1) & (a[..., 3] <= b[..., 3] + 1)
-    letters: Mask = (inside & (a[..., 0] > b[..., 0] + edge) & (a[..., 2] < b[..., 2] - edge)).max(axis=1)
-    return letters
-
-
-def find_squares(boxes: Ints) -> Mask:
-    """Return which boxes are nearly square and not small: a letter rarely is, a toggle between two texts always."""
-    wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-    square: Mask = (wide >= SQUARE[0] * high) & (wide <= SQUARE[1] * high) & (high >= LEAST)
-    return square
+    wide, high, line = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1], b[..., 3] - b[..., 1]
+    held = (a[..., 1] >= b[..., 1] - 1) & (a[..., 3] <= b[..., 3] + 1)
+    held &= (a[..., 0] > b[..., 0] + LETTERS * line) & (a[..., 2] < b[..., 2] - LETTERS * line)
+    in_text: Mask = held.max(axis=1)
+    square = (wide >= SQUARE[0] * high) & (wide <= SQUARE[1] * high) & (high >= SQUARE[2])
+    tall = (held & (high[:, None] >= IN_LINE * line)).max(axis=1)
+    letters: Mask = in_text & ~(square & tall)
+    return in_text, letters
 
 
 def measure_asymmetry(own: Floats) -> tuple[Floats, Floats]:

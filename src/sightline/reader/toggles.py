@@ -23,7 +23,6 @@ from sightline.reader.rectangles import are_level, contains_centre, is_inside, o
 from sightline.reader.regions import Segments
 from sightline.reader.toggle_features import (
     find_letters,
-    find_squares,
     measure_asymmetry,
     measure_mates,
     measure_toggles,
@@ -77,9 +76,8 @@ def find_toggles(
     boxes, page = propose_toggles(segments), list_lines(lines)
     if not 0 < len(boxes) <= MOST:
         return []
-    in_text = find_letters(boxes, page)
-    asked = ~in_text | find_squares(boxes)
-    alike, in_text, boxes = measure_mates(boxes)[asked], in_text[asked], boxes[asked]
+    in_text, letters = find_letters(boxes, page)
+    alike, in_text, boxes = measure_mates(boxes)[~letters], in_text[~letters], boxes[~letters]
     if not len(boxes):
         return []
     measures = measure_toggles(pixels, boxes, page, alike)

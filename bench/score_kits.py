@@ -29,7 +29,7 @@ from sightline.reader.regions import segment_image
 from sightline.reader.toggles import LIMITS, Limits, find_toggles
 
 KINDS = ("buttons", "fields", "check boxes", "radio buttons", "switches")
-FACTORS = (0.4, 0.7, 1, 1.5, 2.5, 4)  # by which the distances of the limits from 1 are multiplied
+FACTORS = (0.4, 0.7, 1, 1.25, 1.5, 2)  # by which the distances of the limits from 1 are multiplied
 
 
 def score_kits(folder: Path, engine: OcrEngine) -> None:

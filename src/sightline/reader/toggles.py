@@ -89,17 +89,23 @@ def find_toggles(
     drawn = [_make_toggle(pixels, each.kind, _find_whole(each, answers, places), each.state) for each in chosen]
     parts = label_toggles(drawn, lines)
     icons = _find_others(boxes[~in_text], [part.box for part in parts])
-    uneven = _find_uneven(chosen, measures.own)
     kept = []
-    for each, part, is_uneven in zip(chosen, parts, uneven, strict=True):
-        doubts = sum((
-            is_uneven, bool(in_text[each.place]) or not (part.lines or _has_mates(part, parts)),
-            _is_bullet(part, lines), _is_alone(part, parts), _is_cut_off(part.box, pixels),
-            part.kind != "switch" and _is_icon(part.box, icons),
-        ))  # fmt: skip
+    for each, part, is_uneven in zip(chosen, parts, _find_uneven(chosen, measures.own), strict=True):
+        cut = min(part.box.x, part.box.y) <= 0 or part.box.right >= pixels.shape[1] or part.box.bottom >= len(pixels)
+        doubts = is_uneven + cut + _count_doubts(part, parts, lines, icons, in_text=bool(in_text[each.place]))
         if not doubts or each.score >= limits[min(doubts, 2)][each.kind]:
             kept.append(part)
     return sorted(kept, key=lambda part: (part.box.y, part.box.x))
+
+
+def _count_doubts(
+    part: InterfacePart, others: Sequence[InterfacePart], lines: Sequence[TextLine], icons: Ints, *, in_text: bool
+) -> int:
+    """Count what speaks against a toggle, of what is around it."""
+    return sum((
+        in_text or not (part.lines or _has_mates(part, others)), _is_bullet(part, lines), _is_alone(part, others),
+        part.kind != "switch" and _is_icon(part.box, icons),
+    ))  # fmt: skip
 
 
 def _choose_toggles(answers: Sequence[_Answer], places: Sequence[Box], in_text: Mask, limits: Limits) -> list[_Answer]:
@@ -141,10 +147,6 @@ def _find_uneven(answers: Sequence[_Answer], own: Floats) -> list[bool]:
         or bool((each.kind == "switch" or each.state is False) and mirrored[at] > _UPSIDE_DOWN.get(each.kind, 1))
         for at, each in enumerate(answers)
     ]
-
-
-def _is_cut_off(box: Box, pixels: Pixels) -> bool:
-    return min(box.x, box.y) <= 0 or box.right >= pixels.shape[1] or box.bottom >= pixels.shape[0]
 
 
 def _is_alone(part: InterfacePart, others: Sequence[InterfacePart]) -> bool:

@@ -37,7 +37,7 @@ ANSWERS: tuple[tuple[PartKind, bool | None], ...] = (
 Limits = Sequence[Mapping[PartKind, float]]
 # The least scores of a toggle against which nothing speaks, one thing does, and more do.
 LIMITS: Limits = (
-    {"check": 0.95, "radio": 0.9, "switch": 0.65},
+    {"check": 0.95, "radio": 0.9, "switch": 0.5},
     {"check": 0.96, "radio": 0.96, "switch": 0.9},
     {"check": 0.98, "radio": 0.98, "switch": 0.98},
 )

@@ -225,6 +225,12 @@ def start_sightline(
     return Peer("sightline", version, *started)
 
 
+def start_relay(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    """Start a relay that reads nothing."""
+    command = [sys.executable, str(HERE / "relay.py"), str(upstream.port)]
+    return Peer("relay", "", *_start(stack, "relay", command, folder, {}, _find_in_log(r"^(\d+)\n")))
+
+
 def start_litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     """Start LiteLLM's proxy as it is by default, in Python."""
     return _start_litellm(stack, folder, upstream, rust=False)
@@ -299,6 +305,7 @@ def start_portkey(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
 
 PEERS: dict[str, Callable[[ExitStack, Path, Upstream], Peer]] = {
     "nginx": start_nginx,
+    "relay": start_relay,
     "sightline": start_sightline,
     "litellm": start_litellm,
     "tensorzero": start_tensorzero,
@@ -306,4 +313,5 @@ PEERS: dict[str, Callable[[ExitStack, Path, Upstream], Peer]] = {
     "litellm-rust": start_litellm_rust,
 }
 CHAT_PEERS = tuple(name for name in PEERS if name != "litellm-rust")
+TLS_PEERS = tuple(name for name in CHAT_PEERS if name != "relay")
 MESSAGES_PEERS = ("nginx", "sightline", "litellm", "litellm-rust")

@@ -211,7 +211,7 @@ def _try_load(
     try:
         return load_peer(peer, files, connections, count, seconds, pause)
     except (LoadError, OSError) as failed:  # or it has ended, so that there is no CPU time to read
-        if peer.name in ("nginx", "sightline"):
+        if peer.name not in report.GATEWAYS:
             raise SystemExit(f"bench: {failed}") from failed
         said = str(failed) if isinstance(failed, LoadError) else f"{peer.name}: it ended"
         samples.refused.setdefault(said, ", ".join(file.name for file in files))
@@ -257,7 +257,7 @@ def _start_peers(stack: ExitStack, folder: Path, names: list[str], quick: bool) 
     chat = [name for name in names if name in peers.CHAT_PEERS]
     groups = {
         CHAT: [started[name] for name in chat],
-        TLS: [peers.PEERS[name](stack, own(f"{name}, TLS"), secured) for name in chat],
+        TLS: [peers.PEERS[name](stack, own(f"{name}, TLS"), secured) for name in chat if name in peers.TLS_PEERS],
         MESSAGES: [started[name].with_messages_api() for name in peers.MESSAGES_PEERS if name in started],
     }
     return Field(
@@ -368,7 +368,7 @@ def send_meanwhile(peer: peers.Peer, body: Path) -> Iterator[None]:
 def _measure_meanwhile(number: int, field: Field, samples: Samples) -> None:
     """Small requests on one connection, while another client sends large bodies without a pause."""
     for peer in field.plain:
-        if number and peer.name not in ("nginx", "sightline"):
+        if number and peer.name in report.GATEWAYS:
             continue  # each request may wait ten seconds
         with send_meanwhile(peer, field.files["many"]):
             loaded = _try_load(peer, [field.files["2 KB"]], 1, 10**6, samples, MEANWHILE_SECONDS)

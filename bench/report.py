@@ -7,6 +7,7 @@ from pathlib import Path
 
 TITLES = {
     "nginx": "nginx",
+    "relay": "relay",
     "sightline": "Sightline",
     "litellm": "LiteLLM",
     "tensorzero": "TensorZero",
@@ -14,7 +15,7 @@ TITLES = {
     "litellm-rust": "LiteLLM with Rust core",
 }
 NAMES = tuple(TITLES)
-GATEWAYS = NAMES[2:]
+GATEWAYS = ("litellm", "tensorzero", "portkey", "litellm-rust")
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ import tool_loop
 HERE = Path(__file__).resolve().parent
 SECONDS, RATE = 8, 200  # of each kind of request, and samples per second
 STREAMS = 16  # at once: a single one waits most of the time, so there would be few samples
-NEW = 24  # bodies with images that were never seen, sent once each
-PAUSE, PAUSED_SECONDS, PAUSED_RATE = 0.03, 16, 1000  # a request after a pause is short, so it needs more samples
+PAUSE, PAUSED_SECONDS = 0.03, 16  # between requests whose first byte is sampled
+NEW, NEW_PAUSE = 40, 0.2  # bodies with images that were never seen, sent once each while samples are taken
+MORE = 1000  # samples per second where there are pauses
 READER_SECONDS = 30  # about as many pages as there are
 STARTS = 3  # of `mcp`
 LEAST_SHARE = 0.02  # of what has a row of its own
@@ -153,7 +154,6 @@ def _list_loads(stack: ExitStack, folder: Path, files: dict[str, Path]) -> list[
     agent.write_bytes(tool_loop.build_body(1, stream=False))
     for number, file in enumerate(new):
         file.write_bytes(bodies.build_image_body(5, seed=9000 + number))
-    pause = ["--pause", str(PAUSE)]
     return [
         SampledLoad("2 KB", plain, [files["2 KB"]]),
         SampledLoad("2 KB, TLS", secured, [files["2 KB"]]),
@@ -163,15 +163,15 @@ def _list_loads(stack: ExitStack, folder: Path, files: dict[str, Path]) -> list[
         SampledLoad("200 KB, read by a tool", plain, [files[proxy.READ_BY_TOOL]]),
         SampledLoad("5 MB", plain, [files["5 MB"]]),
         SampledLoad("20 MB", plain, [files["20 MB"]]),
-        SampledLoad("5 MB, never seen", plain, new, NEW),
+        SampledLoad("5 MB, never seen", plain, new, NEW, ["--pause", str(NEW_PAUSE)], rate=MORE),
         SampledLoad("streams", plain, [files["stream"]], options=["--connections", str(STREAMS)]),
         SampledLoad(
             "a stream's first byte",
             paused,
             [files["stream"]],
-            options=pause,
+            options=["--pause", str(PAUSE)],
             seconds=PAUSED_SECONDS,
-            rate=PAUSED_RATE,
+            rate=MORE,
         ),
     ]
 

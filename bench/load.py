@@ -135,9 +135,9 @@ def _stop_after(seconds: float, least: int, requests: Iterator[bytes]) -> Iterat
         yield request
 
 
-def drive_with_pauses(port: int, request: bytes, count: int, pause: float) -> Tally:
-    """Send a request so many times over one connection, with a pause of so many seconds before each."""
-    return _drive(port, [_pause_before(pause, itertools.repeat(request, count))])
+def drive_with_pauses(port: int, requests: list[bytes], count: int, pause: float) -> Tally:
+    """Send `count` of the requests, in turn, over one connection, with a pause of so many seconds before each."""
+    return _drive(port, [_pause_before(pause, itertools.islice(itertools.cycle(requests), count))])
 
 
 def _pause_before(seconds: float, requests: Iterator[bytes]) -> Iterator[bytes]:
@@ -219,7 +219,7 @@ def main() -> None:
             print(flush=True)
     start = time.perf_counter()
     if args.pause:
-        tally = drive_with_pauses(args.port, requests[0], args.count, args.pause)
+        tally = drive_with_pauses(args.port, requests, args.count, args.pause)
     else:
         tally = drive(args.port, requests, args.connections, args.count, args.seconds)
     seconds = time.perf_counter() - start

@@ -56,6 +56,10 @@ RUST_CORE = (
     "LiteLLM's Rust core takes no Chat Completions, whatever its settings are; it takes requests of the Messages API "
     "to Anthropic. These are in a table of their own. LiteLLM's proxy in Python receives and answers them."
 )
+TOOL_IMAGES = (
+    "Of an image in a tool's result, Sightline and LiteLLM make an image of a user's message, as Chat Completions "
+    "wants it; Portkey sends it on as it is, and TensorZero as text."
+)
 PORTKEY_STREAMS = (
     "Portkey answers streams with 500 because it adds a header to the headers of a response from `fetch`, which can't "
     "be changed: its log has `TypeError: immutable` in `updateHeaders`."
@@ -470,8 +474,10 @@ def _write_report(samples: Samples, versions: dict[str, str]) -> str:
     )
     messages_table = report.write_table([each for each in figures if each.name in names], messages)
     refused = "".join(f"- {said} ({body})\n" for said, body in samples.refused.items())
-    notes = f"\nRefused:\n\n{refused}\n{PORTKEY_STREAMS}\n" if refused else ""
-    return f"{chat_table}\n{RUST_CORE}\n\n{messages_table}{notes}"
+    notes = f"\nRefused:\n\n{refused}" if refused else ""
+    if any(said.startswith("portkey") for said in samples.refused):
+        notes += f"\n{PORTKEY_STREAMS}\n"
+    return f"{chat_table}\n{TOOL_IMAGES}\n\n{RUST_CORE}\n\n{messages_table}{notes}"
 
 
 def _publish(out: Path, text: str, samples: Samples, versions: dict[str, str], rounds: int) -> None:

@@ -39,7 +39,7 @@ KINDS = (
         "system calls",
         re.compile(
             r"\b(?:writev?|readv?|recv\w*|send\w*|close|[fl]?stat\w*|p(?:read|write)\w*|open\w*|fd?(?:data)?sync"
-            r"|mkdir\w*|rename\w*|unlink\w*) \(libc"
+            r"|mkdir\w*|rename\w*|unlink\w*|sem_post) \(libc"
         ),
     ),
     ("SQLite", re.compile(r"sqlite")),

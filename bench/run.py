@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, replay, profile, bytecodes, soak, scale, real, inspector, and all.
+loop, render, replay, profile, bytecodes, soak, scale, real, pages, inspector, and all.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import peers
 import pixels
 import proxy
 import real
+import real_pages
 import render
 import replay
 import retention
@@ -52,6 +53,7 @@ BENCHMARKS = (
     "soak",
     "scale",
     "real",
+    "pages",
     "inspector",
 )
 
@@ -59,7 +61,7 @@ BENCHMARKS = (
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
-        render, replay, cpu_profile, bytecodes, soak, scale, real, inspector,
+        render, replay, cpu_profile, bytecodes, soak, scale, real, real_pages, inspector,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -108,6 +110,7 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "soak": lambda: soak.run(file, quick=args.quick, only=args.only),
         "scale": lambda: scale.run(file, quick=args.quick),
         "real": lambda: real.run(file, args.only, rivals=not args.quick),
+        "pages": lambda: real_pages.run(file),
         "inspector": lambda: inspector.run(rounds, file),
     }
     runs[name]()

@@ -1,4 +1,4 @@
-"""The request bodies of the benchmark: Chat Completions JSON with text, or with real PNG images of noise."""
+"""The request bodies of the benchmark: JSON with text, or with real PNG images of noise."""
 
 import base64
 import json
@@ -7,6 +7,7 @@ import struct
 import zlib
 
 MODEL = "gpt-6-sol"
+MESSAGES_MODEL = "claude-opus-5-5"  # of bodies of the Messages API
 SMALL_EDGE = 224  # of noise: 200 KB of base64
 EDGE = 512  # 512 x 512 noise is 786 KB of PNG, 1.05 MB of base64: within every provider's limits, so it is kept.
 
@@ -25,14 +26,15 @@ def build_noise_png(rng: random.Random, edge: int = EDGE) -> bytes:
     )
 
 
-_TOOL = {"type": "function", "function": {"name": "Read", "parameters": {"type": "object", "properties": {}}}}
+_SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
+TOOLS = [{"type": "function", "function": {"name": "Read", "parameters": _SCHEMA}}]
 
 
 def _build_body(content: object, stream: bool, *, tools: bool = False) -> bytes:
     asked: dict[str, object] = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": stream}
     if tools:
-        asked["tools"] = [_TOOL]
-    return json.dumps(asked, separators=(",", ":")).encode()
+        asked["tools"] = TOOLS
+    return _dump(asked)
 
 
 def build_text_body(size: int = 2048, stream: bool = False) -> bytes:
@@ -44,7 +46,7 @@ def build_text_body(size: int = 2048, stream: bool = False) -> bytes:
 def build_many_messages_body(messages: int) -> bytes:
     """Return a request whose cost is its number of JSON values."""
     said = [{"role": "assistant" if number % 2 else "user", "content": "a"} for number in range(messages)]
-    return json.dumps({"model": MODEL, "messages": said, "stream": False}, separators=(",", ":")).encode()
+    return _dump({"model": MODEL, "messages": said, "stream": False})
 
 
 def build_image_part(rng: random.Random, edge: int = EDGE) -> dict[str, object]:
@@ -61,3 +63,34 @@ def build_image_body(images: int, seed: int, edge: int = EDGE, *, tools: bool = 
     rng = random.Random(seed)
     words: dict[str, object] = {"type": "text", "text": "What is in these pictures?"}
     return _build_body([words, *(build_image_part(rng, edge) for _ in range(images))], stream=False, tools=tools)
+
+
+def build_tool_calls(rng: random.Random, number: int, edge: int = SMALL_EDGE) -> list[dict[str, object]]:
+    """Return the two messages of an agent that reads an image by its tool: the call, and the result with the image."""
+    path = json.dumps({"path": f"/home/me/screen{number}.png"})
+    call = {"id": f"call_{number}", "type": "function", "function": {"name": "Read", "arguments": path}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "content": [build_image_part(rng, edge)]},
+    ]
+
+
+def build_read_image_body(seed: int) -> bytes:
+    """Return a request of 200 KB whose image a tool has read, as the requests of agents are."""
+    asked = {"role": "user", "content": "What is on the screen?"}
+    messages = [asked, *build_tool_calls(random.Random(seed), seed)]
+    return _dump({"model": MODEL, "messages": messages, "tools": TOOLS, "stream": False})
+
+
+def build_messages_api_body(images: int, seed: int, edge: int = EDGE) -> bytes:
+    """Return a request of the Messages API with that many images; 2 KB of text if there are none."""
+    rng = random.Random(seed)
+    pictures = (base64.b64encode(build_noise_png(rng, edge)).decode() for _ in range(images))
+    sources = [{"type": "base64", "media_type": "image/png", "data": picture} for picture in pictures]
+    words = "What is in these pictures?" if images else ("Say what you see. " * 2048)[:1900]
+    content = [{"type": "text", "text": words}, *({"type": "image", "source": source} for source in sources)]
+    return _dump({"model": MESSAGES_MODEL, "max_tokens": 100, "messages": [{"role": "user", "content": content}]})
+
+
+def _dump(body: object) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode()

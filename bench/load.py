@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import http.client
 import itertools
 import json
 import math
@@ -27,13 +28,16 @@ class Tally:
 
     done: int = 0
     first_ms: list[float] = field(default_factory=list)
-    longest_ms: list[float] = field(default_factory=list)  # pauses within a reply
+    longest_ms: list[float] = field(default_factory=list)  # the longest pause within each reply
+    pauses_ms: list[float] = field(default_factory=list)  # all of them
     bodies: set[str] = field(default_factory=set)
 
     def add(self, flow: "Flow") -> None:
         self.done += 1
         self.first_ms.append((flow.first - flow.started) * 1000)
-        self.longest_ms.append(flow.longest * 1000)
+        pauses = [pause * 1000 for pause in flow.pauses]
+        self.longest_ms.append(max(pauses, default=0.0))
+        self.pauses_ms += pauses
         self.bodies.add(hashlib.sha256(flow.body()).hexdigest())
 
 
@@ -46,13 +50,14 @@ class Flow:
     started: float
     first: float = 0.0
     last: float = 0.0  # when the last piece came
-    longest: float = 0.0  # time between two pieces
+    pauses: list[float] = field(default_factory=list)  # times between two pieces
     reply: bytearray = field(default_factory=bytearray)
     size: int | None = None  # of the whole reply; None while unknown or chunked
 
     def begin(self, request: bytes) -> None:
         self.out, self.started, self.size = memoryview(request), time.perf_counter(), None
-        self.first = self.last = self.longest = 0.0
+        self.first = self.last = 0.0
+        self.pauses.clear()
         self.reply.clear()
 
     def send(self) -> bool:
@@ -70,7 +75,8 @@ class Flow:
         if not piece:
             raise SystemExit(f"load: the connection closed within a reply: {bytes(self.reply[:600])!r}")
         now = time.perf_counter()
-        self.longest = max(self.longest, now - self.last) if self.last else 0.0
+        if self.last:
+            self.pauses.append(now - self.last)
         self.last = now
         self.reply += piece
         if self.first == 0.0 and not self._read_head():
@@ -129,6 +135,31 @@ def _stop_after(seconds: float, least: int, requests: Iterator[bytes]) -> Iterat
         yield request
 
 
+def drive_with_pauses(port: int, requests: list[bytes], count: int, pause: float) -> Tally:
+    """Send `count` of the requests, in turn, over one connection, with a pause of so many seconds before each."""
+    return _drive(port, [_pause_before(pause, itertools.islice(itertools.cycle(requests), count))])
+
+
+def _pause_before(seconds: float, requests: Iterator[bytes]) -> Iterator[bytes]:
+    for request in requests:
+        time.sleep(seconds)
+        yield request
+
+
+def send_repeatedly(port: int, request: bytes) -> Iterator[None]:
+    """Send a request over and over, each time on a new connection; yield after each answer, whatever it is."""
+    while True:
+        with socket.create_connection(("127.0.0.1", port)) as sock:
+            try:
+                sock.sendall(request)
+                response = http.client.HTTPResponse(sock)
+                response.begin()
+                response.read()
+            except (OSError, http.client.HTTPException):
+                pass  # a body may be refused before all of it is sent
+        yield
+
+
 def drive_conversations(port: int, conversations: list[list[bytes]]) -> Tally:
     """Send each conversation over a connection of its own, one request after the other."""
     return _drive(port, [iter(requests) for requests in conversations])
@@ -174,6 +205,8 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no more requests after that time")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds before each request, on one connection")
+    parser.add_argument("--forever", action="store_true", help="print a line after each answer, until terminated")
     parser.add_argument("--path", default="/v1/chat/completions")
     parser.add_argument("--model", default=MODEL, help="the name of the model, if the peer wants another one")
     parser.add_argument("--header", action="append", default=[], help="another header: 'name: value'")
@@ -181,8 +214,14 @@ def main() -> None:
     named = f'"model":"{args.model}"'.encode()
     bodies = [path.read_bytes().replace(f'"model":"{MODEL}"'.encode(), named, 1) for path in args.bodies]
     requests = [build_request(args.port, args.path, args.header, body) for body in bodies]
+    if args.forever:
+        for _ in send_repeatedly(args.port, requests[0]):
+            print(flush=True)
     start = time.perf_counter()
-    tally = drive(args.port, requests, args.connections, args.count, args.seconds)
+    if args.pause:
+        tally = drive_with_pauses(args.port, requests, args.count, args.pause)
+    else:
+        tally = drive(args.port, requests, args.connections, args.count, args.seconds)
     seconds = time.perf_counter() - start
     first = statistics.median(tally.first_ms)
     p99 = sorted(tally.first_ms)[int(len(tally.first_ms) * 0.99)]

@@ -6,9 +6,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import report
 from meter import read_cpu_seconds, read_resident_mb
 
 SHOT = Path(__file__).resolve().parent.parent / "demo" / "screenshot.png"
@@ -39,11 +41,13 @@ anyio.run(serve)
 def run(rounds: int, file: Path) -> None:
     each = [_measure_round() for _ in range(rounds)]
     figures = {name: statistics.median(one[name] for one in each) for name in ROWS}
-    file.write_text(json.dumps({"rounds": rounds, **figures}, indent=1) + "\n")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    facts = {"rounds": rounds, "machine": report.describe_machine(), **figures}
+    file.write_text(json.dumps(facts, indent=1) + "\n")
     table = "\n".join(
         ["| | Sightline | target |", "|---|---|---|", *(_write_row(name, figures[name]) for name in ROWS)]
     )
-    file.with_suffix(".md").write_text(table + "\n")
+    file.with_suffix(".md").write_text(report.write_introduction(rounds) + table + "\n")
     print(table)
 
 
@@ -79,6 +83,19 @@ def _measure_round() -> dict[str, float]:
             assert server.stdin is not None
             server.stdin.close()
     return {**figures, "sdk": _measure_sdk()}
+
+
+def measure_start(options: list[str], environment: dict[str, str], errors: IO[str]) -> float:
+    """Return the seconds that pass until `initialize` is answered, by an interpreter with these options."""
+    command, start = [sys.executable, *options, "-m", "sightline", "mcp"], time.perf_counter()
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment
+    ) as server:
+        _ask(server, "initialize", HELLO)
+        seconds = time.perf_counter() - start
+        assert server.stdin is not None
+        server.stdin.close()
+    return seconds
 
 
 def _measure_sdk() -> float:

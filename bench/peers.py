@@ -93,6 +93,11 @@ class Peer:
     ready: float  # seconds of CPU until it listened
     request: RequestShape = field(default_factory=RequestShape)
 
+    def with_messages_api(self) -> "Peer":
+        """Return the same process, with requests of the Messages API."""
+        headers = ("anthropic-version: 2023-06-01",)
+        return replace(self, request=RequestShape("/v1/messages", bodies.MESSAGES_MODEL, headers))
+
 
 @dataclass(frozen=True)
 class Upstream:
@@ -106,13 +111,18 @@ class Upstream:
         return "https" if self.authority else "http"
 
     @property
+    def origin(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    @property
     def url(self) -> str:
-        return f"{self.scheme}://127.0.0.1:{self.port}/v1"
+        return f"{self.origin}/v1"
 
     @property
     def trust(self) -> dict[str, str]:
-        """For the environment of a peer that reads it."""
-        return {"SSL_CERT_FILE": str(self.authority.trusted)} if self.authority else {}
+        """For the environment of a peer: Node reads the second one."""
+        trusted = str(self.authority.trusted) if self.authority else ""
+        return {"SSL_CERT_FILE": trusted, "NODE_EXTRA_CA_CERTS": trusted} if trusted else {}
 
 
 def _find_free_port() -> int:
@@ -168,9 +178,12 @@ def _find_in_log(pattern: str) -> Callable[[str], int | None]:
     return port
 
 
-def start_scripted_upstream(stack: ExitStack, folder: Path, authority: Authority | None = None) -> Peer:
+def start_scripted_upstream(
+    stack: ExitStack, folder: Path, authority: Authority | None = None, events: int = 200
+) -> Peer:
+    """Start the upstream, whose streams have so many events."""
     shown = ["--tls", str(authority.certificate), str(authority.key)] if authority else []
-    command = [sys.executable, str(HERE / "scripted_upstream.py"), *shown]
+    command = [sys.executable, str(HERE / "scripted_upstream.py"), "--chunks", str(events), *shown]
     return Peer("sink", "", *_start(stack, "sink", command, folder, {}, _find_in_log(r"^(\d+)\n")))
 
 
@@ -198,7 +211,8 @@ def start_sightline(
     if not script.exists():
         raise SystemExit(f"bench: {script} is missing; run: make setup")
     compileall.compile_dir(SOURCE, quiet=1)  # as pip does for an installed package
-    options = ["--port", "0", "--workers", str(workers), "--upstream", f"openai={upstream.url}"]
+    options = ["--port", "0", "--workers", str(workers)]
+    options += ["--upstream", f"openai={upstream.url}", "--upstream", f"anthropic={upstream.origin}"]
     command = [*(program or (str(script),)), "serve", *options]
     version = subprocess.run(
         [sys.executable, "-c", "from importlib.metadata import version; print(version('sightline'))"],
@@ -211,25 +225,37 @@ def start_sightline(
     return Peer("sightline", version, *started)
 
 
+def start_relay(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    """Start a relay that reads nothing."""
+    command = [sys.executable, str(HERE / "relay.py"), str(upstream.port)]
+    return Peer("relay", "", *_start(stack, "relay", command, folder, {}, _find_in_log(r"^(\d+)\n")))
+
+
 def start_litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     """Start LiteLLM's proxy as it is by default, in Python."""
     return _start_litellm(stack, folder, upstream, rust=False)
 
 
 def start_litellm_rust(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
-    """Start LiteLLM's proxy with its Rust core for the calls that it takes."""
+    """Start LiteLLM's proxy with its Rust core, which takes requests of the Messages API to Anthropic only."""
     return replace(_start_litellm(stack, folder, upstream, rust=True), name="litellm-rust")
+
+
+def uses_rust_core(peer: Peer) -> bool:
+    """Whether the Rust core of LiteLLM has answered anything: its threads are there from its first request on."""
+    threads = Path(f"/proc/{peer.pid}/task").glob("*/comm")
+    return any(name.read_text().startswith("tokio-rt") for name in threads)
 
 
 def _start_litellm(stack: ExitStack, folder: Path, upstream: Upstream, *, rust: bool) -> Peer:
     home, port = peer_environments.install_litellm(), _find_free_port()
-    route = {
-        "model": "openai/gpt-6-sol",
-        "api_base": upstream.url,
-        "api_key": "sk-bench",
+    routes = {
+        bodies.MODEL: {"model": f"openai/{bodies.MODEL}", "api_base": upstream.url},
+        bodies.MESSAGES_MODEL: {"model": f"anthropic/{bodies.MESSAGES_MODEL}", "api_base": upstream.origin},
     }
     config = folder / "litellm.json"
-    config.write_text(json.dumps({"model_list": [{"model_name": "gpt-6-sol", "litellm_params": route}]}))
+    models = [{"model_name": name, "litellm_params": {**route, "api_key": "x"}} for name, route in routes.items()]
+    config.write_text(json.dumps({"model_list": models}))
     pinned = re.search(r"^litellm==(\S+)", peer_environments.LITELLM_LOCK.read_text(), re.MULTILINE)
     command = [
         str(home / "bin" / "litellm"),
@@ -260,7 +286,9 @@ def start_tensorzero(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer
     program.write_text(TENSORZERO_PROGRAM.format(config=str(config)))
     pinned = re.search(r"^tensorzero==(\S+)", peer_environments.TENSORZERO_LOCK.read_text(), re.MULTILINE)
     command = [str(home / "bin" / "python"), str(program)]
-    started = _start(stack, "tensorzero", command, folder, {}, _find_in_log(r"http://127\.0\.0\.1:(\d+)/openai/v1"))
+    started = _start(
+        stack, "tensorzero", command, folder, upstream.trust, _find_in_log(r"http://127\.0\.0\.1:(\d+)/openai/v1")
+    )
     request = RequestShape("/openai/v1/chat/completions", f"tensorzero::model_name::{bodies.MODEL}")
     return Peer("tensorzero", pinned[1] if pinned else "", *started, request)
 
@@ -269,7 +297,7 @@ def start_portkey(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     (node, server), port = peer_environments.install_portkey(), _find_free_port()
     version = json.loads((server.parent.parent / "package.json").read_text())["version"]
     command = [str(node), str(server), "--headless", f"--port={port}"]
-    extra = {"NODE_ENV": "production", "TRUSTED_CUSTOM_HOSTS": "127.0.0.1"}
+    extra = {"NODE_ENV": "production", "TRUSTED_CUSTOM_HOSTS": "127.0.0.1", **upstream.trust}
     started = _start(stack, "portkey", command, folder, extra, lambda _: port)
     headers = ("x-portkey-provider: openai", f"x-portkey-custom-host: {upstream.url}")
     return Peer("portkey", version, *started, RequestShape(headers=headers))
@@ -277,11 +305,13 @@ def start_portkey(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
 
 PEERS: dict[str, Callable[[ExitStack, Path, Upstream], Peer]] = {
     "nginx": start_nginx,
+    "relay": start_relay,
     "sightline": start_sightline,
     "litellm": start_litellm,
-    "litellm-rust": start_litellm_rust,
     "tensorzero": start_tensorzero,
     "portkey": start_portkey,
+    "litellm-rust": start_litellm_rust,
 }
-# Those that are measured with an upstream over TLS, too.
-WITH_TLS = ("nginx", "sightline", "litellm")
+CHAT_PEERS = tuple(name for name in PEERS if name != "litellm-rust")
+TLS_PEERS = tuple(name for name in CHAT_PEERS if name != "relay")
+MESSAGES_PEERS = ("nginx", "sightline", "litellm", "litellm-rust")

@@ -62,7 +62,7 @@ def _make_development(pins: dict[str, Any], folder: PictureFolder) -> None:
     drawn = [Drawn(BASE, WANTED), Drawn(BASE, WANTED)]
     chance = random.Random(pins["seed"])
     with open_browser() as browser:
-        for package, home, page in _draw_pages([*pins["pages"], *pins["charts"]], chance):
+        for package, home, page in draw_pages([*pins["pages"], *pins["charts"]], chance):
             name = f"{package} {page.relative_to(home)}"
             show_page(browser, package, home, page, folder, drawn[hashlib.sha256(name.encode()).digest()[0] % 2])
         for name, host, file in _write_hosts(pins, folder.path, chance):
@@ -97,7 +97,7 @@ def _write_hosts(pins: dict[str, Any], folder: Path, chance: random.Random) -> I
     yield from real_editors.write_hosts(editors, folder / "hosts", chance)
 
 
-def _draw_pages(packages: list[dict[str, Any]], chance: random.Random) -> Iterator[tuple[str, Path, Path]]:
+def draw_pages(packages: list[dict[str, Any]], chance: random.Random) -> Iterator[tuple[str, Path, Path]]:
     """Yield pages of all packages in random order, so many of each package."""
     drawn: list[tuple[str, Path, Path]] = []
     for package in packages:

@@ -3,7 +3,7 @@
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
 BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
-loop, render, replay, profile, soak, scale, real, inspector, and all.
+loop, render, replay, profile, bytecodes, soak, scale, real, pages, inspector, and all.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import acp
+import bytecodes
 import charts
 import cpu_profile
 import inspector
@@ -21,6 +22,7 @@ import peers
 import pixels
 import proxy
 import real
+import real_pages
 import render
 import replay
 import retention
@@ -47,9 +49,11 @@ BENCHMARKS = (
     "render",
     "replay",
     "profile",
+    "bytecodes",
     "soak",
     "scale",
     "real",
+    "pages",
     "inspector",
 )
 
@@ -57,7 +61,7 @@ BENCHMARKS = (
 def main() -> None:
     benchmarks = (
         proxy, mcp_server, acp, pixels, wires, retention, seers, legibility, ocr, charts, tool_loop,
-        render, replay, cpu_profile, soak, scale, real, inspector,
+        render, replay, cpu_profile, bytecodes, soak, scale, real, real_pages, inspector,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -92,19 +96,21 @@ def run_benchmark(name: str, args: argparse.Namespace) -> None:
         "mcp": lambda: mcp_server.run(rounds, file),
         "acp": lambda: acp.run(rounds, file),
         "pixels": lambda: pixels.run(args.rounds, file),
-        "wires": lambda: wires.run(args.rounds, file),
+        "wires": lambda: wires.run(rounds, file),
         "retention": lambda: retention.run(1 if args.quick else retention.SEEDS, file),
         "seers": lambda: seers.run(args.rounds, file),
         "legibility": lambda: legibility.run(seeds, file, args.only),
         "ocr": lambda: ocr.run(seeds, file, args.only),
         "charts": lambda: charts.run(seeds, file),
-        "loop": lambda: tool_loop.run(args.rounds, file),
+        "loop": lambda: tool_loop.run(rounds, file),
         "render": lambda: render.run(rounds, file),
         "replay": lambda: replay.run(rounds, file),
         "profile": lambda: cpu_profile.run(file),
+        "bytecodes": lambda: bytecodes.run(file),
         "soak": lambda: soak.run(file, quick=args.quick, only=args.only),
         "scale": lambda: scale.run(file, quick=args.quick),
         "real": lambda: real.run(file, args.only, rivals=not args.quick),
+        "pages": lambda: real_pages.run(file),
         "inspector": lambda: inspector.run(rounds, file),
     }
     runs[name]()

@@ -1,4 +1,7 @@
-"""The scripted upstream: reads a whole request, then sends one fixed Chat Completions response or stream."""
+"""The scripted upstream: reads a whole request, then sends one fixed response or stream.
+
+On the path of the Messages API it answers as Anthropic does, without streams, else as Chat Completions.
+"""
 
 import argparse
 import asyncio
@@ -8,22 +11,35 @@ from pathlib import Path
 from typing import cast
 
 import uvloop
+from bodies import MESSAGES_MODEL
 
 STREAM_FLAGS = (b'"stream":true', b'"stream": true')
-SMALL = 64 * 1024  # Only a body this small is searched for the stream flag: the large ones never stream.
+SMALL = 64 * 1024  # The stream flag is looked for in the beginning of a body.
+MESSAGES_PATH = b"/v1/messages"
 LAST_CHUNK = b"0\r\n\r\n"
 ID = {"id": "chatcmpl-bench", "created": 1_700_000_000, "model": "gpt-6-sol"}
 
 
-def _build_reply() -> bytes:
-    message = {"role": "assistant", "content": "Four quadrants of noise."}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 400, "completion_tokens": 6, "total_tokens": 406}
-    body = json.dumps({**ID, "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+def _frame_reply(reply: object) -> bytes:
+    body = json.dumps(reply).encode()
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
         len(body),
         body,
     )
+
+
+def _build_chat_reply() -> bytes:
+    message = {"role": "assistant", "content": "Four quadrants of noise."}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 400, "completion_tokens": 6, "total_tokens": 406}
+    return _frame_reply({**ID, "object": "chat.completion", "choices": [choice], "usage": usage})
+
+
+def _build_messages_reply() -> bytes:
+    said = {"type": "text", "text": "Four quadrants of noise."}
+    usage = {"input_tokens": 400, "output_tokens": 6}
+    message = {"id": "msg_bench", "type": "message", "role": "assistant", "model": MESSAGES_MODEL, "content": [said]}
+    return _frame_reply({**message, "stop_reason": "end_turn", "stop_sequence": None, "usage": usage})
 
 
 def _build_event(text: str, finish: str | None = None) -> bytes:
@@ -32,7 +48,7 @@ def _build_event(text: str, finish: str | None = None) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-JSON_REPLY = _build_reply()
+CHAT_REPLY, MESSAGES_REPLY = _build_chat_reply(), _build_messages_reply()
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 STREAM_TAIL = _build_event("", "stop") + b"e\r\ndata: [DONE]\n\n\r\n" + LAST_CHUNK
 
@@ -80,13 +96,14 @@ class ScriptedUpstream(asyncio.BufferedProtocol):
         return True
 
     def _answer(self) -> None:
-        streams = self.received <= SMALL and any(flag in self.kept for flag in STREAM_FLAGS)
+        streams = any(flag in self.kept for flag in STREAM_FLAGS)
+        reply = MESSAGES_REPLY if self.kept.startswith(b"POST " + MESSAGES_PATH) else CHAT_REPLY
         self.kept, self.tail, self.expected, self.received, self.chunked = b"", b"", None, 0, False
         if streams:
             self.transport.write(STREAM_HEAD)
             self._send_chunk(0)
         else:
-            self.transport.write(JSON_REPLY)
+            self.transport.write(reply)
 
     def _send_chunk(self, index: int) -> None:
         if self.transport.is_closing():

@@ -2,6 +2,7 @@
 
 import json
 import random
+import statistics
 import sys
 import time
 from base64 import b64encode
@@ -9,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import bodies
+import orjson
+import report
 from blake3 import blake3
 
 from sightline.engine.inline_images import probe_inline
@@ -32,6 +36,8 @@ from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, Wir
 from sightline.wire.json_document import lift
 
 MB = 1_000_000
+TARGET = 1.8  # times BLAKE3, for 20 MB in 512 messages
+MANY = 99_000  # messages, nearly as many as the proxy reads
 Make = Callable[[int, int], bytes]  # a body of so many bytes with so many images
 TOKEN = "sightline-0123456789abcdef-"
 WORDS = "The build finished and every test passed, so the next step is to look at the page itself. " * 8
@@ -155,13 +161,13 @@ def decide_all(scene: Scene, rules: Rules) -> Scene:
 
 
 def measure_cpu(work: Callable[[], object], rounds: int) -> float:
-    """Milliseconds of CPU time, the least of several rounds: whatever else a machine does only adds to it."""
+    """Milliseconds of CPU time, the median of several rounds."""
     times = []
     for _ in range(rounds):
         begun = time.process_time()
         work()
         times.append((time.process_time() - begun) * 1000)
-    return min(times)
+    return statistics.median(times)
 
 
 def measure_bodies(rounds: int) -> list[dict[str, Any]]:
@@ -176,7 +182,8 @@ def measure_bodies(rounds: int) -> list[dict[str, Any]]:
             done.append(measure_cpu(lambda body=body, wire=wire, rules=rules: handle_body(body, wire, rules), 3))
         rows.append({
             "wire": name, "way": how, "mb": total // MB, "images": images, "messages": 4 * images,
-            "blake3_ms": min(hashed), "ours_ms": min(done), "ratio": min(done) / min(hashed),
+            "blake3_ms": statistics.median(hashed), "ours_ms": statistics.median(done),
+            "ratio": statistics.median(done) / statistics.median(hashed),
         })  # fmt: skip
     return rows
 
@@ -227,22 +234,33 @@ def measure_decisions(rounds: int) -> float:
     return measure_cpu(lambda: decide(scene, facts, rules), rounds * 20)
 
 
+def judge_ratio(row: dict[str, Any]) -> str:
+    """Return whether a row meets its target; only the longest bodies have one."""
+    if row["messages"] < 512:
+        return "–"
+    return f"≤ {TARGET:g}x: {'met' if row['ratio'] <= TARGET else 'MISSED'}"
+
+
 def run(rounds: int, file: Path) -> None:
     rows, alone, retained = measure_bodies(rounds), measure_decisions(rounds), measure_retention(rounds)
+    many = bodies.build_many_messages_body(MANY)
+    parsed = measure_cpu(lambda: orjson.loads(many), rounds)
     lines = [
-        "| wire | tool images | body | images | messages | blake3 | find, judge, rewrite, name | ratio |",
-        "|---|---|---|---|---|---|---|---|",
+        "| wire | tool images | body | images | messages | blake3 | find, judge, rewrite, name | ratio | target |",
+        "|---|---|---|---|---|---|---|---|---|",
         *(
             f"| {row['wire']} | {row['way']} | {row['mb']} MB | {row['images']} | {row['messages']} "
-            f"| {row['blake3_ms']:.2f} ms | {row['ours_ms']:.2f} ms | {row['ratio']:.2f}x |"
+            f"| {row['blake3_ms']:.2f} ms | {row['ours_ms']:.2f} ms | {row['ratio']:.2f}x | {judge_ratio(row)} |"
             for row in rows
         ),
         "",
         f"`decide` on 200 sights: {alone:.2f} ms; on 200 that tools have read, with retention: {retained:.2f} ms.",
+        f"To parse {MANY:,} messages is one call of orjson, which holds the interpreter's lock: {parsed:.0f} ms.",
         "",
     ]
-    file.write_text(
-        json.dumps({"bodies": rows, "decide_200_ms": alone, "retain_200_ms": retained}, indent=1) + "\n", "utf-8"
-    )
-    file.with_suffix(".md").write_text("\n".join(lines), "utf-8")
+    facts = {"rounds": rounds, "machine": report.describe_machine(), "bodies": rows}
+    facts |= {"decide_200_ms": alone, "retain_200_ms": retained, "parse_many_ms": parsed}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+    file.with_suffix(".md").write_text(report.write_introduction(rounds) + "\n".join(lines), "utf-8")
     sys.stdout.write("\n".join(lines))

@@ -46,6 +46,27 @@ def test_the_figures_in_the_documents_are_those_of_the_last_benchmark() -> None:
     assert [ratio for column in zip(*ratios, strict=True) for ratio in column] == re.findall(r"[\d.]+×", sentence)
 
 
+@requirement("readme.figures")
+def test_the_parts_about_the_proxy_are_written_from_its_last_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    pages = importlib.import_module("pages_of_results")
+    measured = (ROOT / "bench" / "results" / "proxy.md").read_text("utf-8")
+    assert pages.read_part(pages.BENCHMARKS, "proxy") == pages.select_rows(measured), "run: python bench/run.py proxy"
+    assert pages.read_part(pages.README, "proxy") == pages.write_sentence(measured), "run: python bench/run.py proxy"
+
+
+@requirement("docs.performance_figures")
+@pytest.mark.parametrize(("benchmark", "module"), [("profile", "cpu_profile"), ("bytecodes", "bytecodes")])
+def test_the_tables_of_the_performance_page_are_those_of_the_last_run(
+    benchmark: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    pages = importlib.import_module("pages_of_results")
+    measured = json.loads((ROOT / "bench" / "results" / f"{benchmark}.json").read_text())
+    for name, text in importlib.import_module(module).render_parts(measured).items():
+        assert pages.read_part(pages.PERFORMANCE, name) == text.strip(), f"run: python bench/run.py {benchmark}"
+
+
 @requirement("docs.record_figures")
 @pytest.mark.parametrize(("benchmark", "page"), [("soak", "reliability.md"), ("scale", "scale.md")])
 def test_the_pages_about_the_record_are_written_from_the_last_benchmarks(

@@ -157,7 +157,7 @@ class Exchange(asyncio.Protocol):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def read(self, max_bytes: int, silence_seconds: float | None = None) -> bytes:
-        """Return the body, or about `most` bytes of it; raise `TimeoutError` after a silence of `silence_seconds`."""
+        """Return the body, or about `max_bytes` of it; raise `TimeoutError` after a silence of `silence_seconds`."""
         parts: list[bytes] = []
         while max_bytes > 0:
             async with asyncio.timeout(silence_seconds):

@@ -101,7 +101,7 @@ def _frame_chunk(piece: bytes) -> bytes:
 
 
 def decompress(data: bytes | bytearray, encoding: str, max_bytes: int = MAX_BODY_BYTES) -> bytes | bytearray | None:
-    """Return a decompressed body; None if its encoding is unknown, it is damaged, or it exceeds `most` bytes."""
+    """Return a decompressed body; None if its encoding is unknown, it is damaged, or it exceeds `max_bytes`."""
     decompress_with = _DECOMPRESS_BY_ENCODING.get(encoding.strip().lower())
     if decompress_with is None:
         return None

@@ -1,7 +1,7 @@
-"""Reads of the record in the event loop, which must not wait for a server.
+"""Reads of the record in the event loop, which must not wait for a server or a disk.
 
 A record on servers answers most reads from its caches. Within `read_in_memory` it raises `NotInMemoryError` where it
-would ask a server, and `read_record` then reads in a thread. A record on this machine never raises: it is read at once.
+would ask a server, and `read_record` then reads in a thread. A record on this machine raises only where it would write.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _only_memory: ContextVar[bool] = ContextVar("only_memory", default=False)
 
 
 class NotInMemoryError(Exception):
-    """A server would have to be asked."""
+    """A server would have to be asked, or something be written."""
 
 
 def check_may_wait() -> None:

@@ -12,6 +12,7 @@ from typing import ParamSpec, Protocol, TypeVar, assert_never
 from sightline.engine.describer import PENDING, Describer
 from sightline.engine.inline_images import ImageChecker, InlineImages, fetch_image, probe_inline
 from sightline.engine.requests import ConversationPlace, EngineOptions, Reading
+from sightline.memory_reads import read_record
 from sightline.model.facts import (
     Check,
     CompareFile,
@@ -268,7 +269,7 @@ class NeedResolver:
 
     async def _recall(self, names: HashChain, scene: Scene, origin: RequestOrigin, rules: Rules) -> ConversationHistory:
         """Return what is known about this conversation, and note that it was seen now."""
-        return await asyncio.to_thread(self._visit, names, scene, origin, rules)
+        return await read_record(self._visit, names, scene, origin, rules)
 
     def _visit(self, chain: HashChain, scene: Scene, origin: RequestOrigin, rules: Rules) -> ConversationHistory:
         ends = [end for end in scene.request_ends if end < len(chain.names)]

@@ -24,6 +24,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from sightline.memory_reads import check_may_wait
 from sightline.model.records import LoopAnswer, Omission
 from sightline.model.scene import Json
 from sightline.model.value import value_class
@@ -114,6 +115,7 @@ class SqlConversations:
                     self._deferred.add(lambda tx: _insert_visit(tx, visit, known, now))
                     self._cache_rows(visit, known, now, generation)
                 return visit.find_cold(known)
+        check_may_wait()
         self._deferred.flush()  # earlier visits of this conversation may be among these rows
         with self.transactions.begin(unsynced=True) as tx:
             found, now = _fetch_moments(tx, visit), _Moment(tx.now.time, tx.now.steady)

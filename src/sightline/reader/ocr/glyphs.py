@@ -295,11 +295,11 @@ def _reconcile(line: MonoLine, cells: _Cells, shapes: _Shapes) -> list[ShapedLet
 
 
 def _is_complete(line: MonoLine) -> bool:
-    """Return whether a letter was read at each stroke of a line: none can be lost, whatever the columns say."""
-    reach = _BESIDE * (line.pitch or 0.0)
-    return bool(line.inked) and all(
-        any(abs(middle - centre) <= reach for centre in line.centres) for middle in line.inked
-    )
+    """Return whether no letter of a line can be lost: as many were read as there are strokes, or each has its own."""
+    reach, more = _BESIDE * (line.pitch or 0.0), len(line.texts) - len(line.inked)
+    if not line.inked or more < 0:
+        return False
+    return not more or all(any(abs(stroke - centre) <= reach for centre in line.centres) for stroke in line.inked)
 
 
 def _remove_outer_rules(line: MonoLine, cells: _Cells) -> _Cells:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.reader.ocr.line_image import TextArea
-from sightline.reader.ocr.missed_ink import add_missed_ink
+from sightline.reader.ocr.missed_ink import _find_row_middle, add_missed_ink
 
 Canvas = NDArray[np.uint8]
 PITCH, GROWTH = 20, 5
@@ -205,3 +205,11 @@ def test_a_program_below_a_text_with_other_distances_has_rows_of_its_own() -> No
     found = [each for each in add_missed_ink(page, areas) if each.y > 195]
     starts = [round(each.x - each.width / 2 + each.growth) for each in sorted(found, key=lambda one: one.y)]
     assert starts.count(84) == 8
+
+
+def test_high_signs_do_not_move_their_row() -> None:
+    """Quotes alone are above the middle of their row; letters, such as a line number, tell where it is."""
+    number = area(1, 20, 32)
+    quotes = [replace(area(1, left, left + 5), y=PITCH + 5, height=4 + 2 * GROWTH) for left in (100, 180)]
+    assert _find_row_middle([number, *quotes], 12.0) == number.y
+    assert _find_row_middle(quotes, 12.0) == PITCH + 5

@@ -129,14 +129,14 @@ def _split_evenly_spaced(rows: Sequence[list[TextArea]]) -> Iterator[_Block]:
     if len(rows) < _ROWS:
         return
     high = median(_get_core(area) for row in rows for area in row)
-    middles = [median(area.y for area in row) for row in rows]
+    middles = [_find_row_middle(row, high) for row in rows]
     near = [below - above for above, below in pairwise(middles) if _DENSE * high <= below - above <= _LOOSE * high]
     if not near:
         return
     pitch = median(near)
     first = left = 0  # where a run begins, and the rows above it that are in none
     for place in range(1, len(rows) + 1):
-        slack = _INEXACT if any(_are_low(row, high) for row in rows[place - 1 : place + 1]) else _UNEVEN
+        slack = _UNEVEN if all(_list_letters(row, high) for row in rows[place - 1 : place + 1]) else _INEXACT
         if place < len(rows) and _count_steps(middles[place] - middles[place - 1], pitch, slack):
             continue
         if place - first >= _ROWS:
@@ -149,9 +149,14 @@ def _split_evenly_spaced(rows: Sequence[list[TextArea]]) -> Iterator[_Block]:
         yield from _split_evenly_spaced(rows[left:])
 
 
-def _are_low(row: Sequence[TextArea], high: float) -> bool:
-    """Return whether a row has only signs, such as dashes or dots, whose middles aren't that of the row."""
-    return all(_get_core(area) < _SIGN * high for area in row)
+def _find_row_middle(row: Sequence[TextArea], high: float) -> float:
+    """Return where the middle of a row is, by its letters if it has any."""
+    return median(area.y for area in _list_letters(row, high) or row)
+
+
+def _list_letters(row: Sequence[TextArea], high: float) -> list[TextArea]:
+    """Return the areas of a row without signs such as dashes or quotes, whose middles aren't that of the row."""
+    return [area for area in row if _get_core(area) >= _SIGN * high]
 
 
 def _are_text(rows: Sequence[list[TextArea]], pitch: float) -> bool:

@@ -201,6 +201,22 @@ def test_a_doubtful_mark_that_stands_alone_is_an_icon() -> None:
     assert "[20, 20, 34, 34]" in describe_reading(reading).text
 
 
+def test_a_plus_before_a_line_of_a_program_is_no_icon() -> None:
+    sign = TextLine("+", Box(20, 20, 10, 10), 0.97, middles=(25.0, 25.0))
+    added = TextLine("return names", Box(80, 18, 110, 14), 0.99, middles=(85.0, 185.0))
+    assert separate_icons([sign, added]) == ([sign, added], ())
+    assert separate_icons([replace(sign, middles=None), added])[1] == (sign.box,)
+
+
+@requirement("reader.code")
+def test_numbers_in_the_lines_of_a_program_are_not_its_line_numbers() -> None:
+    lines = [TextLine(f"#define SIZE_{at}", Box(20, 20 + 20 * at, 130, 12)) for at in range(6)]
+    lines += [TextLine(str(266 + at), Box(170, 20 + 20 * at, 30, 12)) for at in range(6)]
+    lines += [TextLine("another program", Box(400, 20 + 20 * at, 150, 12)) for at in range(6)]
+    texts = [Box(20, 20, 180, 112), Box(400, 20, 150, 112)]
+    assert find_code_areas(lines, texts) == texts
+
+
 @requirement("reader.markdown")
 def test_a_table_is_written_in_markdown() -> None:
     sketch = Sketch((600, 240))

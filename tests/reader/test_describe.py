@@ -307,8 +307,8 @@ def test_articles_fit_their_colours() -> None:
 
 
 def test_lone_strokes_are_chinese_only_beside_other_chinese() -> None:
-    read = [line("Cork", 20, 20), line("一", 80, 20), line("二", 80, 60), line("十", 80, 90)]
-    assert [each.text for each in replace_lone_strokes(read)] == ["Cork", "—", "=", "+"]
+    read = [line("Cork", 20, 20), line("一", 80, 20), line("二", 80, 60), line("十", 80, 90), line("非", 80, 120)]
+    assert [each.text for each in replace_lone_strokes(read)] == ["Cork", "—", "=", "+", "#"]
     beside = [line("会議", 20, 20), line("一", 80, 20)]
     assert [each.text for each in replace_lone_strokes(beside)] == ["会議", "一"]
 

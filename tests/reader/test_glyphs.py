@@ -198,3 +198,27 @@ def test_a_line_with_a_lost_letter_is_in_the_columns_of_its_strokes() -> None:
     )
     letters = read_by_shape(pixels, [*lines[:-1], lost])[len(PROGRAM)]
     assert "".join(f"{' ' * each.spaced}{each.text}" for each in letters) == rows[-1]
+
+
+@requirement("reader.mono")
+def test_the_edge_of_a_box_beside_a_prompt_is_no_letter_of_it() -> None:
+    program = (">>> import names", ">>> names.sort()", ">>> len(names)", "4")
+    pixels = draw_rows([f" {text}" for text in (*program, ">>>")]).copy()
+    pixels[:, LEFT + 5] = 0
+    lines = [make_line(draw_rows([f" {text}" for text in (*program, ">>>")]), row, f" {text}")
+             for row, text in enumerate(program)]  # fmt: skip
+    prompt = make_line(pixels, len(program), " >>>", " >>)", certain=0.8, known=False)
+    found = read_by_shape(pixels, [*lines, prompt])
+    assert "".join(each.text for each in found[len(program)]) == ">>>"
+
+
+@requirement("reader.mono")
+def test_no_letter_is_marked_as_lost_where_each_stroke_has_its_letter() -> None:
+    """Digits of a proportional font may be about as wide as the columns of a program above them."""
+    long = 'return "a value that is rather long, and then some more of it"'
+    pixels = draw_rows([long, long.replace("value", "digit"), long.replace("then", "also"), "#" + long[1:]])
+    lines = [make_line(pixels, row, long) for row in range(3)]
+    last = make_line(pixels, 3, "#" + long[1:], " " + long[1:], certain=0.8)
+    lost = replace(last, inked=(LEFT + WIDE, *last.centres))
+    assert read_by_shape(pixels, [*lines, lost])[3][0].text == "?"
+    assert 3 not in read_by_shape(pixels, [*lines, replace(last, inked=last.centres)])

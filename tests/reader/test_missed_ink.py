@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.reader.ocr.line_image import TextArea
-from sightline.reader.ocr.missed_ink import add_missed_ink
+from sightline.reader.ocr.missed_ink import _find_row_middle, add_missed_ink
 
 Canvas = NDArray[np.uint8]
 PITCH, GROWTH = 20, 5
@@ -187,3 +187,29 @@ def test_a_row_that_the_edge_of_the_page_cuts_is_left_alone() -> None:
     cut = page[: 7 * PITCH + 10]
     found = add_missed_ink(cut, [area(row, 100, 250) for row in range(8)])
     assert list_cores(found, 6) == [(100, 250)]
+
+
+def test_a_program_below_a_text_with_other_distances_has_rows_of_its_own() -> None:
+    """The rows of the text are a sixth further apart: its distances would miss the prompts of the program."""
+    page = np.full((500, 400, 3), 255, np.uint8)
+    areas = []
+    for tops, left in (([24 * row for row in range(8)], 60), ([200 + 18 * row for row in range(9)], 116)):
+        for top in tops:
+            for start in range(left, 300, 8):
+                page[top : top + 9, start : start + 6] = 0
+                page[top + 1 : top + 8, start + 1 : start + 5] = 255
+            areas.append(TextArea((left + 298) / 2, top + 4.5, 308 - left, 19, 0.0, GROWTH, 1.0))
+    for row in range(1, 9):
+        for start in (84, 92, 100):
+            page[200 + 18 * row + 6 : 200 + 18 * row + 9, start : start + 3] = 0
+    found = [each for each in add_missed_ink(page, areas) if each.y > 195]
+    starts = [round(each.x - each.width / 2 + each.growth) for each in sorted(found, key=lambda one: one.y)]
+    assert starts.count(84) == 8
+
+
+def test_high_signs_do_not_move_their_row() -> None:
+    """Quotes alone are above the middle of their row; letters, such as a line number, tell where it is."""
+    number = area(1, 20, 32)
+    quotes = [replace(area(1, left, left + 5), y=PITCH + 5, height=4 + 2 * GROWTH) for left in (100, 180)]
+    assert _find_row_middle([number, *quotes], 12.0) == number.y
+    assert _find_row_middle(quotes, 12.0) == PITCH + 5

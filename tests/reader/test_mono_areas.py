@@ -133,3 +133,46 @@ def test_a_last_line_that_was_read_badly_belongs_to_its_program() -> None:
     assert find_mono_areas([*program[:-1], bad]) == [area]
     other = replace(bad, ground=(255, 255, 255))
     assert find_mono_areas([*program[:-1], other]) == [enclose_boxes(line.box for line in program[:-1])]
+
+
+@requirement("reader.mono")
+def test_programs_in_two_panels_side_by_side_are_two_areas() -> None:
+    left, right = (
+        [write_line(text, at, left=side) for at, text in enumerate(PROGRAM) if text] for side in (60, 60 + 40 * LETTER)
+    )
+    panels = [Box(50, 30, 280, 180), Box(50 + 40 * LETTER, 30, 280, 180)]
+    areas = [enclose_boxes(line.box for line in lines) for lines in (left, right)]
+    assert sorted(find_mono_areas([*left, *right], panels), key=lambda box: box.x) == areas
+
+
+@requirement("reader.mono")
+def test_a_heading_between_two_panels_is_in_neither_program() -> None:
+    heading = TextLine("Names again", Box(60, TOP + 9 * PITCH, 88, 13), middles=(64.0, 144.0))
+    above, below = write_rows(PROGRAM), write_rows(PROGRAM, 11)
+    panels = [Box(50, 30, 280, 170), Box(50, 250, 280, 170), Box(40, 20, 300, 410)]
+    areas = [enclose_boxes(line.box for line in lines) for lines in (above, below)]
+    assert sorted(find_mono_areas([*above, heading, *below], panels), key=lambda box: box.y) == areas
+
+
+@requirement("reader.mono")
+def test_a_first_line_before_the_others_belongs_to_the_program_of_its_panel() -> None:
+    program = write_rows(["else:", "        names.append(name)", "        return sorted(names)", "        # all"])
+    assert find_mono_areas(program, [Box(50, 30, 280, 100)]) == [enclose_boxes(line.box for line in program)]
+
+
+@requirement("reader.mono")
+def test_a_program_above_a_table_with_lines_stays_one() -> None:
+    """Values of a table may be about as wide as the letters of the program, so that they seem to go on with it."""
+    sketch = Sketch((500, 330))
+    values = [("#1000", "14.62", "2023-03-10"), ("#1007", "26.49", "2020-06-16"), ("#1014", "29.84", "2015-05-27")]
+    program = write_rows(PROGRAM)
+    rows = []
+    for at, row in enumerate((("Key", "Rate", "Day"), *values)):
+        y = 220 + 26 * at
+        sketch.box((50, y - 8, 400, y - 7), "#888888")
+        rows += [write_line(" " * 14 * place + text, 9 + at) for place, text in enumerate(row)]
+        rows[-3:] = [replace(line, box=Box(line.box.x, y, line.box.width, 10)) for line in rows[-3:]]
+    sketch.box((50, 316, 400, 317), "#888888")
+    reading = examine_image(sketch.pixels, [*program, *rows])
+    assert reading.code == (enclose_boxes(line.box for line in program),)
+    assert [len(table.rows) for table in reading.tables] == [4]

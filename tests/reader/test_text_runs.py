@@ -210,3 +210,11 @@ def test_letters_beside_the_middle_of_their_columns_still_fit_most_of_them() -> 
         strokes = [(round(place) - 2, round(place) + 2) for place in places]
         letters = [Character("a", place / WIDTH, 1.0) for place in places]
         assert fits_pitch(letters, strokes, WIDTH, 12.1) is fits
+
+
+def test_a_narrow_letter_far_behind_the_others_keeps_its_own_ink() -> None:
+    """In a wide monospaced font, a bracket after a space is further away than stray ink would be."""
+    strokes = [(0, 12), (12, 24), (24, 36), (62, 66)]
+    (run,) = split_runs([Character(letter, sum(strokes[at]) / 2 / WIDTH, 1.0) for at, letter in enumerate("get{")],
+                        strokes, WIDTH, 40)  # fmt: skip
+    assert (run.left, run.right, run.middles) == (0, 66, (6.0, 64.0))

@@ -11,7 +11,7 @@ from statistics import median
 from sightline.model.geometry import Box
 from sightline.reader.page_text import LONG, divide_width, is_row_number, measure_line_height
 from sightline.reader.reading import TextLine
-from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
+from sightline.reader.rectangles import are_level, enclose_boxes, is_inside, overlap_horizontally
 
 NUMBERS, FEW_NUMBERS = 5, 3  # line numbers, at least, and those of monospaced text
 ALIGNED = 0.8  # heights of a line: how far the right ends of numbers may differ
@@ -32,6 +32,8 @@ def find_code_areas(lines: Sequence[TextLine], texts: Sequence[Box] = ()) -> lis
     em, found = measure_line_height(lines), list(texts)
     for column in _find_number_columns(lines, em, FEW_NUMBERS):
         gutter = enclose_boxes(line.box for line in column)
+        if any(is_inside(gutter, box) and gutter.x > box.x + em for box in texts):
+            continue  # numbers in the lines of a program
         beside = _find_nearest_texts(gutter, texts) or [
             line.box for line in lines
             if line.box.x >= gutter.right and gutter.y - em <= line.box.y and line.box.bottom <= gutter.bottom + em

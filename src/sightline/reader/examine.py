@@ -41,6 +41,7 @@ _LONG_TEXT, _FEW_TEXTS = 20, 5  # characters, and texts of that length in a char
 _CODE_COLUMNS = 2  # of a program that looks like a table: its line numbers and its lines
 _WHOLE = 0.7  # share of the width of a table that a column has which may be a program
 _MONO = 0.75  # share of the lines of a program that are monospaced, at least
+_PANEL = (8, 3)  # heights of a line: the width and height of what is drawn around a program, at least
 _FIGURE = 0.6  # share of the picture's width and height that a chart has which is all of it
 _MANY_MARKS = 60  # a chart has fewer values
 _FORM = 2  # columns of a form: names, and fields
@@ -189,12 +190,23 @@ def _separate_code(
     Monospaced text in a table is in its cells, unless it is nearly all of it: rows of a program are no table.
     """
     split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles)
-    texts = find_mono_areas(lines)
+    panels = _list_panels(segments, lines)
+    texts = find_mono_areas(lines, panels)
     wide = [_enclose_cells(table, split) for table in tables if not _may_be_code(table, split, texts)]
+    if any(_overlap(area, box) for area in texts for box in wide):
+        outside = [line for line in lines if not any(_overlap(line.box, box) for box in wide)]
+        texts = find_mono_areas(outside, panels)
     code = [area for area in find_code_areas(lines, texts) if not any(_overlap(area, box) for box in wide)]
     if any(_overlap(table.box, area) for table in tables for area in code):
         split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles, code)
     return code, split, tables
+
+
+def _list_panels(segments: Segments, lines: Sequence[TextLine]) -> list[Box]:
+    """Return what may be drawn around a program: a region with room for several lines."""
+    em = measure_line_height(lines) if lines else 0.0
+    boxes = {region.box for region in segments.regions}
+    return [box for box in boxes if box.width >= _PANEL[0] * em and box.height >= _PANEL[1] * em]
 
 
 def _enclose_cells(table: Table, lines: Sequence[TextLine]) -> Box:

@@ -14,6 +14,7 @@ SURE = 0.985  # a letter that stands alone and is less certain is an icon
 DRAWN = frozenset("QXV×✓√")  # what magnifiers, crosses and ticks are read as
 GLYPH = 1.3  # the largest ratio of width to height of a single letter
 FLAT = 3  # a mark is this many times as flat as a line
+SIGNS = frozenset("+*")  # of monospaced text, where they are no icons: what was added, and the lines of a comment
 APART = 0.6  # heights of a line: a letter nearer to a text belongs to it
 
 
@@ -27,6 +28,8 @@ def separate_icons(lines: Sequence[TextLine]) -> tuple[list[TextLine], tuple[Box
 
 def _is_icon(line: TextLine, lines: Sequence[TextLine], *, chinese: bool) -> bool:
     text, box = line.text, line.box
+    if line.middles and text in SIGNS:
+        return False
     if len(text) > 2 or (len(text) == 2 and text[0] not in "√×") or not WIDE[0] <= box.width / box.height <= WIDE[1]:
         return False
     if has_cjk(text):

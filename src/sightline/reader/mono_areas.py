@@ -10,7 +10,7 @@ from statistics import median
 from sightline.model.geometry import Box
 from sightline.reader.page_text import LONG, LayoutItem, contains_line, divide_width, group_rows
 from sightline.reader.reading import TextLine
-from sightline.reader.rectangles import enclose_boxes, overlap_horizontally
+from sightline.reader.rectangles import enclose_boxes, is_inside, overlap_horizontally
 
 ROWS = 3  # of a program or a terminal, at least
 LETTERS = 40  # of all its lines, at least
@@ -26,8 +26,10 @@ SKIPPED = 3  # lines that were read badly, in a row
 RECENT = 12  # lines above one that show the columns
 HIGH = 1.5  # how many times as high as the others a line may be
 BESIDE = 0.8  # share of the rows of a column of a table that have other cells beside them
+GAP = 12  # characters: the blank between the longest line of one part of a text and the next part, at most
 LEVEL = 0.15  # heights of a line: how exactly these are level
 SHORT = 30  # characters of most cells of such a column, at most
+FILLED, EVEN = 0.9, 0.12  # share of the letters of a panel that are monospaced, and how much their widths may differ
 
 
 class _Area:
@@ -82,8 +84,47 @@ class _Area:
         return line.box.y - self.bottom <= blank * high and line.box.height <= HIGH * high
 
 
-def find_mono_areas(lines: Sequence[TextLine]) -> list[Box]:
-    """Return the areas of text whose letters are equally wide, several rows of it, short lines included."""
+def find_mono_areas(lines: Sequence[TextLine], panels: Sequence[Box] = ()) -> list[Box]:
+    """Return the areas of text whose letters are equally wide, several rows of it, short lines included.
+
+    What is written in one of the `panels` and has no other text beside it is one area, and none goes beyond its panel.
+    """
+    found: list[Box] = []
+    loose = list(lines)
+    for panel in _choose_panels(lines, panels):
+        own = [line for line in loose if contains_line(panel, line.box)]
+        loose = [line for line in loose if not contains_line(panel, line.box)]
+        found.append(enclose_boxes(line.box for line in own))
+    return [*found, *(box for box in _find_open_areas(loose) if not _is_column(box, lines))]
+
+
+def _choose_panels(lines: Sequence[TextLine], panels: Sequence[Box]) -> list[Box]:
+    """Return the panels with nothing but monospaced text; of one in another, the outer one if that has more of it."""
+    chosen: list[Box] = []
+    for panel in sorted(panels, key=lambda box: box.width * box.height):
+        own = [line for line in lines if contains_line(panel, line.box)]
+        if not _is_written(own):
+            continue
+        inner = [box for box in chosen if is_inside(box, panel)]
+        rest = [line for line in own if not any(contains_line(box, line.box) for box in inner)]
+        if not inner or (len(rest) >= max(ROWS, 2 * len(inner)) and all(line.middles for line in rest)):
+            chosen = [*(box for box in chosen if box not in inner), panel]
+    return chosen
+
+
+def _is_written(lines: Sequence[TextLine]) -> bool:
+    """Return whether lines are a program or a terminal: several rows, nearly all of it in letters of one width."""
+    known = [line for line in lines if line.middles]
+    if not known or sum(len(line.text) for line in known) < FILLED * sum(len(line.text) for line in lines):
+        return False
+    long = [divide_width(line) for line in known if len(line.text) >= LONG]
+    area = _Area(known[0])
+    area.lines = list(lines)
+    return _is_text(area) and bool(long) and max(long) - min(long) <= EVEN * median(long)
+
+
+def _find_open_areas(lines: Sequence[TextLine]) -> list[Box]:
+    """Return the areas of lines, wherever they are; a column of a table may be one."""
     areas: list[_Area] = []
     done: list[_Area] = []
     for line in sorted(lines, key=_get_middle):
@@ -100,8 +141,7 @@ def find_mono_areas(lines: Sequence[TextLine]) -> list[Box]:
             areas = [area for area in areas if area not in ended]
         if line.middles and len(line.text) >= LONG:
             areas.append(_Area(line))
-    boxes = [_add_short_lines(area, lines) for area in _join_level([*done, *areas]) if _is_text(area)]
-    return [box for box in boxes if not _is_column(box, lines)]
+    return [_add_short_lines(area, lines) for area in _join_level([*done, *areas]) if _is_text(area)]
 
 
 def _get_middle(line: TextLine) -> float:
@@ -123,9 +163,9 @@ def _join_level(areas: Sequence[_Area]) -> list[_Area]:
 def _is_beside(area: _Area, other: _Area) -> bool:
     if area.box.y > other.box.bottom or other.box.y > area.box.bottom or not other.has_columns_of(area.lines[0]):
         return False
-    return overlap_horizontally(area.box, other.box) or _count_level(area.lines, other.lines) >= BESIDE * len(
-        area.lines
-    )
+    blank = max(area.box.x, other.box.x) - min(area.box.right, other.box.right)
+    level = blank <= GAP * area.width and _count_level(area.lines, other.lines) >= BESIDE * len(area.lines)
+    return level or overlap_horizontally(area.box, other.box)
 
 
 def _count_level(lines: Sequence[TextLine], others: Sequence[TextLine]) -> int:

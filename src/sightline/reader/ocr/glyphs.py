@@ -34,6 +34,7 @@ _CLOSE = 0.015  # the same for a digit among letters that may be one of them
 _OTHER, _UNLIKE = 0.97, 0.08  # the same where the network read another letter, and how much less alike that one is
 _UNFIT = 0.65  # a letter that is less alike than this is not the one that was read
 _AKIN, _EQUAL = 0.8, 0.97  # similarity of shapes that show one letter, and of those of which one is enough
+_BESIDE = 0.5  # columns by which a stroke may be beside the middle of its letter
 _UNEVEN = 0.25  # columns by which the distance of two letters may differ from that of their columns
 _MAJORITY = 3  # times as many letters of one kind as of another that have a shape: the others were read wrongly
 _LAST = "\u024f"  # the last Latin letter; signs after it may be drawings
@@ -88,6 +89,7 @@ class _Cells:
     underlined: list[bool]  # whether there is nothing but a bar below the letters, which ends there
     shapes: Floats  # columns x moves x values; each has the length 1
     signs: list[str | None]  # what the ink of each shows, whatever the others on the page look like
+    ruled: list[bool]  # whether a line is drawn through it, from above the letters to below them
 
 
 def _cut_cells(grid: MonoGrid, strip: LineStrip, line: MonoLine, base: int) -> _Cells:
@@ -102,7 +104,7 @@ def _cut_cells(grid: MonoGrid, strip: LineStrip, line: MonoLine, base: int) -> _
     every = [(column, grid.phase + column * grid.pitch) for column in range(first, last + 1)]
     lefts = np.array([round(start) - strip.left + edge for _, start in every])
     if top < scale or top + up + down + 2 * scale > len(shades):
-        return _Cells([], [], grid.pitch, [], np.zeros((0, 9, 1), np.float32), [])
+        return _Cells([], [], grid.pitch, [], np.zeros((0, 9, 1), np.float32), [], [])
     core = round(_CORE * grid.pitch)
     inked = shades[top : top + up + down, lefts[:, None] + np.arange(core, wide - core)].swapaxes(0, 1) >= _SHADE
     kept = np.flatnonzero(inked.any((1, 2)))
@@ -115,6 +117,7 @@ def _cut_cells(grid: MonoGrid, strip: LineStrip, line: MonoLine, base: int) -> _
         [bar and _ends_beside(bars, place) for place, (_, bar) in enumerate(bars)],
         _cut_moved(shades, lefts[kept], top, (wide // scale, (up + down) // scale), scale),
         [name_sign(inked[at], up, grid.capital, grid.pitch) for at in kept],
+        [bool(inked[at].all(0).any()) for at in kept],
     )
 
 
@@ -266,6 +269,7 @@ def _find_repeated(line: MonoLine, cells: _Cells) -> Iterator[tuple[str, int]]:
 
 def _reconcile(line: MonoLine, cells: _Cells, shapes: _Shapes) -> list[ShapedLetter] | None:
     """Return the letters of a line by its columns; None if nothing changes or a column could not be read."""
+    cells = _remove_outer_rules(line, cells)
     homes = _assign_letters(line, cells)
     if not cells.columns or not shapes.names or not _fit_columns(homes, cells.columns):
         return None
@@ -281,11 +285,34 @@ def _reconcile(line: MonoLine, cells: _Cells, shapes: _Shapes) -> list[ShapedLet
             found = (sign, _ALIKE, None) if sign else _mark_doubt(line, homes.get(column, []))
         spaced = place > 0 and column - cells.columns[place - 1] > 1
         letters.append(ShapedLetter(found[0], cells.starts[place] + cells.pitch / 2, found[1], spaced, found[2]))
+    if line.pitch and any(letter.text == UNREAD and not letter.likeness for letter in letters) and _is_complete(line):
+        return None
     unread = sum(letter.likeness <= _GUESSED for letter in letters)
     if unread > (_MISSING if line.pitch is None else _STRANGE) * len(letters):
         return None
     same = [letter.text for letter in letters] == list(line.texts)
     return None if same and line.pitch is not None and _are_steps_whole(line, cells.columns) else letters
+
+
+def _is_complete(line: MonoLine) -> bool:
+    """Return whether no letter of a line can be lost: as many were read as there are strokes, or each has its own."""
+    reach, more = _BESIDE * (line.pitch or 0.0), len(line.texts) - len(line.inked)
+    if not line.inked or more < 0:
+        return False
+    return not more or all(any(abs(stroke - centre) <= reach for centre in line.centres) for stroke in line.inked)
+
+
+def _remove_outer_rules(line: MonoLine, cells: _Cells) -> _Cells:
+    """Return the columns without those before and after all letters through which the edge of a box is drawn."""
+    if not any((*cells.ruled[:1], *cells.ruled[-1:])):
+        return cells
+    homes = _assign_letters(line, cells)
+    empty = [ruled and not homes.get(column) for column, ruled in zip(cells.columns, cells.ruled, strict=True)]
+    first, last = int(empty[0]), len(empty) - int(empty[-1])
+    return _Cells(
+        cells.columns[first:last], cells.starts[first:last], cells.pitch, cells.underlined[first:last],
+        cells.shapes[first:last], cells.signs[first:last], cells.ruled[first:last],
+    )  # fmt: skip
 
 
 def _is_contradicted(text: str, sign: str | None, alike: _Likeness) -> bool:

@@ -20,7 +20,8 @@ from sightline.reader.reading import Pixels
 _ROWS = 4  # rows of a block, at least
 _DENSE, _LOOSE = 1.1, 2.6  # heights of the letters: how far apart two rows are
 _MISSING = 5  # rows that may be missing between two others
-_UNEVEN = 0.2  # share of the distance of two rows by which it may differ
+_UNEVEN, _INEXACT = 0.17, 0.3  # share of the distance of two rows by which it may differ, or that of a row of signs
+_SIGN = 0.7  # heights of the letters: signs such as dashes are lower
 _BESIDE = 2.0  # distances of two rows: how far outside of the other lines a piece may be
 _NEAR = 0.9  # the same: the blank within a line, at most
 _WIDE = 1.5  # the same: the width of what may be a letter
@@ -124,22 +125,38 @@ def _get_core(area: TextArea) -> float:
 
 
 def _split_evenly_spaced(rows: Sequence[list[TextArea]]) -> Iterator[_Block]:
-    """Yield a block for each run of rows at equal distances."""
+    """Yield a block for each run of rows at equal distances, which may be others than those of the text above it."""
     if len(rows) < _ROWS:
         return
     high = median(_get_core(area) for row in rows for area in row)
-    middles = [median(area.y for area in row) for row in rows]
+    middles = [_find_row_middle(row, high) for row in rows]
     near = [below - above for above, below in pairwise(middles) if _DENSE * high <= below - above <= _LOOSE * high]
     if not near:
         return
     pitch = median(near)
-    first = 0
+    first = left = 0  # where a run begins, and the rows above it that are in none
     for place in range(1, len(rows) + 1):
-        if place < len(rows) and _count_steps(middles[place] - middles[place - 1], pitch):
+        slack = _UNEVEN if all(_list_letters(row, high) for row in rows[place - 1 : place + 1]) else _INEXACT
+        if place < len(rows) and _count_steps(middles[place] - middles[place - 1], pitch, slack):
             continue
-        if place - first >= _ROWS and _are_text(rows[first:place], pitch):
-            yield _make_block(rows[first:place], middles[first:place], pitch)
+        if place - first >= _ROWS:
+            yield from _split_evenly_spaced(rows[left:first])
+            if _are_text(rows[first:place], pitch):
+                yield _make_block(rows[first:place], middles[first:place], pitch)
+            left = place
         first = place
+    if left:
+        yield from _split_evenly_spaced(rows[left:])
+
+
+def _find_row_middle(row: Sequence[TextArea], high: float) -> float:
+    """Return where the middle of a row is, by its letters if it has any."""
+    return median(area.y for area in _list_letters(row, high) or row)
+
+
+def _list_letters(row: Sequence[TextArea], high: float) -> list[TextArea]:
+    """Return the areas of a row without signs such as dashes or quotes, whose middles aren't that of the row."""
+    return [area for area in row if _get_core(area) >= _SIGN * high]
 
 
 def _are_text(rows: Sequence[list[TextArea]], pitch: float) -> bool:
@@ -147,14 +164,14 @@ def _are_text(rows: Sequence[list[TextArea]], pitch: float) -> bool:
     return sum(max(area.width for area in row) >= _LINE * pitch for row in rows) >= _ROWS
 
 
-def _count_steps(apart: float, pitch: float) -> int:
+def _count_steps(apart: float, pitch: float, slack: float) -> int:
     """Return how many rows apart two rows are; 0 where that is no whole number."""
     steps = round(apart / pitch)
-    return steps if steps <= _MISSING and abs(apart - steps * pitch) <= _UNEVEN * pitch else 0
+    return steps if steps <= _MISSING and abs(apart - steps * pitch) <= slack * pitch else 0
 
 
 def _make_block(rows: Sequence[list[TextArea]], middles: Sequence[float], pitch: float) -> _Block:
-    places = np.cumsum([0, *(_count_steps(below - above, pitch) for above, below in pairwise(middles))])
+    places = np.cumsum([0, *(round((below - above) / pitch) for above, below in pairwise(middles))])
     step, start = np.polyfit(places, middles, 1)
     every = tuple(float(start + step * place) for place in range(int(places[-1]) + 1))
     areas = [area for row in rows for area in row]

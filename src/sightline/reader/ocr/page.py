@@ -53,7 +53,7 @@ _SMALL_PRINT = 16  # pixels: for lines of this height the number of columns is n
 _FLIPPED, _BETTER = 6, 0.1  # lines that are tried upside down first, and how much more certain they must become
 _PIECES = 4  # pieces into which a line is divided to be read, at most
 _PIECE_GAP, _PIECE_EDGE = 0.3, 0.3  # heights of the ink: the blank between two pieces, and what is kept around each
-_STROKES = {"一": "—", "二": "=", "十": "+"}
+_STROKES = {"一": "—", "二": "=", "十": "+", "井": "#", "非": "#"}
 _FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 
 
@@ -102,7 +102,7 @@ def read_page(pixels: Pixels, engine: OcrEngine, has_time: HasTime = lambda: Tru
 
 
 def replace_lone_strokes(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Replace lone Chinese numerals one and two by a dash and "=" where no other text is Chinese or Japanese."""
+    """Replace lone Chinese letters by the signs that look like them where no other text is Chinese or Japanese."""
     if any(has_cjk(line.text) and line.text not in _STROKES for line in lines):
         return list(lines)
     return [replace(line, text=_STROKES.get(line.text, line.text)) for line in lines]

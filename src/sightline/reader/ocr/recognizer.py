@@ -337,9 +337,9 @@ def _make_run(
     """Return a run whose first and last characters have their middles at `ends`; ink far outside of them is not its."""
     first, last = ends
     kept = list(strokes) or [(int(first), int(last) + 1)]
-    while len(kept) > 1 and first - kept[0][1] + kept[1][0] - kept[0][1] > _ASTRAY * height:
+    while len(kept) > 1 and 0 <= first - kept[0][1] > _ASTRAY * height - (kept[1][0] - kept[0][1]):
         del kept[0]
-    while len(kept) > 1 and kept[-1][0] - last + kept[-1][0] - kept[-2][1] > _ASTRAY * height:
+    while len(kept) > 1 and 0 <= kept[-1][0] - last > _ASTRAY * height - (kept[-1][0] - kept[-2][1]):
         del kept[-1]
     sure = fmean(character.confidence for character in run)
     return TextRun(text, kept[0][0], kept[-1][1], sure, tuple(_find_doubtful(text, run)), ends)

@@ -1,6 +1,6 @@
 """Measure how a line differs from those of its siblings that are alike: what is selected is alone among others.
 
-The siblings of a line in its column or its row (item_features.py) fall into sets that look the same in everything at
+The siblings of a line in its column or its row (item_siblings.py) fall into sets that look the same in everything at
 once. The largest set is what is usual there; a heading, a badge or another thing that is selected doesn't change it.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.reader.control_features import Floats, Mask, PageLines, differ, gather
-from sightline.reader.item_features import ItemLooks, Siblings
+from sightline.reader.item_siblings import Siblings
 from sightline.reader.reading import Pixels
 
 OUTSIDE = 0.68  # letter sizes from the middle of a text, above and below its letters and mostly still in its item
@@ -21,8 +21,21 @@ THIN, WIDE = 100, 40  # places there: so near to each other that a bar is found,
 STEP, WIDTH = 2.5, 8.0  # letter sizes from one item of a column, or of a row, to the next
 SLOPE = 0.012  # how much of a background may change from one item to the next
 PLAIN = 0.04  # difference of two colours that are the same
+SLICE = 2000  # pairs that are compared at once, which bounds the memory
 BESIDE = 1.4  # letter sizes below and above a text where items of a row are compared
 ALIKE = np.array([0.035, 0.15, 0.05, 0.06, 0.06, 0.2, 0.05, 0.12, 0.3], np.float32)  # least difference that counts
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLooks:
+    """What is compared between lines."""
+
+    below: Floats  # colours below each line, outwards: line, step, channel
+    above: Floats
+    before: Floats  # line, step, place, channel
+    rules: Floats  # how strong a line across all of the text is at each step: line, below or above, step
+    strokes: Floats
+    held: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +48,7 @@ class ItemPairs:
 
 def measure_groups(pixels: Pixels, page: PageLines, looks: ItemLooks, mates: Siblings, *, down: bool) -> Floats:
     """Return a row for each line: how it differs from the largest set of alike siblings in one direction."""
-    profiles = _take_profiles(pixels, page)
+    profiles = _take_profiles(pixels, page) if down else np.zeros((0, 0, 3, 3), np.float32)
     pairs = _compare_pairs(page, looks, profiles, mates, down=down)
     off = (pairs.looks / ALIKE).max(axis=3)
     known = pairs.known.copy()
@@ -71,7 +84,8 @@ def _measure_set(
     kinds = np.stack([
         known.sum(axis=1), usual.sum(axis=1), usual.sum(axis=1) / count, twins.sum(axis=1), other.sum(axis=1),
         (own * usual).sum(axis=1) / many, np.where(usual, own, 99).min(axis=1),
-        np.where(other, near, 0).max(axis=1), np.where(known, own, 99).min(axis=1), (apart[who, mode] / ALIKE > 1).sum(axis=1),
+        np.where(other, near, 0).max(axis=1), np.where(known, own, 99).min(axis=1),
+        (apart[who, mode] / ALIKE > 1).sum(axis=1),
     ], axis=1)  # fmt: skip
     return np.concatenate(
         [
@@ -93,18 +107,22 @@ def _compare_values(
         page.words, looks.rules[:, 0].max(axis=1), looks.rules[:, 1].max(axis=1),
     ], axis=1)  # fmt: skip
     usually = (values[mates.at] * usual[..., None]).sum(axis=1) / many[:, None]
-    some = usual.any(axis=1)[:, None]
+    some: Mask = np.asarray(usual.any(axis=1))
     before = (usual & (middle[mates.at] < middle[:, None])).sum(axis=1) / many
     left = (usual & (boxes[mates.at, 0] < boxes[:, :1])).sum(axis=1) / many
     indent = ((boxes[mates.at, 0] - boxes[:, :1]) * usual).sum(axis=1) / many / page.sizes
     high, wide = pixels.shape[:2]
-    places = np.stack([before, left, np.clip(indent, -9, 9), boxes[:, 0] / wide, boxes[:, 2] / wide, middle / high], axis=1)
-    found: Floats = np.concatenate([np.where(some, values - usually, 0), np.where(some, usually, 0), places], axis=1)
+    places = np.stack(
+        [before, left, np.clip(indent, -9, 9), boxes[:, 0] / wide, boxes[:, 2] / wide, middle / high], axis=1
+    )
+    found: Floats = np.concatenate(
+        [np.where(some[:, None], values - usually, 0), np.where(some[:, None], usually, 0), places], axis=1
+    )
     return found
 
 
 def _take_profiles(pixels: Pixels, page: PageLines) -> Floats:
-    """Return colours in two rows beside the letters of each line: line, place, above or below, channel."""
+    """Return colours in three rows above, at and below the middle of each line: line, place, row, channel."""
     left, unit = page.boxes[:, 0, None, None].astype(np.float64), page.sizes[:, None, None].astype(np.float64)
     middle = (page.boxes[:, 1] + page.boxes[:, 3])[:, None, None] / 2
     along = np.concatenate([np.linspace(-BEFORE, -0.2, THIN), np.linspace(0, AFTER, WIDE)])[None, :, None]
@@ -130,7 +148,7 @@ def _measure_steps(page: PageLines, mates: Siblings, usual: Mask, *, down: bool)
     unit = page.sizes[:, None]
     start, end = page.boxes[:, first].astype(np.float32), page.boxes[:, last].astype(np.float32)
     if down:
-        start = end = (start + end) / 2
+        start = end = ((start + end) / 2).astype(np.float32)
     ahead = np.where(usual, start[mates.at] - end[:, None], np.nan) / unit
     behind = np.where(usual, start[:, None] - end[mates.at], np.nan) / unit
     after = np.nanmin(np.where(ahead > 0, ahead, 60), axis=1, initial=60)
@@ -160,7 +178,10 @@ def _compare_pairs(page: PageLines, looks: ItemLooks, profiles: Floats, mates: S
     first, second = np.minimum(members[:, :, None], members[:, None]), np.maximum(members[:, :, None], members[:, None])
     keys = np.where(known[:, :, None] & known[:, None], first * count + second, 0)
     pairs, place = np.unique(keys, return_inverse=True)
-    found = _measure_pairs(page, looks, profiles, pairs // count, pairs % count, down=down)
+    parts = [pairs[at : at + SLICE] for at in range(0, len(pairs), SLICE)]
+    found = np.concatenate(
+        [_measure_pairs(page, looks, profiles, part // count, part % count, down=down) for part in parts]
+    )
     return ItemPairs(found[place.reshape(keys.shape)], known)
 
 
@@ -186,7 +207,9 @@ def _measure_pairs(
         even = _find_even(profiles)
         off = np.where(even[one] & even[other], off, 0)
         found += [
-            (off[:, THIN:] > PLAIN).mean(axis=1), (off[:, :THIN] > PLAIN).mean(axis=1), np.maximum(0, off[:, :THIN].max(axis=1)),
+            (off[:, THIN:] > PLAIN).mean(axis=1),
+            (off[:, :THIN] > PLAIN).mean(axis=1),
+            np.maximum(0, off[:, :THIN].max(axis=1)),
         ]
     else:
         found += [np.zeros(len(one), np.float32)] * 3

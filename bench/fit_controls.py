@@ -244,14 +244,14 @@ def fit_question(table: Table, answers: NDArray[np.int64], name: str, also: str)
 
     limit = choose_limit(name, lambda limit: add_counts(table, lambda row, place: count(limit, row, place)))
     for fold, model in enumerate([*models, fit_trees(table, answers, None)]):
-        yield from ((fold, *each) for each in export_trees(name, [model], limit))
+        yield from ((fold, *each) for each in export_trees(name, model, limit))
 
 
-def export_trees(question: str, models: Sequence[Any], limit: float) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the trees of models whose mean counts, as arrays by their names: a leaf leads to itself."""
+def export_trees(question: str, model: Any, limit: float) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield trees as arrays by their names: a leaf leads to itself."""
     pieces: dict[str, list[Any]] = {name: [] for name in ("feature", "threshold", "left", "right", "value")}
     roots, total, depth = [], 0, 0
-    for (tree,) in (each for model in models for each in model._predictors):  # noqa: SLF001 (there is no other way)
+    for (tree,) in model._predictors:  # noqa: SLF001 (scikit-learn has no other way)
         nodes, own = tree.nodes, np.arange(len(tree.nodes))
         leaf = nodes["is_leaf"].astype(bool)
         roots.append(total)
@@ -259,9 +259,9 @@ def export_trees(question: str, models: Sequence[Any], limit: float) -> Iterator
         pieces["threshold"].append(np.where(leaf, 0, nodes["num_threshold"]).astype(np.float32))
         pieces["left"].append((np.where(leaf, own, nodes["left"]) + total).astype(np.uint16))
         pieces["right"].append((np.where(leaf, own, nodes["right"]) + total).astype(np.uint16))
-        pieces["value"].append(np.where(leaf, nodes["value"] / len(models), 0).astype(np.float16))
+        pieces["value"].append(np.where(leaf, nodes["value"], 0).astype(np.float16))
         total, depth = total + len(nodes), max(depth, int(nodes["depth"].max()))
-    start = float(np.mean([np.ravel(model._baseline_prediction)[0] for model in models]))  # noqa: SLF001
+    start = float(np.ravel(model._baseline_prediction)[0])  # noqa: SLF001
     facts = {"roots": np.array(roots, np.uint16), "facts": np.array([start, depth, limit], np.float32)}
     for name, each in {**{name: np.concatenate(each) for name, each in pieces.items()}, **facts}.items():
         yield f"{question} {name}", each

@@ -31,8 +31,6 @@ from sightline.reader.toggle_features import propose_toggles
 Answers = NDArray[np.int64]
 UNTOLD = ("textual",)  # pictures whose truth doesn't say what is selected
 SOME = 3  # of the pages of controls, one of so many: the others have little more
-KIND, LOOKS = [0, 1], [2, 3, 4, *range(9, 17)]  # measures of a control: kind and state; its colours and how clear it is
-UNSEEN = 0.02  # difference of these measures of two controls that look the same
 CODE = ("ace", "monaco", "codemirror", "xterm", "terminal")  # in programs the reader looks for no items
 
 
@@ -84,7 +82,7 @@ def measure_states(
     pale = measure_paleness(pixels, parts, features.list_lines(lines)) if parts else NONE
     return {
         "items": items, "item_answers": both, "line_answers": answers, "item_boxes": page.boxes, "parts": pale,
-        "part_answers": forget_unseen(pale, np.array(answer_parts(parts, truth), int)), "part_boxes": features.list_boxes([p.box for p in parts]),
+        "part_answers": np.array(answer_parts(parts, truth)), "part_boxes": features.list_boxes([p.box for p in parts]),
     }  # fmt: skip
 
 
@@ -115,16 +113,6 @@ def answer_parts(parts: Sequence[InterfacePart], truth: Truth) -> list[int]:
     pale = [each["box"] for each in truth["states"] if each["kind"] == "disabled" and each["tag"] != "INPUT"]
     pale += [each["box"] for each in truth["controls"] if each["disabled"] and each["kind"] != "pressable"]
     return [int(any(_share_centre(to_box(box), part.box) for box in pale)) for part in parts]
-
-
-def forget_unseen(pale: NDArray[np.float32], answers: Answers) -> Answers:
-    """Return the answers; unknown for what is disabled and looks like a control of its kind and state that isn't."""
-    found = answers.copy()
-    for at in np.flatnonzero(answers == 1):
-        others = pale[(answers == 0) & (pale[:, KIND] == pale[at, KIND]).all(axis=1)]
-        if (np.abs(others[:, LOOKS] - pale[at, LOOKS]).max(axis=1) <= UNSEEN).any():
-            found[at] = UNKNOWN
-    return found
 
 
 def _share_centre(one: Box, other: Box) -> bool:

@@ -4,7 +4,7 @@
 
 Whole packages are left out, a fold of them at a time. A limit is the lowest score from which the share of right answers
 reaches its target: of what is disabled on these folds of the corpus and on the families that are never trained on, of
-what is selected on the corpus only, since on pages of a family many groups are of two items. What is printed is measured
+what is selected on the corpus only, as many groups on the pages of families have two items. What is printed is measured
 there, too. The weights are then fitted to all rows but those of these families.
 """
 

@@ -258,7 +258,7 @@ def export_trees(question: str, model: Any, limit: float) -> Iterator[tuple[str,
         nodes, own = tree.nodes, np.arange(len(tree.nodes))
         leaf = nodes["is_leaf"].astype(bool)
         roots.append(total)
-        pieces["feature"].append(np.where(leaf, 0, nodes["feature_idx"]).astype(np.uint8))
+        pieces["feature"].append(np.where(leaf, 0, nodes["feature_idx"]).astype(np.uint16))
         pieces["threshold"].append(np.where(leaf, 0, nodes["num_threshold"]).astype(np.float32))
         pieces["left"].append((np.where(leaf, own, nodes["left"]) + total).astype(np.uint16))
         pieces["right"].append((np.where(leaf, own, nodes["right"]) + total).astype(np.uint16))

@@ -2,9 +2,10 @@
 
     fit_states.py ROWS OUT
 
-Whole packages are left out, a fold of them at a time. Limits are chosen on those of the corpus and on the families that
-are never trained on: the lowest score from which the share of right answers reaches its target. What is printed is
-measured there, too. The weights are then fitted to all rows but those of these families.
+Whole packages are left out, a fold of them at a time. A limit is the lowest score from which the share of right answers
+reaches its target: of what is disabled on these folds of the corpus and on the families that are never trained on, of
+what is selected on the corpus only, as many groups on the pages of families have two items. What is printed is measured
+there, too. The weights are then fitted to all rows but those of these families.
 """
 
 import json
@@ -25,14 +26,14 @@ from training_state_kits import is_scored_only
 Row = dict[str, Any]
 Scores = NDArray[np.float64]
 FOLDS = 5
-REAL = 3.0  # weight of a row of the corpus, compared with one of a page that was written for training
-MOST = 40_000  # rows of such pages without a state, at most
+REAL = {"selected": (0.5, 12.0), "disabled": (3.0, 3.0)}  # weights of a row of the corpus without and with the state
+MOST = 30_000  # rows of such pages without a state, at most
 SHARED = ("none", "varied", "states")  # pages without a package, which are never left out
 GROUPS = ("training", "gallery", "more", "components")  # words before the name of a package
 TREES: dict[str, dict[str, Any]] = {
     "selected": {
-        "max_iter": 240, "learning_rate": 0.07, "max_leaf_nodes": 31, "max_depth": 9, "min_samples_leaf": 8,
-        "max_features": 0.15,
+        "max_iter": 300, "learning_rate": 0.06, "max_leaf_nodes": 24, "max_depth": 9, "min_samples_leaf": 12,
+        "max_features": 0.1,
     },
     "disabled": {
         "max_iter": 180, "learning_rate": 0.08, "max_leaf_nodes": 16, "max_depth": 7, "min_samples_leaf": 20,
@@ -52,7 +53,7 @@ class StateTable:
     folds: NDArray[np.int64]  # -1: never left out; SCORED: always
     real: NDArray[np.bool_]
     things: NDArray[np.int64]  # the line or control that each row is about
-    trees: dict[str, Any]
+    question: str
 
     def fit(self, left_out: int | None) -> Any:
         chance = np.random.default_rng(1)
@@ -60,10 +61,11 @@ class StateTable:
         plain = np.flatnonzero(used & (self.answers == 0) & ~self.real)
         some = chance.choice(plain, min(MOST, len(plain)), replace=False)
         rows = np.sort(np.concatenate([np.flatnonzero(used & ((self.answers > 0) | self.real)), some]))
+        weights = np.where(self.real[rows], np.array(REAL[self.question])[self.answers[rows]], 1.0)
         model = HistGradientBoostingClassifier(
-            **self.trees, l2_regularization=3.0, max_bins=64, random_state=1,
+            **TREES[self.question], l2_regularization=3.0, max_bins=64, random_state=1,
         )  # fmt: skip
-        return model.fit(self.values[rows], self.answers[rows], sample_weight=np.where(self.real[rows], REAL, 1.0))
+        return model.fit(self.values[rows], self.answers[rows], sample_weight=weights)
 
     def score_left_out(self) -> Scores:
         """Return the score of each row of a package by trees that saw nothing of that package."""
@@ -96,7 +98,7 @@ def make_items(rows: Sequence[Row]) -> tuple[StateTable, NDArray[np.int64]]:
         np.concatenate([row["item_answers"].ravel() for row in rows]),
         np.repeat([find_fold(row["name"]) for row in rows], lengths),
         np.repeat([not row["name"].startswith("training ") for row in rows], lengths), np.concatenate(things),
-        TREES["selected"],
+        "selected",
     )  # fmt: skip
     return table, np.concatenate([row["line_answers"] for row in rows])
 
@@ -108,18 +110,19 @@ def make_parts(rows: Sequence[Row]) -> tuple[StateTable, NDArray[np.int64]]:
         np.concatenate([row["parts"] for row in rows]), answers,
         np.repeat([find_fold(row["name"]) for row in rows], counts),
         np.repeat([not row["name"].startswith("training ") for row in rows], counts), np.arange(len(answers)),
-        TREES["disabled"],
+        "disabled",
     )  # fmt: skip
     return table, answers
 
 
 def choose_limit(question: str, table: StateTable, answers: NDArray[np.int64]) -> tuple[float, Scores]:
-    """Return the lowest score from which enough is right in the corpus and in the kits that are only scored."""
+    """Return the lowest score from which enough is right where the limit is chosen, and the scores."""
     rows = table.score_left_out()
     rows[table.answers < 0] = 0
-    scores, asked = np.zeros(len(answers)), np.zeros(len(answers), dtype=bool)
+    scores, real, kept = np.zeros(len(answers)), np.zeros(len(answers), dtype=bool), np.zeros(len(answers), dtype=bool)
     np.maximum.at(scores, table.things, rows)
-    asked[table.things] = table.real | (table.folds == SCORED)
+    real[table.things], kept[table.things] = table.real, table.folds == SCORED
+    asked = real | kept if question == "disabled" else real
     own = np.flatnonzero(asked & (answers >= 0))
     order = own[np.argsort(-scores[own], kind="stable")]
     right = np.cumsum(answers[order])
@@ -132,6 +135,11 @@ def choose_limit(question: str, table: StateTable, answers: NDArray[np.int64]) -
         print(
             f"{question} at {limit:.3f}: {share[last]:.3f} of what is said is right, {right[last]} of {right[-1]} found"
         )
+    said = kept & (answers >= 0) & (scores >= limit)
+    print(
+        f"{question} in families that are only scored: {answers[said].mean():.3f} of what is said is right, "
+        f"{answers[said].sum()} of {(answers[kept] > 0).sum()} found"
+    )
     return limit, scores
 
 

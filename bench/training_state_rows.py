@@ -17,8 +17,9 @@ from training_rows import NONE, UNKNOWN, Rows, Truth, answer_controls, answer_to
 from sightline.model.geometry import Box
 from sightline.reader import control_features as features
 from sightline.reader.colours import add_colours
-from sightline.reader.item_features import Siblings, find_badges, measure_items
+from sightline.reader.item_features import find_badges, measure_items
 from sightline.reader.item_pieces import cut_items
+from sightline.reader.item_siblings import Siblings
 from sightline.reader.ocr.weights import OcrEngine
 from sightline.reader.paleness import measure_paleness
 from sightline.reader.reading import TOGGLES, InterfacePart, Pixels, TextLine

@@ -1,27 +1,24 @@
 """Measure how the lines of a page differ from their siblings: the items of a menu, the tabs, the rows of a table.
 
-Siblings are the nearest lines in the same column or row with letters of the same size. Each look of a line (background,
-ink, thickness of strokes, what is drawn below, above and before it) is compared with that of each sibling, and so are
-the siblings with theirs: what is selected differs from the others, which are alike. What the numbers mean together is
-learnt from pages, by bench/train_controls.py; a change here needs a new training.
+Siblings are the nearest lines in the same column or row of a panel with letters of the same size (item_siblings.py).
+Each look of a line (background, ink, thickness of strokes, what is drawn below, above and before it) is compared with
+that of each sibling, and so are the siblings with theirs: what is selected differs from the others, which are alike.
+All looks at once are compared with those of the largest set of siblings that are alike (item_groups.py). What the
+numbers mean together is learnt from pages, by bench/train_controls.py; a change here or there needs a new training.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightline.reader.control_features import Floats, Ints, Mask, PageLines, compare_all, differ, gather, list_boxes
+from sightline.reader.item_groups import ItemLooks, measure_groups
+from sightline.reader.item_siblings import Siblings, find_siblings
 from sightline.reader.reading import InterfacePart, Pixels
 
-NEAR, FAR = 9.0, 30.0  # letter sizes: between items of a column, and across a whole one
-BESIDE = 30.0  # letter sizes between items of a row, which may be as wide as the page
-ONE_SIZE = 1.35  # ratio of the letter sizes of siblings
-FEW = 2  # siblings that begin alike: with fewer, those that end or have their middle alike count too
-MATES = 8  # nearest siblings of a line, at most
 SAME = 0.05  # difference of two colours that are the same, 0 to 1
 STEPS = 32  # places below, above or before a text where something is looked for
 REACH = 2.2  # letter sizes below and above a text
@@ -33,27 +30,6 @@ SHAPE = 54  # of these differences, that of the size of what is around it
 CROSSED = np.array([0, 6, 12, 18])  # measures of the other direction: of background, ink, strokes and what is below
 BEFORE = 5.0  # letter sizes before it
 ROWS, COLUMNS = 7, 160  # of a text, where its strokes are measured
-
-
-@dataclass(frozen=True, slots=True)
-class Siblings:
-    """The nearest siblings of each line in one direction, the nearest first."""
-
-    at: NDArray[np.int64]  # line, place
-    known: Mask  # which places are siblings
-    count: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class ItemLooks:
-    """What is compared between lines."""
-
-    below: Floats  # colours below each line, outwards: line, step, channel
-    above: Floats
-    before: Floats  # line, step, place, channel
-    rules: Floats  # how strong a line across all of the text is at each step: line, below or above, step
-    strokes: Floats
-    held: Floats
 
 
 def measure_items(
@@ -70,7 +46,11 @@ def measure_items(
         [looks.strokes[:, None], page.contrasts[:, None], page.tints[:, None], page.sizes[:, None], looks.held[:, :3]],
         axis=1,
     )
-    siblings, inside, whole = find_siblings(page), _find_pressed(page, parts), _measure_whole(page, places)
+    siblings, inside, whole = (
+        find_siblings(pixels, page, holders),
+        _find_pressed(page, parts),
+        _measure_whole(page, places),
+    )
     compared = [_compare_siblings(page, looks, mates) for mates in siblings]
     rows = []
     for way, mates in enumerate(siblings):
@@ -79,8 +59,11 @@ def measure_items(
         direction = np.full((len(own), 1), way)
         own[:, PRESSED] = inside & (inside[mates.at] & mates.known).any(axis=1)
         rows.append(
-            np.concatenate([own, compared[way], _compare_traits(traits, mates), group, other, direction, whole], axis=1)
-        )
+            np.concatenate([
+                own, compared[way], _compare_traits(traits, mates), group, other, direction, whole,
+                measure_groups(pixels, page, looks, mates, down=way == 0),
+            ], axis=1)
+        )  # fmt: skip
     return np.stack(rows).astype(np.float32), siblings
 
 
@@ -169,34 +152,6 @@ def _measure_holders(page: PageLines, holders: Ints) -> Floats:
     count = compare_all(holders, page.boxes, slack=1)[1].sum(axis=1)[best]
     found = np.concatenate([np.clip(values, -1, 40), np.minimum(count, 12)[:, None]], axis=1)
     return np.where(some[:, None], found, 40).astype(np.float32)
-
-
-def find_siblings(page: PageLines) -> tuple[Siblings, Siblings]:
-    """Return the lines in each one's column, which begin, end or have their middle alike, and those in its row."""
-    boxes, unit = page.boxes.astype(np.float32), page.sizes
-    ratio = unit[:, None] / unit[None]
-    alike = (ratio < ONE_SIZE) & (ratio > 1 / ONE_SIZE) & ~np.eye(len(boxes), dtype=bool)
-    middle = (boxes[:, 1] + boxes[:, 3]) / 2
-    step = np.maximum(unit[:, None], unit[None])
-    down = np.abs(middle[:, None] - middle[None])
-    edges = boxes[:, 0], boxes[:, 2], (boxes[:, 0] + boxes[:, 2]) / 2
-    left, right, centre = (np.abs(each[:, None] - each[None]) for each in edges)
-    near = alike & (down > 0.9 * step) & (down <= FAR * step)
-    column = near & (left <= 0.3 * step + 2)
-    few = column.sum(axis=1) < FEW
-    column |= near & few[:, None] & few[None] & (np.minimum(right, centre) <= 0.15 * step + 1)
-    gap = np.maximum(boxes[:, None, 0] - boxes[None, :, 2], boxes[None, :, 0] - boxes[:, None, 2])
-    row = alike & (down <= 0.35 * step) & (gap > 0.3 * step) & (gap <= 2 * BESIDE * step)
-    return _keep_near(column, down / step, NEAR), _keep_near(row, gap / step, BESIDE)
-
-
-def _keep_near(mates: Mask, away: Floats | NDArray[np.float64], near: float) -> Siblings:
-    """Keep the nearest siblings of each line, if one of them is near."""
-    distance = np.where(mates, away, np.inf)
-    order = np.argsort(distance, axis=1, kind="stable")[:, :MATES]
-    chosen = np.take_along_axis(distance, order, axis=1)
-    known = np.isfinite(chosen) & (chosen[:, :1] <= near)
-    return Siblings(order, known, known.sum(axis=1))
 
 
 def _compare_siblings(page: PageLines, looks: ItemLooks, mates: Siblings) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sightline.store import open_record
-from tests.engine.parts import SEEING, Stage, asking, draw_noise, sent, words
+from tests.engine.parts import SEEING, Stage, Talk, asking, draw_noise, sent, words
 from tests.requirements import requirement
 
 EDGE = 500  # 750 KB, 1 MB of base64
@@ -56,6 +56,22 @@ async def test_a_new_image_is_hashed_and_decoded_once_and_in_a_thread(
     assert reads.counts == {}, "it is recognized by its text"
     assert sent(again) == sent(first)
     assert any("sha256:" in each for each in words(again))
+    record.close()
+
+
+@requirement("record.read_once")
+async def test_images_that_tools_have_read_are_hashed_once_and_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, reads = open_record(tmp_path), Reads(monkeypatch)
+    stage = Stage(record=record, references=True)
+    talk = Talk(SEEING).say("look").read(*((f"{seed}.png", draw_noise(seed, EDGE)) for seed in range(3)))
+    await stage.prepare(talk.body)
+    assert reads.counts[HASHED] == 3
+    assert threading.get_ident() not in reads.threads
+    reads.counts.clear()
+    await stage.prepare(talk.answer("three").say("and now?").body)
+    assert reads.counts[HASHED] == 0
     record.close()
 
 

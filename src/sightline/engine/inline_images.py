@@ -81,10 +81,12 @@ class ResentImages:
 
     def find_key(self, image: InlineSource) -> str:
         """Return the key of an image, and keep its text to compare later ones with."""
-        if image.has_key:
-            return image.key
         text = image.text
+        if type(text) is KnownText:
+            return text.key
         sample = _take_sample(image)
+        if image.has_key and sample in self._seen:
+            return image.key
         known = self._texts.get(sample)
         if known is not None and len(known) == len(text) and known.startswith(text):
             image.set_key(known.key)
@@ -213,6 +215,14 @@ class InlineImages:
         for source in sources:
             if alike[hash(source)] > 1 or not self._resent.is_new(source):
                 self._resent.find_key(source)
+
+    async def find_all_keys(self, sights: Iterable[Sight], origin: RequestOrigin) -> None:
+        """Find the key of each image, of long new ones in threads: the names of messages contain them."""
+        sources = [sight.source for sight in sights if isinstance(sight.source, InlineSource)]
+        new = [each for each in sources if len(each.text) > _LONG_TO_HASH and self._resent.is_new(each)]
+        await asyncio.gather(*(self._threads.run(origin.scope, self._resent.find_key, each) for each in new))
+        for each in sources:
+            self._resent.find_key(each)
 
     async def find_digest(self, inline: InlineSource) -> str | Refusal:
         """Return the sha256 of an image; a long one is decoded in a thread."""

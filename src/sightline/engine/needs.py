@@ -112,6 +112,7 @@ class NeedResolver:
 
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Resolve all needs concurrently. Slow descriptions are pending: they continue after the request."""
+        await self._find_keys(needs, reading, origin)
         names, find_place, answers, open_needs = await self._offload(reading, self._split_needs, needs, reading, origin)
         if images := [need.image for need in open_needs if isinstance(need, Keep)]:
             kept = await self._images.ask_for_kept_images(images, origin)
@@ -148,12 +149,17 @@ class NeedResolver:
         await self._images.keep_missing(_find_described_images(answers), origin)
         return answers
 
+    async def _find_keys(self, needs: Needs, reading: Reading, origin: RequestOrigin) -> None:
+        """Find the keys of the images if the messages have to be named, whose names contain them."""
+        if _has_places(needs):
+            await self._images.find_all_keys(reading.scene.sights, origin)
+
     def _split_needs(
         self, needs: Needs, reading: Reading, origin: RequestOrigin
     ) -> tuple[HashChain | None, Callable[[int], ConversationPlace], dict[Need, Fact], list[Need]]:
         """Return the names and places of the messages, the answers that take microseconds, and the other needs."""
         names = None
-        if any(isinstance(need, _NEEDS_OF_PLACES) for need in needs.needs):
+        if _has_places(needs):
             names = reading.name_messages()
         find_place = reading.find_places(names) if names else _find_no_place
         answers = self._answer_known_needs(needs, origin)
@@ -279,6 +285,11 @@ class NeedResolver:
         met = self._conversations.visit(origin.scope, chain.head_name, names, ends, life, rules.may_pay)
         cold = frozenset(index for index, name in enumerate(names) if name in met)
         return ConversationHistory(chain.tokens, cold, chain.head_tokens, chain.names[-1] if chain.names else "")
+
+
+def _has_places(needs: Needs) -> bool:
+    """Return whether any of these needs the names or places of messages."""
+    return any(isinstance(need, _NEEDS_OF_PLACES) for need in needs.needs)
 
 
 def _get_permitted(sight: Sight) -> InlineSource | None:

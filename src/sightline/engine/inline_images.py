@@ -65,6 +65,7 @@ class KnownText(NamedText):
     """The base64 text of an image that was sent before."""
 
     kept: KeptImage | None = None  # under which it may be in the record
+    was_searched = False  # for what is no base64
 
 
 class ResentImages:
@@ -88,16 +89,17 @@ class ResentImages:
         if image.has_key and sample in self._seen:
             return image.key
         known = self._texts.get(sample)
-        if known is not None and len(known) == len(text) and known.startswith(text):
-            image.set_key(known.key)
-            return known.key
-        kept = KnownText(text)
-        kept.key, kept.sample_hash = image.key, hash(image)
-        self._texts.put(sample, kept, len(kept))
-        if not kept.translate(None, BASE64_CHARACTERS):  # a quote in it would match the structure of another body
-            self._keep_sample(kept[:_START_BYTES], sample)
+        if known is None or len(known) != len(text) or not known.startswith(text):
+            known = KnownText(text)
+            known.key, known.sample_hash = image.key, hash(image)
+            self._texts.put(sample, known, len(known))
+        elif not known.was_searched:  # now, and not the first time: this takes as long as all else that is done then
+            known.was_searched = True
+            if not known.translate(None, BASE64_CHARACTERS):  # a quote in it would match the structure of another body
+                self._keep_sample(known[:_START_BYTES], sample)
+        image.set_key(known.key)
         self._seen.put(sample, value=True)
-        return kept.key
+        return known.key
 
     def _keep_sample(self, start: bytes, sample: _Sample) -> None:
         others = [each for each in self._samples.get(start) or () if each != sample]

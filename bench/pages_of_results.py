@@ -2,10 +2,12 @@
 
 import re
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS, README, PERFORMANCE = ROOT / "docs" / "benchmarks.md", ROOT / "README.md", ROOT / "docs" / "performance.md"
+LOCAL = ROOT / "docs" / "local.md"
 END = "<!-- End of what is generated. -->"
 # The rows of the report on the proxy that docs/benchmarks.md shows.
 SHOWN = (
@@ -18,6 +20,20 @@ SHOWN = (
     "streamed bytes",
 )  # fmt: skip
 SIZES = ("2 KB", "20 MB")  # in the sentence of the README
+# The rows of docs/local.md: what there is of something and was found, what is said of it and is right.
+READ = (
+    ("characters", "characters", "characters of", None), ("words with their spaces", "words", "words of", None),
+    ("tables", "tables", "tables of", "tables"), ("cells in their columns", "cells", "cells of", None),
+    ("lines of code in place", "code lines", "code lines of", None),
+    *(
+        (name, kind, f"{kind} of", kind)
+        for name, kind in (
+            ("buttons", "button"), ("fields", "field"), ("check boxes", "check"), ("radio buttons", "radio"),
+            ("switches", "switch"), ("selected items", "selected"), ("disabled items", "disabled"),
+        )
+    ),
+    ("bar and line charts", "charts", "charts of", "charts"),
+)  # fmt: skip
 
 
 def read_part(page: Path, name: str) -> str:
@@ -71,3 +87,19 @@ def write_sentence(measured: str) -> str:
         f"gateways uses {best} and {best_large}; [all figures](docs/benchmarks.md).",
         width=120,
     )
+
+
+def write_reading(counts: Mapping[str, int]) -> str:
+    """Return a table of what the local reader finds in the part of the corpus that is set aside, and says rightly."""
+    lines = ["| | found | of what is said, right |", "|---|---|---|"]
+    for name, found, there, kind in READ:
+        right = "–"
+        if kind:
+            said, wrong = counts[f"{kind} said"], counts.get(f"{kind} false", counts.get(f"{kind} said wrongly", 0))
+            right = _format_share(counts.get(f"{kind} said rightly", said - wrong), said)
+        lines.append(f"| {name} | {_format_share(counts[found], counts[there])} | {right} |")
+    return "\n".join(lines)
+
+
+def _format_share(some: int, of: int) -> str:
+    return f"{100 * some / of:.1f} % of {of:,}" if of else "–"

@@ -67,6 +67,15 @@ def test_the_tables_of_the_performance_page_are_those_of_the_last_run(
         assert pages.read_part(pages.PERFORMANCE, name) == text.strip(), f"run: python bench/run.py {benchmark}"
 
 
+@requirement("docs.reading_figures")
+def test_the_table_of_the_page_about_the_reader_is_that_of_the_last_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    pages = importlib.import_module("pages_of_results")
+    measured = json.loads((ROOT / "bench" / "results" / "real.json").read_text())
+    written = pages.write_reading(measured["set aside"]["counts"])
+    assert pages.read_part(pages.LOCAL, "real") == written, "run: python bench/run.py real"
+
+
 @requirement("docs.record_figures")
 @pytest.mark.parametrize(("benchmark", "page"), [("soak", "reliability.md"), ("scale", "scale.md")])
 def test_the_pages_about_the_record_are_written_from_the_last_benchmarks(

@@ -42,6 +42,7 @@ def test_an_image_is_not_hashed_from_the_second_time_on() -> None:
     assert not known.is_new(again)
     again.__dict__["set_key"] = named.append
     assert known.find_key(again) == inline(text).key
+    assert not again.has_key, "the key is that of the text before"
     assert named == [inline(text).key]
 
 

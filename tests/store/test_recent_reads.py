@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,8 @@ import pytest
 from sightline.model.ports import Store
 from sightline.model.profile import Lesson
 from sightline.store import open_record
+from sightline.store.change_file import ChangeFile
+from sightline.store.storage import RowCache
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock
 from tests.store.writer import image_of
@@ -78,6 +79,26 @@ def test_a_consent_that_another_process_withdraws_ends_at_once(records: tuple[St
 
 
 @requirement("record.recent")
+def test_no_thread_reads_old_rows_while_another_clears_them(tmp_path: Path) -> None:
+    changes = ChangeFile(tmp_path / "changes")
+    seen: list[object] = []
+
+    class WatchedCache(RowCache):
+        def clear(self) -> None:
+            if not seen:  # another thread, which comes while this one is about to clear the rows
+                seen.append("cleared")
+                self.look_for_changes()
+                seen.append(self.get("consents"))
+            super().clear()
+
+    cache = WatchedCache(10, changes)
+    cache.put("consents", [("given",)])
+    changes.announce()
+    cache.look_for_changes()
+    assert seen == ["cleared", None]
+
+
+@requirement("record.recent")
 @pytest.mark.parametrize("way", ["full", "deleted"])
 def test_a_change_is_noticed_without_the_file_that_announces_it(
     tmp_path: Path, records: tuple[Store, Store], way: str, monkeypatch: pytest.MonkeyPatch
@@ -88,7 +109,6 @@ def test_a_change_is_noticed_without_the_file_that_announces_it(
     if way == "deleted":
         (tmp_path / "changes").unlink()
     else:
-        time.sleep(0.02)  # the time of a file is that of the kernel's last tick
         monkeypatch.setattr("os.write", refuse_to_write)
     assert elsewhere.policy.set_consent("openai", given=False) is None
     assert here.policy.read_consents() == {"openai": False}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sightline.model.ports import Store
 from sightline.store import open_record
+from sightline.store.sql_store import SqlStore
 from tests.requirements import requirement
 from tests.store.writer import image_of
 
@@ -65,6 +66,20 @@ def test_a_conversation_that_continues_in_time_is_never_cold(timed: Store, clock
     for count in range(12):
         assert visit(timed, steps(count)) == []
         clock.after(LIFE - 1)
+
+
+@requirement("record.forget")
+def test_a_visit_that_waits_to_be_written_does_not_come_back_after_a_forget(tmp_path: Path) -> None:
+    """Its names are hashes, which could confirm a guessed text."""
+    here, elsewhere = open_record(tmp_path), open_record(tmp_path)
+    assert isinstance(here, SqlStore)
+    for count in (2, 3):
+        visit(here, steps(count))
+    elsewhere.forget(None)
+    here.flush()
+    assert here.transactions.fetch_all("SELECT name FROM moments") == []
+    for record in (here, elsewhere):
+        record.close()
 
 
 @requirement("retain.cold")

@@ -219,10 +219,17 @@ class InlineImages:
                 self._resent.find_key(source)
 
     async def find_all_keys(self, sights: Iterable[Sight], origin: RequestOrigin) -> None:
-        """Find the key of each image, of long new ones in threads: the names of messages contain them."""
+        """Find the key of each image, in threads if there is much to hash: the names of messages contain them."""
         sources = [sight.source for sight in sights if isinstance(sight.source, InlineSource)]
-        new = [each for each in sources if len(each.text) > _LONG_TO_HASH and self._resent.is_new(each)]
-        await asyncio.gather(*(self._threads.run(origin.scope, self._resent.find_key, each) for each in new))
+        open_sources = [each for each in sources if not each.has_key]
+        long = [each for each in open_sources if len(each.text) > _LONG_TO_HASH and self._resent.is_new(each)]
+        await asyncio.gather(*(self._threads.run(origin.scope, self._resent.find_key, each) for each in long))
+        if sum(len(each.text) for each in open_sources if not each.has_key) > _LONG_TO_HASH:
+            await self._threads.run(origin.scope, self._find_keys, sources)
+        else:
+            self._find_keys(sources)
+
+    def _find_keys(self, sources: Iterable[InlineSource]) -> None:
         for each in sources:
             self._resent.find_key(each)
 

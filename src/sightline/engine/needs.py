@@ -126,7 +126,7 @@ class NeedResolver:
                 if isinstance(need, CompareFile | ReopenFile):
                     files.append(need)
                 elif isinstance(need, RecallHistory):
-                    answers[need] = await self._recall(names, reading.scene, origin, rules) if names else _TOO_DEEP
+                    answers[need] = await self._recall(names, reading, origin, rules) if names else _TOO_DEEP
                 elif isinstance(need, DescribeImage | DescribeTogether):
                     place = find_place(need.message)
                     flights[need] = waiting.enter_context(self._join_flight(need, place, origin, rules))
@@ -273,9 +273,13 @@ class NeedResolver:
                 assert_never(need)
         return answer
 
-    async def _recall(self, names: HashChain, scene: Scene, origin: RequestOrigin, rules: Rules) -> ConversationHistory:
+    async def _recall(
+        self, names: HashChain, reading: Reading, origin: RequestOrigin, rules: Rules
+    ) -> ConversationHistory:
         """Return what is known about this conversation, and note that it was seen now."""
-        return await read_record(self._visit, names, scene, origin, rules)
+        if reading.many_parts:
+            return await asyncio.to_thread(self._visit, names, reading.scene, origin, rules)
+        return await read_record(self._visit, names, reading.scene, origin, rules)
 
     def _visit(self, chain: HashChain, scene: Scene, origin: RequestOrigin, rules: Rules) -> ConversationHistory:
         ends = [end for end in scene.request_ends if end < len(chain.names)]

@@ -8,6 +8,7 @@ does deleting it.
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,7 +31,8 @@ class ChangeFile:
                 os.close(handle)
         except OSError:
             with suppress(OSError):
-                os.utime(self._path)
+                later = max(time.time_ns(), os.stat(self._path).st_mtime_ns + 1)  # noqa: PTH116
+                os.utime(self._path, ns=(later, later))
 
     def read_state(self) -> FileState | None:
         """Return a value that changes with each announcement."""

@@ -91,6 +91,9 @@ def list_columns(table: str) -> tuple[str, ...]:
         fresh.close()
 
 
+_ANNOUNCED = ("consents", "lessons", "legs")  # what processes may have cached that there is none
+
+
 class _Copier:
     """Copies table by table."""
 
@@ -121,6 +124,8 @@ class _Copier:
         Their bytes are checked again, because another process may have deleted them before there was a row.
         """
         with self._target.database.begin() as connection:
+            if table in _ANNOUNCED:
+                self._target.database.announce_change(connection)
             there = [row for row in rows if self._copy_blob(table, row)]
             return sum(self._insert(connection, table, row) for row in there)
 

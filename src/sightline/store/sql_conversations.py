@@ -112,7 +112,7 @@ class SqlConversations:
             now = _Moment(self.transactions.read_record_time(), self.transactions.read_steady_time())
             if not visit.is_cold(known, now.asked - life):
                 if touch:
-                    self._deferred.add(lambda tx: _insert_visit(tx, visit, known, now))
+                    self._deferred.add(lambda tx: _insert_next_visit(tx, visit, known, now))
                     self._cache_rows(visit, known, now, generation)
                 return visit.find_cold(known)
         check_may_wait()
@@ -143,8 +143,10 @@ class SqlConversations:
         if not (visit.requests and self.transactions.backend.fills_cache):
             return
         rows = [(name, row.used, row.asked, row.cold) for name, row in {**known, **visit.renew(known, now)}.items()]
-        key = ("moments", visit.scope, visit.head, visit.requests[-1])
-        self.transactions.row_cache.put(key, rows, generation)
+        name = ("moments", visit.scope, visit.head)
+        self.transactions.row_cache.put((*name, visit.requests[-1]), rows, generation)
+        for older in visit.requests[-3:-2]:  # of which nothing is recalled any more: each holds the whole conversation
+            self.transactions.row_cache.discard((*name, older))
 
     @return_on_error(default=False)
     def has_answers(self, scope: str) -> bool:
@@ -248,6 +250,13 @@ def _fetch_moments(tx: WriteTransaction, visit: _Visit) -> dict[str, _Moment]:
         (visit.scope, json.dumps([visit.head, *visit.names])),
     ).fetchall()
     return {name: _Moment(used, asked, bool(cold)) for name, used, asked, cold in rows}
+
+
+def _insert_next_visit(tx: WriteTransaction, visit: _Visit, known: Mapping[str, _Moment], now: _Moment) -> int:
+    """Write a visit of a known conversation, unless all visits were forgotten since it was made."""
+    query = "SELECT 1 FROM moments WHERE (scope, name) = (?, ?)"
+    is_known = tx.connection.execute(query, (visit.scope, visit.head)).fetchone() is not None
+    return _insert_visit(tx, visit, known, now) if is_known else 0
 
 
 def _insert_visit(tx: WriteTransaction, visit: _Visit, known: Mapping[str, _Moment], now: _Moment) -> int:

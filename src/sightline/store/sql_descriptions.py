@@ -57,15 +57,14 @@ class SqlDescriptions:
         *,
         image_stored: bool = False,
     ) -> None:
-        key = ("descriptions", scope, description.sha256, description.seer, prompt)
-        self.transactions.backend.row_cache.discard(key)
-
         def write(tx: WriteTransaction) -> int:
             if image_stored and self._has_lost_images(tx, scope, [description.sha256]):
                 return 0
             return _insert_description(tx, scope, description, prompt, lease)
 
         self.transactions.write(write)
+        key = ("descriptions", scope, description.sha256, description.seer, prompt)
+        self.transactions.backend.row_cache.discard(key)
 
     @return_on_error(None)
     def read(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None:

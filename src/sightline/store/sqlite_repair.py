@@ -283,6 +283,7 @@ def _check_images(folder: Path, result: RepairResult, progress: ReportProgress) 
             else:
                 sizes[name] = len(data)
         with home.database.begin() as connection:
+            home.database.announce_change(connection)
             connection.executemany("DELETE FROM images WHERE sha256 = ?", bad)
             connection.executemany("DELETE FROM perceptions WHERE pixels = ?", bad)
             for name in named & sizes.keys():

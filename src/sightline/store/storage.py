@@ -94,8 +94,8 @@ class RowCache:
     def look_for_changes(self) -> None:
         """Clear the cache if any process has announced a change since this was last called."""
         if self._changes is not None and (state := self._changes.read_state()) != self._last_state:
+            self.clear()  # first, as other threads rely on rows once the state is known
             self._last_state = state
-            self.clear()
 
     def get(self, key: Hashable) -> list[Row] | None:
         with self._lock:

@@ -117,7 +117,7 @@ class Engine:
     def _read(self, body: bytes | bytearray, wire: Codec, caller: str = "") -> Reading | Refusal | None:
         reading = _parse(lift_runs(body, _draw_token(), self._images.find_run), wire, caller)
         if isinstance(reading, Reading) and len(body) > _HASH_INLINE_BYTES:
-            self._images.find_keys(reading.scene.sights)
+            self._images.find_known_keys(reading.scene.sights)
         return reading
 
     async def open(

@@ -65,7 +65,7 @@ class KnownText(NamedText):
     """The base64 text of an image that was sent before."""
 
     kept: KeptImage | None = None  # under which it may be in the record
-    was_searched = False  # for what is no base64
+    was_searched = False  # whether it was searched for characters that aren't base64
 
 
 class ResentImages:
@@ -93,7 +93,7 @@ class ResentImages:
             known = KnownText(text)
             known.key, known.sample_hash = image.key, hash(image)
             self._texts.put(sample, known, len(known))
-        elif not known.was_searched:  # now, and not the first time: this takes as long as all else that is done then
+        elif not known.was_searched:  # not while it is new: the search takes as long as hashing and copying it
             known.was_searched = True
             if not known.translate(None, BASE64_CHARACTERS):  # a quote in it would match the structure of another body
                 self._keep_sample(known[:_START_BYTES], sample)
@@ -210,9 +210,9 @@ class InlineImages:
             _DIGESTS_KEPT
         )  # by key: images that are resent aren't decoded again
 
-    def find_keys(self, sights: Iterable[Sight]) -> None:
+    def find_known_keys(self, sights: Iterable[Sight]) -> None:
         """Find the keys of images that were sent before, or that may be equal: a long computation, in this thread."""
-        sources = [sight.source for sight in sights if isinstance(sight.source, InlineSource)]
+        sources = _list_inline_sources(sights)
         alike = Counter(map(hash, sources))
         for source in sources:
             if alike[hash(source)] > 1 or not self._resent.is_new(source):
@@ -220,16 +220,16 @@ class InlineImages:
 
     async def find_all_keys(self, sights: Iterable[Sight], origin: RequestOrigin) -> None:
         """Find the key of each image, in threads if there is much to hash: the names of messages contain them."""
-        sources = [sight.source for sight in sights if isinstance(sight.source, InlineSource)]
-        open_sources = [each for each in sources if not each.has_key]
-        long = [each for each in open_sources if len(each.text) > _LONG_TO_HASH and self._resent.is_new(each)]
+        sources = _list_inline_sources(sights)
+        unnamed = [each for each in sources if not each.has_key]
+        long = [each for each in unnamed if len(each.text) > _LONG_TO_HASH and self._resent.is_new(each)]
         await asyncio.gather(*(self._threads.run(origin.scope, self._resent.find_key, each) for each in long))
-        if sum(len(each.text) for each in open_sources if not each.has_key) > _LONG_TO_HASH:
-            await self._threads.run(origin.scope, self._find_keys, sources)
+        if sum(len(each.text) for each in unnamed if not each.has_key) > _LONG_TO_HASH:
+            await self._threads.run(origin.scope, self._find_one_by_one, sources)
         else:
-            self._find_keys(sources)
+            self._find_one_by_one(sources)
 
-    def _find_keys(self, sources: Iterable[InlineSource]) -> None:
+    def _find_one_by_one(self, sources: Iterable[InlineSource]) -> None:
         for each in sources:
             self._resent.find_key(each)
 
@@ -358,6 +358,10 @@ class InlineImages:
         """Keep the images that aren't kept: their descriptions contain references, which must be resolvable."""
         kept = await self.ask_for_kept_images(images, origin)
         await asyncio.gather(*(self.keep(inline, origin) for inline in images if inline not in kept))
+
+
+def _list_inline_sources(sights: Iterable[Sight]) -> list[InlineSource]:
+    return [sight.source for sight in sights if isinstance(sight.source, InlineSource)]
 
 
 def _compute_key(inline: InlineSource) -> str:

@@ -112,7 +112,7 @@ class NeedResolver:
 
     async def resolve(self, needs: Needs, reading: Reading, origin: RequestOrigin, rules: Rules) -> dict[Need, Fact]:
         """Resolve all needs concurrently. Slow descriptions are pending: they continue after the request."""
-        await self._find_keys(needs, reading, origin)
+        await self._find_image_keys(needs, reading, origin)
         names, find_place, answers, open_needs = await self._offload(reading, self._split_needs, needs, reading, origin)
         if images := [need.image for need in open_needs if isinstance(need, Keep)]:
             kept = await self._images.ask_for_kept_images(images, origin)
@@ -149,7 +149,7 @@ class NeedResolver:
         await self._images.keep_missing(_find_described_images(answers), origin)
         return answers
 
-    async def _find_keys(self, needs: Needs, reading: Reading, origin: RequestOrigin) -> None:
+    async def _find_image_keys(self, needs: Needs, reading: Reading, origin: RequestOrigin) -> None:
         """Find the keys of the images if the messages have to be named, whose names contain them."""
         if _has_places(needs):
             await self._images.find_all_keys(reading.scene.sights, origin)

@@ -92,7 +92,7 @@ class Reading:
     extra_edits: tuple[Edit, ...] = ()  # beyond those of the images: our own tools
     notes: tuple[str, ...] = ()  # what was done to the body before
     heavy: bool = False  # to walk or copy it takes more than a few milliseconds, and is done in a thread
-    many_parts: bool = False  # even walking it does; else it is only long, and none of its images has to be hashed
+    many_parts: bool = False  # even walking it does; else it is only long, and its known images have keys
     value_count: int = 0  # of its JSON tree, if that is large: a measure of its memory
     caller: str = ""  # who sent it, if it is heavy: callers take turns
     earlier: tuple[Json, ...] = ()  # messages before those of the body, as far as they are known

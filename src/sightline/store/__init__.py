@@ -23,6 +23,7 @@ from typing import Literal
 from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.model.shared_address import SharedAddress
+from sightline.store.change_file import CHANGES_NAME
 from sightline.store.record_folder import BLOBS_NAME, DATABASE_NAME, KEY_NAME, build_refusal
 from sightline.store.retention import RecordBounds
 from sightline.store.sql_store import SqlStore
@@ -93,7 +94,7 @@ def delete_record(folder: Path) -> Refusal | None:
     """Delete all files of a record, also of one that cannot be opened."""
     try:
         shutil.rmtree(folder / BLOBS_NAME, ignore_errors=not (folder / BLOBS_NAME).exists())
-        for path in (*folder.glob(f"{DATABASE_NAME}*"), folder / KEY_NAME):
+        for path in (*folder.glob(f"{DATABASE_NAME}*"), folder / KEY_NAME, folder / CHANGES_NAME):
             if path.is_dir():
                 shutil.rmtree(path)
             else:

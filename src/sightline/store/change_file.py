@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+CHANGES_NAME = "changes"
 FileState = tuple[int, int, int]
 
 
@@ -20,6 +21,11 @@ class ChangeFile:
 
     def __init__(self, path: Path) -> None:
         self._path = str(path)
+
+    def create(self) -> None:
+        """Create the file unless it is there: on a disk that is full later, its time can be changed."""
+        if self.read_state() is None:
+            self.announce()
 
     def announce(self) -> None:
         """Make the file longer. On a disk that is full, its time changes at least."""

@@ -12,8 +12,8 @@ elsewhere:
   heard of the scope's first answer has to read again. That is 0 if it was announced that long ago, which is the usual
   case: the call has been run since, and the model has gone on.
 
-In a record on a disk, every process looks for announcements before each use of its cache. So none is late, no answer
-has to be expected, and no client waits.
+In a record on a disk, every process looks for announcements before each use of its cache, so it is never out of date:
+`expect_answer` does nothing, and no client waits.
 """
 
 from __future__ import annotations

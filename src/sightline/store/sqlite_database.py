@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from sightline.store.change_file import ChangeFile
+from sightline.store.change_file import CHANGES_NAME, ChangeFile
 from sightline.store.migrations import (
     COLUMNS,
     MIGRATIONS,
@@ -32,7 +32,6 @@ from sightline.store.migrations import (
 from sightline.store.sql import DamageReport, Row, SqlConnection
 from sightline.store.sqlite_files import check_log, get_log_path
 
-_CHANGES_NAME = "changes"
 _BUSY_SECONDS = 10.0
 _EMPTY_LOG_SECONDS = 0.25
 _MAX_FAULTS = 5  # that are reported
@@ -149,6 +148,7 @@ class Database:
             writer.execute("PRAGMA synchronous = FULL")
             writer.execute("PRAGMA secure_delete = ON")  # overwrite deleted data
             migrate(writer)
+            _get_change_file(path).create()
             return _add_reader(cls, writer, path, before, timeout)
         except BaseException:
             writer.close()
@@ -322,7 +322,7 @@ def _create_private_file(path: Path) -> None:
 
 
 def _get_change_file(path: Path) -> ChangeFile:
-    return ChangeFile(path.with_name(_CHANGES_NAME))
+    return ChangeFile(path.with_name(CHANGES_NAME))
 
 
 def _build_identifier(path: Path) -> Callable[[], FileIdentity]:

@@ -79,8 +79,9 @@ class ReloadedQuery(NamedTuple):
 class RowCache:
     """The least recently used rows go first. With a size of 0, nothing is cached.
 
-    What other processes announce is looked for in `changes` before each use. Without that, this is the only process, or
-    a thread asks for it: then the cache `is_polled`, and may be late.
+    With `changes`, each use first looks there for changes that other processes have announced. If a cache `is_polled`,
+    a thread asks a server for them instead, so rows may be out of date until the next poll. Else no other process
+    writes.
     """
 
     def __init__(self, size: int = 0, changes: ChangeFile | None = None, *, is_polled: bool = False) -> None:

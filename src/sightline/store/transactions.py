@@ -296,6 +296,9 @@ class Transactions:
     def _clear_caches(self, backend: Backend) -> None:
         """Drop what this process has cached; other processes do so when they see the announcement."""
         for cache in (backend.policy_cache, *([backend.row_cache] if backend.fills_cache else ())):
+            if not cache.is_polled:
+                cache.clear()
+                continue
             try:
                 cache.reload(backend.database.fetch_all)
             except STORAGE_ERRORS:  # the change itself was written

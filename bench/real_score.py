@@ -46,7 +46,7 @@ def score_picture(truth: Truth, reading: ImageReading) -> Counter[str]:
                         + len(reading.tables) + len(reading.charts)})  # fmt: skip
     counts: Counter[str] = Counter(pictures=1)
     truth = {**truth, "words": join_pieces(truth["words"])}
-    for part in (_score_text, _score_order, _score_tables, _score_controls, _score_charts, _score_rest, _score_states,
+    for part in (_score_text, _score_order, _score_tables, score_controls, _score_charts, _score_rest, _score_states,
                  _score_code, _score_description):  # fmt: skip
         counts += part(truth, reading)
     return counts
@@ -299,7 +299,7 @@ def is_similar(one: str, other: str, share: float) -> bool:
     return SequenceMatcher(None, a, b, autojunk=False).ratio() >= share
 
 
-def _score_controls(truth: Truth, reading: ImageReading) -> Counter[str]:
+def score_controls(truth: Truth, reading: ImageReading) -> Counter[str]:
     counts: Counter[str] = Counter()
     pictures = [to_box(box) for box in truth["pictures"]]
     for kind, also in (("button", "pressable"), ("field", "input"), *((kind, "") for kind in TOGGLES)):

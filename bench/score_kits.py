@@ -18,7 +18,7 @@ import peer_environments
 import training_pictures
 from PIL import Image
 from real import ROWS, measure_part, write_report
-from real_score import _score_controls
+from real_score import score_controls
 
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
@@ -51,7 +51,7 @@ def compare_limits(folder: Path, engine: OcrEngine) -> None:
         size = Size(pixels.shape[1], pixels.shape[0])
         for factor, total in totals.items():
             parts = find_toggles(pixels, lines, segments, scale_limits(factor))
-            total.update(_score_controls(truth, ImageReading(size, tuple(lines), parts=tuple(parts))))
+            total.update(score_controls(truth, ImageReading(size, tuple(lines), parts=tuple(parts))))
         peer_environments.print_status(picture.stem)
     for kind in TOGGLES:
         for factor, total in totals.items():

@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -148,13 +147,8 @@ def run(seeds: int, file: Path, only: str = "") -> None:
         OURS: Reader(sys.executable, HERE / "sightline_reader.py"),
         SMALL: Reader(sys.executable, HERE / "sightline_reader.py", "small"),
         RAPID: Reader(home / "bin" / "python", HERE / "rapidocr_reader.py"),
+        TESSERACT: Tesseract(peer_environments.find_tesseract()),
     }
-    if command := shutil.which("tesseract"):
-        readers[TESSERACT] = Tesseract(command)
-    else:
-        peer_environments.print_status(
-            "tesseract is missing and left out; on Debian: apt-get install tesseract-ocr tesseract-ocr-jpn"
-        )
     todo = [page for seed in range(1, seeds + 1) for page in screens.draw_screens(seed)] + list(pages.load_samples())
     todo = [page for page in todo if only in page.name]
     figures: dict[tuple[str, str], list[OcrFigure]] = defaultdict(list)

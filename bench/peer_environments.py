@@ -42,21 +42,26 @@ def find_chromium() -> str:
     return _find_debian_program("chromium", "chromium")
 
 
-def _find_debian_program(name: str, package: str) -> str:
+def find_tesseract() -> str:
+    """Return the path of tesseract; install it from Debian, with English and Japanese, if missing and we are root."""
+    return _find_debian_program("tesseract", "tesseract-ocr", "tesseract-ocr-jpn")
+
+
+def _find_debian_program(name: str, *packages: str) -> str:
     path = f"{os.environ.get('PATH', os.defpath)}:{SBIN}"
     if found := shutil.which(name, path=path):
         return found
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise SystemExit(f"bench: {name} is missing; install it with: sudo apt-get install {package}")
+        raise SystemExit(f"bench: {name} is missing; install it with: sudo apt-get install {' '.join(packages)}")
     print_status(f"installing {name} with apt-get")
     quiet = ["apt-get", "--quiet", "--quiet", "--yes", "--no-install-recommends"]
     # Told that the runlevel is 1, Debian starts no service: the benchmark runs its own.
     start_nothing = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-    for step in (["update"], ["install", package]):
+    for step in (["update"], ["install", *packages]):
         done = subprocess.run([*quiet, *step], env=start_nothing, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
-            raise SystemExit(f"bench: apt-get {step[0]} failed; install {package} by hand and run again")
-    return _find_debian_program(name, package)
+            raise SystemExit(f"bench: apt-get {step[0]} failed; install {' '.join(packages)} by hand and run again")
+    return _find_debian_program(name, *packages)
 
 
 def install_litellm() -> Path:

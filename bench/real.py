@@ -1,14 +1,18 @@
 """How much of real pictures is read: text, tables, controls, charts and code, on each part of the corpus."""
 
 import json
+import os
+import random
 import resource
 import statistics
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import process_time
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -31,6 +35,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "real.json"
 SET_ASIDE = real_corpus.PARTS[-1]
 MEGABYTES = 600
+SEED, COMMANDS, COMMAND_SECONDS = 25, 15, 2.5
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,7 @@ def run(file: Path, only: str | None = None, *, rivals: bool = True) -> None:
         figures[part] = {"counts": dict(counts), "cpu_seconds": round(statistics.fmean(seconds), 3)}
         figures[part]["dom"] = {name: each for name, each in uncorrected.items() if each != counts[name]}
         figures[part]["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        figures[part]["command_seconds"] = round(statistics.median(time_commands(folder)), 2)
         if rivals:
             figures[part]["rivals"] = _measure_rivals(folder)
     file.write_text(json.dumps(figures, indent=1) + "\n")
@@ -135,14 +141,24 @@ def finish_reading(pixels: Pixels, page: OcrPage) -> ImageReading:
     return replace(reading, late=page.late, searched=page.searched)
 
 
+def time_commands(folder: Path) -> Iterator[float]:
+    """Run `sightline describe` on pages drawn by a seed, each as a new process without a record, and time it."""
+    pages = [picture for picture, truth in list_pictures(folder) if truth["kind"] == "page"]
+    for picture in random.Random(SEED).sample(pages, COMMANDS):
+        with TemporaryDirectory() as home:
+            command = [sys.executable, "-m", "sightline", "describe", "--model", "local", picture]
+            start = perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "SIGHTLINE_HOME": home})
+            yield perf_counter() - start
+
+
 def _measure_rivals(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the text rows of rapidocr and tesseract, on the pictures of pages."""
     home = peer_environments.install_ocr()
     readers: dict[str, ocr.Reader | ocr.Tesseract] = {
-        ocr.RAPID: ocr.Reader(home / "bin" / "python", HERE / "rapidocr_reader.py")
+        ocr.RAPID: ocr.Reader(home / "bin" / "python", HERE / "rapidocr_reader.py"),
+        ocr.TESSERACT: ocr.Tesseract(peer_environments.find_tesseract()),
     }
-    if command := ocr.shutil.which("tesseract"):
-        readers[ocr.TESSERACT] = ocr.Tesseract(command)
     figures: dict[str, dict[str, Any]] = {}
     for name, reader in readers.items():
         counts: Counter[str] = Counter()
@@ -154,7 +170,8 @@ def _measure_rivals(folder: Path) -> dict[str, dict[str, Any]]:
                 counts += score_picture(truth, _make_reading(picture, found))
         text = {key: value for key, value in counts.items() if key.startswith(("char", "word", "tau", "neigh"))}
         figures[name] = {"counts": text, "cpu_seconds": round(statistics.fmean(seconds), 3)}
-        reader.close()
+        if most := round(reader.close()):
+            figures[name]["peak_mb"] = most
     return figures
 
 
@@ -178,13 +195,20 @@ def write_report(figures: dict[str, dict[str, Any]]) -> str:
         each = figures[part]
         cost = f"{each['cpu_seconds']} s of CPU each, most memory {each['peak_mb']} MB (≤ {MEGABYTES})"
         lines += ["", f"{part}: {each['counts'].get('pictures', 0)} pictures, {cost}."]
+        if seconds := each.get("command_seconds"):
+            held = "met" if seconds <= COMMAND_SECONDS else "MISSED"
+            lines.append(
+                f"`sightline describe` of a page, from a new process to its end: {seconds} s, the median of {COMMANDS}"
+                f" (≤ {COMMAND_SECONDS} s: {held})."
+            )
         if changed := {**each["counts"], **each["dom"]} if each.get("dom") else None:
             rows = [row for row in ROWS if row.count in each["dom"] or row.of in each["dom"]]
             shares = "; ".join(f"{row.name} {_format_cell(row, changed)}" for row in rows)
             lines.append(f"By the DOM alone, without what was corrected by eye: {shares}.")
         for name, rival in each.get("rivals", {}).items():
             shares = "; ".join(f"{row.name} {_compute_share(row, rival['counts']):.1f}" for row in ROWS[:5])
-            lines.append(f"{name}: {shares}; {rival['cpu_seconds']} s of CPU each.")
+            memory = f", most memory {rival['peak_mb']} MB" if "peak_mb" in rival else ""
+            lines.append(f"{name}: {shares}; {rival['cpu_seconds']} s of CPU each{memory}.")
     return "\n".join(lines) + "\n"
 
 

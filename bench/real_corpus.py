@@ -1,9 +1,9 @@
 """Find the parts of the corpus of real pictures, and make those that the cache lacks.
 
 The packages are pinned in real_packages.json; its seeds draw the pages, their names draw window, scale and theme. The
-first part for development is made here; the former one was set aside until the reader had been measured on it, and is
-for development since. The part that is set aside is out of other packages. Nothing of it is in the repository: it is
-made in the cache, once. real_corpus.py [PART] makes it, and counts what is in it.
+first part for development is made here; the former and the previous one were set aside until the reader had been
+measured on them, and are for development since. The part that is set aside is out of other packages. Nothing of it is
+in the repository: it is made in the cache, once. real_corpus.py [PART] makes it, and counts what is in it.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ import peer_environments
 import real_editors
 import real_former
 import real_galleries
-import real_set_aside
+import real_previous
 from real_browser import Browser, open_browser
 from real_pictures import HERE, SCRIPTS, Drawn, PictureFolder, count_truth, hash_files, show_host, show_page
 from real_unpack import list_files, unpack_package
 
 PINS = HERE / "real_packages.json"
-PARTS = ("development", "former", "set aside")
+PARTS = ("development", "former", "previous")
 PER_PACKAGE = 14  # pages of one package, at most
 BASE = 40  # pictures of pages in each draw, whatever they show; more only for what is asked for below
 WANTED = {"table": 34, "check": 24, "chart": 34}  # in each draw; galleries have the other controls
@@ -42,7 +42,7 @@ def find_part(part: str) -> Path:
     chosen, sources, make = {
         "development": (pins, (HERE / "real_editors.py", HERE / "real_galleries.py"), _make_development),
         "former": (others["former"], real_former.SOURCES, real_former.make_part),
-        "set aside": (others["set aside"], real_set_aside.SOURCES, real_set_aside.make_part),
+        "previous": (others["previous"], real_previous.SOURCES, real_previous.make_part),
     }[part]
     key = hashlib.sha256(json.dumps(chosen).encode() + hash_files(*sources).encode()).hexdigest()[:16]
     folder = PictureFolder.open(

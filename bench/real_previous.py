@@ -1,4 +1,4 @@
-"""Make the part of the corpus that is set aside: pictures out of packages that the other parts have nothing of.
+"""Make the previous part of the corpus that was set aside: pictures out of packages that the others have nothing of.
 
 A seed draws the packages out of a list of candidates, and their pages. What a page asks of a network is taken from the
 package that has it, where real_packages.json names it; a page that lacks a style sheet, a script or an icon font then
@@ -16,16 +16,17 @@ from typing import Any
 
 import peer_environments
 import real_former
-import real_set_aside_hosts
-import real_set_aside_kits
-import real_set_aside_plots
+import real_previous_hosts
+import real_previous_kits
+import real_previous_plots
 from PIL import Image
 from real_browser import Browser, open_browser, serve_folder
 from real_pictures import DRAWN, HERE, STILL, Drawn, PictureFolder, read_truth, show_host, show_page
 from real_unpack import list_files, unpack_package
 
 SOURCES = tuple(
-    HERE / f"real_{name}.py" for name in ("set_aside", "set_aside_kits", "set_aside_hosts", "set_aside_plots", "urwid")
+    HERE / f"real_{name}.py"
+    for name in ("previous", "previous_kits", "previous_hosts", "previous_plots", "previous_urwid")
 )
 BASE = 62  # pictures of pages; more only for what is asked for below
 WANTED = {"table": 24, "check": 16, "radio": 6}
@@ -44,9 +45,9 @@ def make_part(pins: dict[str, Any], folder: PictureFolder) -> None:
             show_page(browser, name, home, page, folder, drawn)
         peer_environments.print_status(f"{drawn.pictures} pictures of pages, {dict(drawn.things)}")
         for name, host, file in (
-            *real_set_aside_kits.write_pages(packages, hosts / "kits"),
-            *real_set_aside_plots.write_pages(packages, hosts / "plots", chance),
-            *real_set_aside_hosts.write_pages(packages, hosts / "viewers", chance),
+            *real_previous_kits.write_pages(packages, hosts / "kits"),
+            *real_previous_plots.write_pages(packages, hosts / "plots", chance),
+            *real_previous_hosts.write_pages(packages, hosts / "viewers", chance),
         ):
             show = show_telling if name.startswith(TELLING) else show_host
             show(browser, name, host, file, folder)
@@ -137,10 +138,10 @@ def write_urwid(packages: dict[str, Path], folder: Path, chance: random.Random) 
         for each in chance.sample(some, 26) if each["capital"][0].isascii()
     ]  # fmt: skip
     (folder / "rows.txt").write_text(json.dumps(rows))
-    source = chance.choice(real_set_aside_hosts.list_sources(packages))
+    source = chance.choice(real_previous_hosts.list_sources(packages))
     lines = [line[:96] for line in source.read_text().expandtabs(4).splitlines() if line.isascii()]
     (folder / "source.txt").write_text("\n".join(lines[:40]))
     path = os.pathsep.join(str(packages[name]) for name in ("urwid", "wcwidth", "typing_extensions"))
-    command = [sys.executable, HERE / "real_urwid.py", folder, folder / "rows.txt", folder / "source.txt"]
+    command = [sys.executable, HERE / "real_previous_urwid.py", folder, folder / "rows.txt", folder / "source.txt"]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": path})
     yield from sorted(folder.glob("*.html"))

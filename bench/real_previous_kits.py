@@ -1,4 +1,4 @@
-"""Pages with the components of interface kits that the other parts have nothing of, for the part that is set aside.
+"""Pages with the components of interface kits that the other parts have nothing of, for the previous part.
 
 Kits that are style sheets are used in the markup that each one documents; the others draw their components themselves.
 """

@@ -1,4 +1,4 @@
-"""Pages that hold a table, an API viewer, code or a terminal out of a package, for the part that is set aside.
+"""Pages that hold a table, an API viewer, code or a terminal out of a package, for the previous part.
 
 A page whose DOM does not say what it shows, such as which number is beside a line, says so in `realParts`.
 """

@@ -1,4 +1,4 @@
-"""Write screens of urwid apps as pages, with what their widgets hold: python real_urwid.py FOLDER ROWS SOURCE.
+"""Write screens of urwid apps as pages, with what their widgets hold: python real_previous_urwid.py FOLDER ROWS SOURCE.
 
 It runs by itself, with urwid and what that needs in PYTHONPATH. ROWS is a JSON file with the rows of a table, SOURCE a
 file of code. A page has one element for each line of the screen, and says in `realParts` what the widgets are.

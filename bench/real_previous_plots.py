@@ -1,4 +1,4 @@
-"""Pages with charts that libraries draw of public data sets, which are the truth about them, for the part set aside."""
+"""Pages with charts that libraries draw of public data sets, which are the truth about them, for the previous part."""
 
 import csv
 import json

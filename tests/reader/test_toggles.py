@@ -153,6 +153,19 @@ def test_a_patch_of_colour_is_no_toggle(look: str) -> None:
 
 
 @requirement("reader.toggles")
+@pytest.mark.parametrize("is_sheet", [False, True])
+def test_a_box_with_the_edges_of_another_one_behind_it_is_an_icon(*, is_sheet: bool) -> None:
+    sketch = Sketch((300, 80))
+    paste_shape(sketch, (24, 30), (16, 16), "ticked box")
+    sketch.write(56, 38, "Send a copy", 14)
+    if is_sheet:
+        ImageDraw.Draw(sketch.image).line([(21, 33), (21, 49), (37, 49)], "#0d6efd", 2)
+    low = dict.fromkeys(TOGGLES, 0.1)
+    found = find_toggles(sketch.pixels, sketch.lines, segment_image(sketch.pixels), (low, low, low))
+    assert [part.kind for part in found] == ([] if is_sheet else ["check"])
+
+
+@requirement("reader.toggles")
 def test_a_shape_without_a_text_or_others_like_it_is_not_reported() -> None:
     sketch = Sketch((300, 200))
     paste_shape(sketch, (20, 30), (16, 16), "empty box")

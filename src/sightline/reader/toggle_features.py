@@ -40,6 +40,7 @@ MOST_TRACKS, MOST_SMALL = 3, 4000  # beside one knob; small regions of an image
 SQUARE = (0.77, 1.3, 11)  # of a toggle in a line: the ratio of its width to its height, from and to; the least height
 IN_LINE = 0.7  # the same: the least share of the height of the line
 MOVED, EDGE = 2, 3  # pixels of a small picture: how far it is moved to compare it with itself, and what isn't compared
+BORDER = 4  # pixels of a small picture: how wide the border of a toggle may be
 LETTERS = 1.2  # heights of a line: how near to its ends a toggle may be that was read with it
 WEAK = 0.04  # the least strength by which differences are divided
 
@@ -116,14 +117,28 @@ def measure_asymmetry(own: Floats) -> tuple[Floats, Floats]:
 
     Each is compared with itself moved by up to `MOVED` pixels, and the least difference counts.
     """
+    shape, inner = own[..., 0], _mask_square(EDGE)
+    across, down = shape.transpose(0, 2, 1), shape[:, ::-1]
+    return _compare_moved(shape, across, inner, MOVED), _compare_moved(shape, down, inner, MOVED)
+
+
+def measure_crookedness(own: Floats) -> Floats:
+    """Return how much the borders in small pictures of places differ from themselves turned by half a turn."""
     shape = own[..., 0]
-    return _compare_moved(shape, shape.transpose(0, 2, 1)), _compare_moved(shape, shape[:, ::-1])
+    return _compare_moved(shape, shape[:, ::-1, ::-1], _mask_square(1) & ~_mask_square(1 + BORDER), 1)
 
 
-def _compare_moved(some: Floats, others: Floats) -> Floats:
-    inner, steps = slice(EDGE, PATCH - EDGE), range(-MOVED, MOVED + 1)
+def _mask_square(edge: int) -> Mask:
+    """Return which pixels of a small picture are not so near to its edge."""
+    mask = np.zeros((PATCH, PATCH), dtype=bool)
+    mask[edge : PATCH - edge, edge : PATCH - edge] = True
+    return mask
+
+
+def _compare_moved(some: Floats, others: Floats, where: Mask, reach: int) -> Floats:
+    steps = range(-reach, reach + 1)
     moved = [np.roll(others, (down, right), axis=(1, 2)) for down in steps for right in steps]
-    least: Floats = np.min([np.abs(some - each)[:, inner, inner].mean(axis=(1, 2)) for each in moved], axis=0)
+    least: Floats = np.min([np.abs(some - each)[:, where].mean(axis=1) for each in moved], axis=0)
     return least
 
 

@@ -24,6 +24,7 @@ from sightline.reader.regions import Segments
 from sightline.reader.toggle_features import (
     find_letters,
     measure_asymmetry,
+    measure_crookedness,
     measure_mates,
     measure_toggles,
     propose_toggles,
@@ -53,6 +54,7 @@ _WHOLE = (1.4, 1.5)  # ratio of the width of a switch to that of its knob, at le
 _BULLET = 0.6  # of the letter size of its text: a toggle is larger
 _UNEVEN = {"check": 0.18, "radio": 0.12}  # how much a toggle may differ from itself with its rows as columns
 _UPSIDE_DOWN = {"check": 0.06, "switch": 0.13}  # how much an empty check box, or a switch, from itself upside down
+_CROOKED = {"check": 0.33, "radio": 0.3}  # how much the border of one that is alone may differ from itself turned round
 _ALIKE = 2  # pixels between the sizes of toggles of one kind on a page
 _ICONS, _ICON_SIZE = 2, 0.2  # others in a row or column of icons, at least; share by which their sizes differ, at most
 _ICON_LINE, _ICON_REACH = 0.2, 8.0  # sizes: how far icons are out of line, and apart, at most
@@ -90,7 +92,11 @@ def find_toggles(
     parts = label_toggles(drawn, lines)
     icons = _find_others(boxes[~in_text], [part.box for part in parts])
     kept = []
-    for each, part, is_uneven in zip(chosen, parts, _find_uneven(chosen, measures.own), strict=True):
+    own = measures.own[[each.place for each in chosen]]
+    evenness = zip(_find_uneven(chosen, own), measure_crookedness(own), strict=True)
+    for each, part, (is_uneven, crooked) in zip(chosen, parts, evenness, strict=True):
+        if crooked > _CROOKED.get(each.kind, 1) and _is_alone(part, parts):
+            continue  # an icon, such as one of two sheets
         cut = min(part.box.x, part.box.y) <= 0 or part.box.right >= pixels.shape[1] or part.box.bottom >= len(pixels)
         doubts = is_uneven + cut + _count_doubts(part, parts, lines, icons, in_text=bool(in_text[each.place]))
         if not doubts or each.score >= limits[min(doubts, 2)][each.kind]:
@@ -141,7 +147,7 @@ def _find_whole(answer: _Answer, answers: Sequence[_Answer], places: Sequence[Bo
 
 def _find_uneven(answers: Sequence[_Answer], own: Floats) -> list[bool]:
     """Return which toggles are not as even as a drawn one: avatars, logos and most icons."""
-    turned, mirrored = measure_asymmetry(own[[each.place for each in answers]])
+    turned, mirrored = measure_asymmetry(own)
     return [
         bool(turned[at] > _UNEVEN.get(each.kind, 1))
         or bool((each.kind == "switch" or each.state is False) and mirrored[at] > _UPSIDE_DOWN.get(each.kind, 1))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 from PIL import ImageFont
 
 from sightline.model.geometry import Box
@@ -9,6 +12,7 @@ from sightline.reader.examine import examine_image
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import enclose_boxes
 from sightline.reader.table_columns import LineWords, find_columns
+from sightline.reader.table_finder import RowBlock, make_candidate
 from tests.reader.sketch import Sketch
 from tests.reader.test_ruled_tables import list_tables
 from tests.requirements import requirement
@@ -197,3 +201,58 @@ def test_a_table_is_not_divided_within_its_numbers() -> None:
     words = LineWords(sketch.pixels, sketch.lines)
     assert not words.may_divide(5, sketch.lines[5].box.x + sketch.lines[5].box.width / 2)
     assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[["Day", "Closed"], *map(list, rows)]]
+
+
+@requirement("reader.aligned")
+def test_a_head_over_a_blank_is_above_one_column() -> None:
+    def count_columns(head: str, end: int) -> int:
+        lines = [TextLine(head if at == 0 else "May Oct 13", Box(20, 20 * at, 80, 10)) for at in range(12)]
+        words = LineWords(np.zeros((240, 200, 3), np.uint8), lines)
+        body = [[(20, 40, at), (60, 78, at), (86, 98, at)] for at in range(1, 12)]
+        return len(find_columns([[(20, 45, 0), (60, end, 0), (end + 4, 102, 0)], *body], 10.0, words))
+
+    assert count_columns("Name Age Start", 84) == 3
+    assert count_columns("Name Modified on", 92) == 2
+    assert count_columns("Name 2 2013$5", 92) == 3
+
+
+@requirement("reader.aligned")
+def test_round_letters_of_a_large_text_begin_at_one_place_with_straight_ones() -> None:
+    rows = [[(20 + 5 * at, 100, at), (116 + 4 * (at % 3 == 1), 150 + 12 * (at % 4), at)] for at in range(9)]
+    assert len(find_columns(rows, 30.0)) == 2
+    assert len(find_columns([[(20, 100, at), other] for at, (_, other) in enumerate(rows)], 30.0)) == 1
+    assert len(find_columns(rows[:3], 30.0)) == 1
+    dates = [[(20, 100, at), (116 + 4 * (at % 3 == 1), 150, at)] for at in range(1, 9)]
+    assert len(find_columns([[(66, 100, 0), (116, 190, 0)], *dates], 30.0)) == 1
+
+
+@requirement("reader.aligned")
+def test_dates_whose_digits_are_equally_wide_are_no_terminal() -> None:
+    sketch = Sketch((640, 320))
+    rows = [("Paul", f"2009-07-{day}", f"${day},{day + 3}0") for day in range(10, 18)]
+    for at, row in enumerate(rows):
+        for x, text in zip((40, 140, 260), row, strict=True):
+            sketch.write(x, 40 + 26 * at, text)
+    dates = {at: line for at, line in enumerate(sketch.lines) if at % 3 == 1}
+    for at, line in dates.items():
+        sketch.lines[at] = replace(line, box=Box(line.box.x, line.box.y, 70, line.box.height))
+    block = RowBlock(tuple((at, at + 1, at + 2) for at in range(0, 3 * len(rows), 3)))
+    assert make_candidate(LineWords(sketch.pixels, sketch.lines), block, 10.0)
+    for at in dates:
+        sketch.lines[at] = replace(sketch.lines[at], middles=(143.5, 206.5))
+    assert make_candidate(LineWords(sketch.pixels, sketch.lines), block, 10.0) is None
+
+
+@requirement("reader.aligned")
+def test_names_that_end_at_one_place_are_in_rows_of_their_own() -> None:
+    sketch = Sketch((640, 320))
+    rows = [
+        ["annotation:", "left out"],
+        ["at:", "where it is"],
+        ["drawing:", "the reference"],
+        ["event:", "of a mouse"],
+    ]
+    for at, (name, text) in enumerate(rows):
+        sketch.write(140, 40 + 16 * at, name, anchor="rm")
+        sketch.write(150, 40 + 16 * at, text)
+    assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [rows]

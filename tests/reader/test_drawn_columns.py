@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from sightline.model.geometry import Box
@@ -94,3 +96,19 @@ def test_names_that_end_with_a_colon_and_their_values_are_a_table(mark: str) -> 
         sketch.write(150, 60 + 24 * at, value)
     found = list_tables(examine_image(sketch.pixels, sketch.lines))
     assert found == ([[[f"{name}:", value] for name, value in values]] if mark else [])
+
+
+@requirement("reader.rules")
+def test_a_narrow_column_of_numbers_on_another_ground_belongs_to_the_table() -> None:
+    sketch = Sketch((520, 300))
+    rows = (("", *ROWS[0]), *((str(at + 1), *row) for at, row in enumerate(ROWS[1:])))
+    edges = (30, 56, 180, 280, 440)
+    for at, row in enumerate(rows):
+        for (left, right), text in zip(pairwise(edges), row, strict=True):
+            ground = "#f3f3f3" if left == edges[0] or not at else "#ffffff"
+            sketch.box((left + 1, 40 + 26 * at, right, 65 + 26 * at), ground)
+            sketch.box((left, 65 + 26 * at, right - 1, 66 + 26 * at), "#cccccc")
+            if text:
+                sketch.write((left + right) / 2, 53 + 26 * at, text, anchor="mm")
+    reading = examine_image(sketch.pixels, sketch.lines)
+    assert list_tables(reading) == [list(map(list, rows))]

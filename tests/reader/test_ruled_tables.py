@@ -181,3 +181,46 @@ def test_a_title_in_the_band_of_the_heads_is_not_in_their_cells() -> None:
         for x, text in zip((176, 340, 500), row, strict=True):
             sketch.write(x, top + 22, text)
     assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[list(row) for row in ROWS]]
+
+
+@requirement("reader.rules")
+def test_a_first_row_with_several_lines_in_a_cell_belongs_to_the_table_below_it() -> None:
+    sketch = Sketch((700, 360))
+    for at, row in enumerate(ROWS):
+        top = 40 + 44 * at
+        sketch.box((160, top + 43, 660, top + 44), "#dee2e6")
+        for x, text in zip((176, 340, 500), row, strict=True):
+            if at or x != 340:
+                sketch.write(x, top + 22, text)
+    sketch.write(340, 55, "Role in")
+    sketch.write(340, 68, "the project")
+    heads = ["Name", "Role in the project", "Since"]
+    assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[heads, *map(list, ROWS[1:])]]
+
+
+@requirement("reader.rules")
+def test_rows_without_lines_beside_a_selected_one_are_rows_of_their_own() -> None:
+    sketch = Sketch((700, 320))
+    rows = (*ROWS, ("Alan", "Author", "August"))
+    for at, row in enumerate(rows):
+        if at in (0, 3, 4):
+            sketch.box((160, 40 + 30 * at, 660, 70 + 30 * at), "#d0e0f0" if at != 4 else "#e8f0f8")
+        for x, text in zip((176, 340, 500), row, strict=True):
+            sketch.write(x, 55 + 30 * at, text)
+    assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [list(map(list, rows))]
+
+
+@requirement("reader.rules")
+def test_heads_of_two_lines_that_are_higher_than_the_rows_below_belong_to_the_table() -> None:
+    sketch = Sketch((700, 360))
+    sketch.write(160, 20, "Members", size=18)
+    for at, row in enumerate(ROWS):
+        top = 60 + 26 * at
+        sketch.box((160, top + 25, 660, top + 26), "#dee2e6")
+        for x, text in zip((176, 340, 500), row, strict=True):
+            if at or x != 340:
+                sketch.write(x, top + 13 - 6 * (at == 0), text)
+    sketch.write(340, 59, "Role in")
+    sketch.write(340, 74, "the project")
+    heads = ["Name", "Role in the project", "Since"]
+    assert list_tables(examine_image(sketch.pixels, sketch.lines)) == [[heads, *map(list, ROWS[1:])]]

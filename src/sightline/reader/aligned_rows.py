@@ -303,14 +303,19 @@ def _heads_columns(
     return filled and len(columns) >= max(3, len(find_columns(spans[1:], em, words)))
 
 
+def _get_left(item: LayoutItem) -> int:
+    return item.box.x
+
+
 def _join_wrapped(rows: Sequence[list[LayoutItem]], em: float) -> list[list[LayoutItem]]:
-    """Join rows of one piece to the row above where rows are further from each other than lines of one cell."""
+    """Join rows without a first cell to the row above where rows are further from each other than lines of one cell."""
     joined: list[list[LayoutItem]] = []
     left = min(item.box.x for row in rows for item in row)
     for row in rows:
         if joined:
             blank = min(item.box.y for item in row) - max(item.box.bottom for item in joined[-1])
-            if blank < 0.6 * em and min(item.box.x for item in row) > left + em:
+            first, above = (min(items, key=_get_left).box for items in (row, joined[-1]))
+            if blank < 0.6 * em and first.x > left + em and abs(first.right - above.right) > max(2.0, EDGE * em):
                 joined[-1] = [*joined[-1], *row]
                 continue
         joined.append(list(row))

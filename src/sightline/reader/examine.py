@@ -22,8 +22,9 @@ from sightline.reader.interface_parts import (
     select_parts_outside,
 )
 from sightline.reader.mono_areas import find_mono_areas
+from sightline.reader.mono_tables import find_mono_tables
 from sightline.reader.ocr.line_image import find_ink, find_ink_columns
-from sightline.reader.page_text import measure_line_height, order_lines
+from sightline.reader.page_text import contains_line, measure_line_height, order_lines
 from sightline.reader.reading import TOGGLES, Barcode, Chart, ImageReading, InterfacePart, Pixels, Table, TextLine
 from sightline.reader.rectangles import enclose_boxes, is_inside, rotate_box
 from sightline.reader.regions import Segments, segment_image
@@ -189,17 +190,22 @@ def _separate_code(
 
     Monospaced text in a table is in its cells, unless it is nearly all of it: rows of a program are no table.
     """
-    split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles)
     panels = _list_panels(segments, lines)
     texts = find_mono_areas(lines, panels)
+    areas = find_code_areas(lines, texts) if segments.regions else []  # a photograph has no regions, and no tables
+    whole, known = find_mono_tables(pixels, lines, areas)
+    drawn = [table.box for table in known]
+    split, tables = find_ruled_tables(pixels, segments.regions, whole, toggles, drawn)
+    lines = [line for line in whole if not any(contains_line(box, line.box) for box in drawn)]
+    texts = find_mono_areas(lines, panels) if known else texts
     wide = [_enclose_cells(table, split) for table in tables if not _may_be_code(table, split, texts)]
     if any(_overlap(area, box) for area in texts for box in wide):
         outside = [line for line in lines if not any(_overlap(line.box, box) for box in wide)]
         texts = find_mono_areas(outside, panels)
     code = [area for area in find_code_areas(lines, texts) if not any(_overlap(area, box) for box in wide)]
     if any(_overlap(table.box, area) for table in tables for area in code):
-        split, tables = find_ruled_tables(pixels, segments.regions, lines, toggles, code)
-    return code, split, tables
+        split, tables = find_ruled_tables(pixels, segments.regions, whole, toggles, [*drawn, *code])
+    return code, split, [*tables, *_renumber_tables(known, whole, split)]
 
 
 def _list_panels(segments: Segments, lines: Sequence[TextLine]) -> list[Box]:
@@ -235,9 +241,14 @@ def _add_aligned_tables(
     """Return the lines, split at the columns of tables without lines, and all tables."""
     taken = [*plots, *(table.box for table in tables)]
     split, aligned = find_aligned_tables(pixels, segments.regions, lines, taken, toggles)
+    return split, [*_renumber_tables(tables, lines, split), *aligned]
+
+
+def _renumber_tables(tables: Sequence[Table], lines: Sequence[TextLine], split: Sequence[TextLine]) -> list[Table]:
+    """Return the tables after other lines were split."""
     places = {line.box: at for at, line in enumerate(split)}
     moved = {at: places[line.box] for at, line in enumerate(lines) if line.box in places}
-    return split, [*(renumber_table(table, moved) for table in tables), *aligned]
+    return [renumber_table(table, moved) for table in tables]
 
 
 def _is_plot(chart: Chart, lines: Sequence[TextLine], tables: Sequence[Table]) -> bool:

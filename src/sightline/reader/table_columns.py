@@ -30,7 +30,7 @@ _AMOUNT = re.compile(r"(?<=[\d%])(?= ?[$€£¥₹#] ?\d)")  # where an amount o
 NARROW = 0.2  # the same where the cells of all rows begin or end at one place
 LEAST = 3  # pixels: the same; letters are nearer to each other
 ODD = 0.15  # share of the rows that may have text between two columns
-SHIFT = 2  # pixels by which the edges of aligned cells may differ
+SHIFT, LARGE = 2, 0.12  # pixels by which the edges of aligned cells may differ, or heights of a line: of large letters
 ALIGNED = 0.9  # share of the cells of a column that begin or end at one place
 ROWS = 3  # of a table, at least
 BARS = 2  # lines between columns which divide all of them, at least
@@ -228,11 +228,11 @@ def _is_corridor(
     same = [(one, other) for one, other in pairs if one[1] == other[1]]
     if wide >= GAP * em and (wide >= WIDE * em or len(same) < 0.5 * len(pairs) or not pairs):
         return True
-    if len(pairs) < max(ROWS, 0.8 * len(rows)):
+    if len(pairs) < max(ROWS, 0.8 * len(rows)) or _has_head_over(blank, rows[0], words):
         return False
     if words and sum(words.begins_amount(other[1], other[0]) for _, other in pairs) >= ALIGNED * len(pairs):
         return True
-    return _may_divide(same, words) and _has_edge(blank, rows, em, pairs)
+    return _may_divide(same, words) and (_has_edge(blank, rows, em, pairs) or _has_two_edges(blank, rows, em))
 
 
 def _has_edge(blank: Span, rows: Sequence[Sequence[Word]], em: float, pairs: Sequence[tuple[Span, Span]]) -> bool:
@@ -246,6 +246,30 @@ def _has_edge(blank: Span, rows: Sequence[Sequence[Word]], em: float, pairs: Seq
         return known
     shared = _share_edge(right) or (len(pairs) > ROWS and _share_edge(right[1:]))  # heads may be centred
     return shared and (_differ(left) or _has_other_word_first(rows, middle, em))
+
+
+def _has_two_edges(blank: Span, rows: Sequence[Sequence[Word]], em: float) -> bool:
+    """Return whether cells of various widths end at one place before a blank, and others begin at one after it.
+
+    How wide their heads are says nothing.
+    """
+    middle = (blank[0] + blank[1]) / 2
+    before = [max((word for word in row if word[1] <= middle), default=None) for row in rows]
+    after = [min((word for word in row if word[0] >= middle), default=None) for row in rows]
+    pairs = [(one, other) for one, other in zip(before, after, strict=True) if one and other]
+    if len(pairs) <= ROWS or blank[1] - blank[0] < max(LEAST, NARROW * em):
+        return False
+    slack = max(SHIFT, LARGE * em)
+    inner = [one[1] for one, _ in pairs], [other[0] for _, other in pairs]
+    outer = [one[0] for one, _ in pairs[1:]], [other[1] for _, other in pairs[1:]]
+    various = all(max(edges) - min(edges) > em for edges in outer)
+    return various and all(max(edges) - min(edges) <= 2 * slack for edges in inner)
+
+
+def _has_head_over(blank: Span, heads: Sequence[Word], words: LineWords | None) -> bool:
+    """Return whether a word of the heads is over a blank: it heads both sides. Values may be read as one word."""
+    over = [at for start, end, at in heads if start < blank[0] and blank[1] < end]
+    return words is not None and any(not any(map(str.isdigit, words.lines[at].text)) for at in over)
 
 
 def _may_divide(pairs: Sequence[tuple[Span, Span]], words: LineWords | None) -> bool:

@@ -63,7 +63,7 @@ def choose_tables(words: LineWords, blocks: Iterable[RowBlock], em: float) -> tu
     for each in sorted(scored, key=lambda one: -one.score * sum(map(len, one.cells))):
         if each.score > 0 and not any(_share_lines(each, other) for other in kept):
             kept.append(each)
-    return _split_lines(words, kept)
+    return make_tables(words, kept)
 
 
 def _share_lines(one: TableCandidate, other: TableCandidate) -> bool:
@@ -79,10 +79,15 @@ def make_candidate(words: LineWords, block: RowBlock, em: float) -> TableCandida
     columns = add_empty_columns(find_columns(spans, em, words, bars=bars), spans[0], em) if spans else []
     if len(block.rows) < ROWS or len(columns) < 2:
         return None
-    cells = tuple(_fill_row(words, row, columns) for row in block.rows)
+    cells = tuple(fill_row(words, row, columns) for row in block.rows)
     table = TableCandidate(block, tuple(columns), cells)
-    text = block.ends is None and _is_monospaced(table, words.lines)  # a program or a terminal keeps its columns so
+    text = block.ends is None and _is_monospaced(table, words.lines) and not _is_headed(table, words)
     return None if text or _is_calendar(table, words.lines) or _is_list_with_counts(table, words.lines) else table
+
+
+def _is_headed(table: TableCandidate, words: LineWords) -> bool:
+    """Return whether several columns have heads that look different; programs and terminals have columns without."""
+    return len(table.columns) >= ROWS and (_has_other_look(table.cells, words.lines) or is_bold(table.cells, words))
 
 
 def _is_list_with_counts(table: TableCandidate, lines: Sequence[TextLine]) -> bool:
@@ -132,9 +137,7 @@ def _list_words(words: LineWords, row: Sequence[int]) -> list[Word]:
     return sorted((start, end, at) for at in row for start, end in words[at])
 
 
-def _fill_row(
-    words: LineWords, row: Sequence[int], columns: Sequence[Span]
-) -> tuple[tuple[tuple[int, Span], ...], ...]:
+def fill_row(words: LineWords, row: Sequence[int], columns: Sequence[Span]) -> tuple[tuple[tuple[int, Span], ...], ...]:
     """Return the words of each cell, from top to bottom and from left to right."""
     cells: list[list[tuple[int, Span]]] = [[] for _ in columns]
     lines = words.lines
@@ -146,7 +149,7 @@ def _fill_row(
     return tuple(map(tuple, cells))
 
 
-def _split_lines(words: LineWords, kept: Sequence[TableCandidate]) -> tuple[list[TextLine], list[Table]]:
+def make_tables(words: LineWords, kept: Sequence[TableCandidate]) -> tuple[list[TextLine], list[Table]]:
     """Return all lines, split where their words are in different cells, and the tables."""
     pieces: dict[int, list[TextLine]] = {}
     for table in kept:
@@ -281,7 +284,7 @@ def measure_candidate(table: TableCandidate, words: LineWords, em: float) -> lis
         math.log((table.columns[-1][1] - table.columns[0][0]) / em),
         float(np.mean(heights)),
         len(down[0]) / rows,
-        float(_is_bold(table.cells, words)),
+        float(is_bold(table.cells, words)),
         sum(map(bool, toggled)) / columns,
         float(all(text.isdigit() for text in flat if len(text) > 1)),
         opened * math.log(1 + float(np.mean([len(text) for text in flat]))),
@@ -340,7 +343,7 @@ def _has_other_look(rows: Sequence[Sequence[Sequence[tuple[int, Span]]]], lines:
     return all(sum(look == other for other in rest) < 0.2 * len(rest) for look in first)
 
 
-def _is_bold(rows: Sequence[Sequence[Sequence[tuple[int, Span]]]], words: LineWords) -> bool:
+def is_bold(rows: Sequence[Sequence[Sequence[tuple[int, Span]]]], words: LineWords) -> bool:
     """Return whether the strokes of the first row are heavier than those of the others."""
     weights = [[words.weigh(at) for cell in row for at, _ in cell[:1]] for row in rows]
     rest = [weight for row in weights[1:] for weight in row]
@@ -348,6 +351,8 @@ def _is_bold(rows: Sequence[Sequence[Sequence[tuple[int, Span]]]], words: LineWo
 
 
 def _is_monospaced(table: TableCandidate, lines: Sequence[TextLine]) -> bool:
-    widths = [divide_width(lines[at]) for row in table.block.rows for at in row if len(lines[at].text) >= LONG]
+    """Return whether the letters of nearly all long lines are equally wide; digits are in most fonts."""
+    long = [lines[at] for row in table.block.rows for at in row if len(lines[at].text) >= LONG]
+    widths = [divide_width(line) for line in long if line.middles or any(map(str.isalpha, line.text))]
     usual = median(widths) if len(widths) >= ROWS else 0.0
     return bool(usual) and sum(abs(width / usual - 1) <= MONO for width in widths) >= 0.9 * len(widths)

@@ -11,9 +11,9 @@ from sightline.model.geometry import Box
 from sightline.reader.aligned_rows import list_aligned_blocks
 from sightline.reader.page_text import LayoutItem, contains_line, group_rows, measure_line_height
 from sightline.reader.reading import InterfacePart, Pixels, Table, TextLine
-from sightline.reader.rectangles import are_level, enclose_boxes
+from sightline.reader.rectangles import are_level, enclose_boxes, overlap_horizontally
 from sightline.reader.regions import ColourRegion
-from sightline.reader.table_columns import GAP, ROWS, LineWords
+from sightline.reader.table_columns import GAP, ROWS, LineWords, find_columns
 from sightline.reader.table_finder import RowBlock, choose_tables
 
 RULE = 4  # pixels: a line is at most this thick
@@ -21,6 +21,9 @@ WIDTH = 150  # pixels: the width of a table, at least
 JOINED = 8  # pixels: the largest gap between pieces of one line
 SAME = 6  # pixels by which the ends of separators may differ
 BAND = (1.2, 12.0)  # the height of a row, in heights of a line
+SINGLE = 2  # rows that are one between separators, at least, where others are several
+REACH = 1.2  # distances of two separators: how far beyond one at the end a row of one line may be
+NEAR = 1.0  # heights of a line: the blank between two lines of a cell at the end of a table
 LINES = 10  # lines of text in a row, at most
 UNEVEN = 0.8  # heights of a line: a row that has this much more blank on one side is at the end of its table
 BESIDE = 1.5  # heights of a line: how far after a toggle its label begins
@@ -82,19 +85,31 @@ def list_ruled_blocks(regions: Sequence[ColourRegion], words: LineWords, em: flo
     lines = words.lines
     for edges in _stack_separators(_find_separators(regions, em), em):
         for bands in _split_bands(edges, _fill_bands(edges, lines, em), words, em):
-            yield RowBlock(tuple(map(tuple, bands)), (edges[0].left, edges[0].right))
+            yield RowBlock(tuple(map(tuple, _split_full_bands(bands, words, em))), (edges[0].left, edges[0].right))
 
 
 def _find_separators(regions: Iterable[ColourRegion], em: float) -> list[_Separator]:
     """Return thin lines, and the upper and lower edges of strips that may be rows."""
     pieces: list[_Separator] = []
+    short: dict[int, list[_Separator]] = {}
     for region in regions:
         box = region.box
         if box.height <= RULE and box.width >= 4 * em:
             pieces.append(_Separator(box.y, box.x, box.right))
+        elif box.height <= RULE and box.width >= em:
+            short.setdefault(box.y, []).append(_Separator(box.y, box.x, box.right))
         elif BAND[0] * em <= box.height <= BAND[1] * em and box.width >= 4 * em and region.ends >= 0.8:
             pieces += [_Separator(box.y - 1, box.x, box.right), _Separator(box.bottom, box.x, box.right)]
-    return [whole for whole in _join_pieces(pieces) if whole.right - whole.left >= WIDTH]
+    whole = [_add_short_pieces(piece, short.get(piece.y, ())) for piece in _join_pieces(pieces)]
+    return [piece for piece in whole if piece.right - piece.left >= WIDTH]
+
+
+def _add_short_pieces(line: _Separator, pieces: Iterable[_Separator]) -> _Separator:
+    """Return a line with the short pieces that it touches: those of narrow columns."""
+    for piece in pieces:
+        if -RULE <= piece.left - line.right <= RULE or -RULE <= line.left - piece.right <= RULE:
+            line = _Separator(line.y, min(line.left, piece.left), max(line.right, piece.right))
+    return line
 
 
 def _join_pieces(pieces: Sequence[_Separator]) -> list[_Separator]:
@@ -144,9 +159,29 @@ def _fill_bands(edges: Sequence[_Separator], lines: Sequence[TextLine], em: floa
         if edges[0].left - SAME <= line.box.x and line.box.right <= edges[0].right + SAME:
             bands[bisect_right(tops, line.box.y + line.box.height / 2)].append(at)
     pitch = max(2 * em, min(b - a for a, b in pairwise(tops)))
-    above = [at for at in bands[0] if tops[0] - lines[at].box.y <= 1.2 * pitch]
-    below = [at for at in bands[-1] if lines[at].box.bottom - tops[-1] <= 1.2 * pitch]
-    return [above if _is_one_row(above, lines) else [], *bands[1:-1], below if _is_one_row(below, lines) else []]
+    above = [(at, tops[0] - lines[at].box.y) for at in bands[0]]
+    below = [(at, lines[at].box.bottom - tops[-1]) for at in bands[-1]]
+    first = _choose_end_row(above, bands[1], lines, em, pitch)
+    return [first, *bands[1:-1], _choose_end_row(below, bands[-2], lines, em, pitch)]
+
+
+def _choose_end_row(
+    far: Sequence[tuple[int, int]], beside: Sequence[int], lines: Sequence[TextLine], em: float, pitch: float
+) -> list[int]:
+    """Return the lines beyond the first or the last separator that are one more row, or none.
+
+    Cells of several lines are above or below those of the row beside, of which one may be empty.
+    """
+    one = [at for at, distance in far if distance <= REACH * pitch]
+    if _is_one_row(one, lines):
+        return one
+    for most in (REACH * pitch + em, REACH * pitch):
+        several = [at for at, distance in far if distance <= most]
+        cells = _list_level_cells([lines[at].box for at in several], em)
+        shared = [cell for cell in cells if any(overlap_horizontally(cell, lines[at].box) for at in beside)]
+        if len(shared) >= max(ROWS, len(cells) - 1):
+            return several
+    return []
 
 
 def _split_bands(
@@ -166,6 +201,26 @@ def _split_bands(
         if blank < -UNEVEN * em:
             runs.append([])
     return [rows for run in runs if len(rows := _remove_last_texts(run, words, em)) >= ROWS]
+
+
+def _split_full_bands(bands: Sequence[list[int]], words: LineWords, em: float) -> list[list[int]]:
+    """Return the bands, those with several rows that have a text in each column as these rows.
+
+    They are rows where other bands have one: where nothing but the selected row is drawn. Lines of one cell are not
+    all beside lines of each other cell.
+    """
+    levels = [group_rows(LayoutItem(words.lines[at].box, (at,), 0) for at in band) for band in bands]
+    rows = [[[item.lines[0] for item in level] for level in band] for band in levels]
+    if sum(len(own) == 1 for own in rows) < SINGLE or len(rows) == sum(map(len, rows)):
+        return list(bands)
+    spans = {tuple(row): sorted((*span, at) for at in row for span in words[at]) for own in rows for row in own}
+    columns = find_columns(list(spans.values()), em, words)
+    if len(columns) < ROWS:
+        return list(bands)
+    full = {row for row, own in spans.items() if all(any(w[0] < end and start < w[1] for w in own)
+                                                     for start, end in columns)}  # fmt: skip
+    divided = [all(tuple(row) in full for row in own) for own in rows]
+    return [row for band, own, parts in zip(bands, rows, divided, strict=True) for row in (own if parts else [band])]
 
 
 def _measure_blank(places: Sequence[int], lines: Sequence[TextLine], top: int | None, bottom: int | None) -> int:
@@ -221,3 +276,18 @@ def _stack_lines(boxes: Sequence[Box], em: float) -> list[Box]:
 
 def _is_one_row(places: Sequence[int], lines: Sequence[TextLine]) -> bool:
     return len(places) > 1 and len(group_rows(LayoutItem(lines[at].box, (at,), 0) for at in places)) == 1
+
+
+def _list_level_cells(boxes: Sequence[Box], em: float) -> list[Box]:
+    """Return the cells of one row, each of one line or several near each other; none if they are no row."""
+    cells = _stack_lines(boxes, em)
+    high = max(cells, key=lambda cell: cell.height, default=None)
+    if high is None or len(cells) < ROWS or not all(are_level(cell, high) for cell in cells):
+        return []
+    stacks = [sorted((box for box in boxes if overlap_horizontally(box, cell)), key=_get_top) for cell in cells]
+    near = all(below.y - above.bottom <= NEAR * em for stack in stacks for above, below in pairwise(stack))
+    return cells if near else []
+
+
+def _get_top(box: Box) -> int:
+    return box.y

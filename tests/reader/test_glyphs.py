@@ -126,7 +126,7 @@ def test_a_line_below_a_text_is_no_underscore() -> None:
 
 def test_a_zero_is_not_read_where_the_letter_o_was_never_seen() -> None:
     program = ("const start = 0 + 10 + 200;", *PROGRAM)
-    assert read_last("allOf", "allof", known=True, program=program) is None
+    assert read_last("allOf", "allof", known=True, program=program) == "allOf"
 
 
 def test_single_letters_that_stay_unread_are_marked_in_a_long_row() -> None:
@@ -134,9 +134,17 @@ def test_single_letters_that_stay_unread_are_marked_in_a_long_row() -> None:
 
 
 @requirement("reader.mono")
-@pytest.mark.parametrize("text", ['"""', "...", "=====", '"-"'])
+@pytest.mark.parametrize("text", ['"""', "...", "=====", '"-"', "+"])
 def test_signs_of_simple_shapes_are_read_where_the_page_has_no_other(text: str) -> None:
     assert read_last(text) == text
+
+
+@pytest.mark.parametrize(("text", "read"), [("vow + x", "Vow + X"), ("VOX + 1", "vOx + 1")])
+def test_the_case_of_a_letter_that_the_page_has_nowhere_else_is_told_by_its_height(text: str, read: str) -> None:
+    program = ("fill the table(a, b)", "get that line", *PROGRAM[:2])
+    assert not {"v", "x"} & set("".join(program))
+    assert read_last(text, read, known=True, program=program) == text
+    assert read_last(text, read, known=True, program=program, certain=0.99) is None
 
 
 @requirement("reader.mono")

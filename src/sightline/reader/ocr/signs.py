@@ -22,6 +22,7 @@ _SPREAD = 0.8  # from the top of an equals sign to its bottom
 _WIDE, _NARROW = 0.45, 0.45  # a dash or a caret, at least, and a dot, at most
 _STRAIGHT, _TICK = 0.07, 0.15  # how straight a bracket is, and how far its ends go to one side
 _FULL = 0.85  # share of a dash that is ink
+_UNEVEN = 2  # times as long as the other one may be the part of a plus on one side of its middle
 
 
 def name_sign(inked: Inked, base: int, capital: int, pitch: float) -> str | None:
@@ -35,8 +36,8 @@ def name_sign(inked: Inked, base: int, capital: int, pitch: float) -> str | None
         return point
     if len(rows) == 1 and top >= _HIGH and bottom >= _RAISED:
         return _name_raised(inked[slice(*rows[0])], columns, width)
-    if len(rows) == len(columns) == 1 and top - bottom >= _LONG and bottom < 0:
-        return _name_bracket(inked[slice(*rows[0])], pitch)
+    if len(rows) == len(columns) == 1 and (joined := _name_joined(inked[slice(*rows[0])], top, bottom, pitch)):
+        return joined
     bars = [row for row in rows if _is_bar(inked[slice(*row)], capital, width)]
     middle = (top + bottom) / 2
     if len(bars) == len(rows) <= 2 and _MIDDLE[0] <= middle <= _MIDDLE[1] and top - bottom <= _SPREAD:
@@ -52,6 +53,14 @@ def _name_point(rows: list[tuple[int, int]], base: int, capital: int) -> str | N
     if len(rows) == 2 and _is_colon([(base - y) / capital for row in rows for y in row]):
         return _name_low((rows[1][1] - rows[1][0]) / capital, bottom, ":", ";")
     return None
+
+
+def _name_joined(inked: Inked, top: float, bottom: float, pitch: float) -> str | None:
+    """Return a sign of strokes that touch each other: a square bracket or a plus."""
+    if top - bottom >= _LONG and bottom < 0:
+        return _name_bracket(inked, pitch)
+    wide = int(inked.any(0).sum()) >= _WIDE * pitch
+    return "+" if wide and bottom >= _SUNK and _is_cross(inked) else None
 
 
 def _name_bracket(inked: Inked, pitch: float) -> str | None:
@@ -91,6 +100,21 @@ def _is_bar(inked: Inked, capital: int, width: float) -> bool:
     columns = np.flatnonzero(inked.any(0))
     filled = float(inked[:, columns[0] : columns[-1] + 1].mean())
     return len(inked) <= max(2, _THIN * capital) and width >= _WIDE and filled >= _FULL
+
+
+def _is_cross(inked: Inked) -> bool:
+    """Return whether ink is two strokes, one across the middle of the other, and nothing else."""
+    cut = inked[:, inked.any(0)]
+    bars = [_find_runs(cut.mean(axis) >= _FULL) for axis in (1, 0)]
+    if not all(len(runs) == 1 for runs in bars):
+        return False
+    (top, bottom), (left, right) = bars[0][0], bars[1][0]
+    sides = [(top, len(cut) - bottom), (left, cut.shape[1] - right)]
+    corners = [
+        cut[row, column] for row in (slice(top), slice(bottom, None)) for column in (slice(left), slice(right, None))
+    ]
+    even = all(0 < max(pair) <= _UNEVEN * min(pair) for pair in sides)
+    return even and not any(corner.any() for corner in corners)
 
 
 def _find_runs(inked: Inked) -> list[tuple[int, int]]:

@@ -139,6 +139,22 @@ def test_signs_of_simple_shapes_are_read_where_the_page_has_no_other(text: str) 
     assert read_last(text) == text
 
 
+@pytest.mark.parametrize(("text", "read"), [("`total`", "'total'"), ("```", "```"), ("items `", "items 1")])
+def test_backticks_are_told_by_their_ink(text: str, read: str) -> None:
+    assert read_last(text, read, known=text != read) == text
+
+
+def test_letters_beside_their_columns_are_in_the_next_ones_with_ink() -> None:
+    """The network saw most letters half a column too far to the right, the last one where nothing is."""
+    rows = [*PROGRAM, "return (total);"]
+    pixels = draw_rows(rows)
+    lines = [make_line(pixels, row, each) for row, each in enumerate(rows)]
+    last = lines[-1]
+    moved = tuple(centre + (6 if at > 2 else 0) for at, centre in enumerate(last.centres))
+    found = read_by_shape(pixels, [*lines[:-1], replace(last, centres=moved, inked=last.centres)])
+    assert "".join(each.text for each in found[len(PROGRAM)]) == "return(total);"
+
+
 @pytest.mark.parametrize(("text", "read"), [("vow + x", "Vow + X"), ("VOX + 1", "vOx + 1")])
 def test_the_case_of_a_letter_that_the_page_has_nowhere_else_is_told_by_its_height(text: str, read: str) -> None:
     program = ("fill the table(a, b)", "get that line", *PROGRAM[:2])

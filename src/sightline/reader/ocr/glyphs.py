@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -37,6 +38,7 @@ _LAST = "\u024f"  # the last Latin letter; signs after it may be drawings
 _TWINS = {"0": "O", "O": "0", "1": "l", "l": "1", "I": "l1", "5": "S", "S": "5", "8": "B", "B": "8", "2": "Z", "Z": "2"}
 _POINTS = frozenset(".,:;，；：")  # signs that their ink tells: the network confuses them
 _BRACKETS = frozenset("[]")
+_TICKS = frozenset("'`‘’´′")
 UNREAD, _MISSING = "?", 0.05  # stands for a letter that could not be read, and the share of such letters, at most
 _STRANGE, _GUESSED = 0.1, 0.3  # the same in a line that was read, and how certain a letter is that looks like none
 _SAMPLES = 16  # shapes of one letter that are compared, at most
@@ -76,14 +78,34 @@ def read_by_shape(pixels: Pixels, lines: Sequence[MonoLine]) -> dict[int, list[S
 
 def _assign_letters(line: MonoLine, cells: MonoCells) -> dict[int, list[int]]:
     """Return the indexes of the letters that are in each column."""
+    places = [(centre - cells.starts[0]) / cells.pitch for centre in line.centres] if cells.columns else []
+    columns = [cells.columns[0] + math.floor(place) for place in places]
+    if any(column not in cells.columns for column in columns) or len(set(columns)) < len(columns):
+        middles = [cells.columns[0] + place - 0.5 for place in places]
+        columns = _align_letters(middles, columns, set(cells.columns)) or columns
     homes: dict[int, list[int]] = defaultdict(list)
-    for at, centre in enumerate(line.centres if cells.columns else ()):
-        homes[cells.columns[0] + math.floor((centre - cells.starts[0]) / cells.pitch)].append(at)
-    for aside in (-1, 1):  # where the network saw a letter is inexact: two in one column are in two
-        for column in cells.columns:
-            if len(homes[column]) == 2 and not homes[column + aside] and column + aside in cells.columns:
-                homes[column + aside].append(homes[column].pop(0 if aside < 0 else 1))
+    for at, column in enumerate(columns):
+        homes[column].append(at)
     return homes
+
+
+def _align_letters(middles: Sequence[float], columns: Sequence[int], inked: AbstractSet[int]) -> list[int] | None:
+    """Return a column with ink for each letter, in their order; None if there are too few.
+
+    Where the network saw a letter is inexact by up to a column, as `middles` are, and `columns` by them.
+    """
+    ways: dict[int, tuple[float, list[int]]] = {-1_000_000: (0.0, [])}  # the best one to each column of the last letter
+    for middle, column in zip(middles, columns, strict=True):
+        further: dict[int, tuple[float, list[int]]] = {}
+        for near in (column - 1, column, column + 1):
+            before = [way for last, way in ways.items() if last < near] if near in inked else []
+            if before:
+                cost, path = min(before, key=lambda way: way[0])
+                further[near] = (cost + (near - middle) ** 2, [*path, near])
+        if not further:
+            return None
+        ways = further
+    return min(ways.values(), key=lambda way: way[0])[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +267,9 @@ def _is_contradicted(text: str, sign: str | None, alike: _Likeness) -> bool:
     """Return whether the ink of a column shows another sign than the letter that was chosen."""
     if sign is None or text == sign:
         return False
-    points = text in _POINTS and sign in _POINTS
-    return points or _is_caret(text, sign) or (sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE)
+    alike_signs = any(text in kind and sign in kind for kind in (_POINTS, _TICKS))
+    unfit = (sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE) or (sign in _TICKS and alike.get(text, 0.0) < _UNFIT)
+    return alike_signs or unfit or _is_caret(text, sign)
 
 
 def _is_caret(text: str, sign: str | None) -> bool:

@@ -200,7 +200,9 @@ def _find_row_ink(pixels: Pixels, block: _Block, middle: float) -> _RowInk:
     mask = find_ink(pixels[top : round(middle + _DEPTH * pitch), left:right], _DIM)
     found = sorted({*_find_letters(strip, mask[: len(strip)]), *_find_underscores(mask, pitch)})
     dashes = [span for span in found if _is_dash(mask[: len(strip)], span, pitch)]
-    return _RowInk(*([(first + left, last + left) for first, last in each] for each in (found, dashes)))
+    return _RowInk(
+        [(first + left, last + left) for first, last in found], [(first + left, last + left) for first, last in dashes]
+    )
 
 
 def _is_dash(mask: Mask, columns: tuple[int, int], pitch: float) -> bool:

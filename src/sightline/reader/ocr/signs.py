@@ -20,7 +20,9 @@ _LONG = 1.1  # the height of a bracket
 _SPREAD = 0.8  # from the top of an equals sign to its bottom
 # In widths of a column.
 _WIDE, _NARROW = 0.45, 0.45  # a dash or a caret, at least, and a dot, at most
+_ASLANT = 0.6  # a backtick, at most
 _STRAIGHT, _TICK = 0.07, 0.15  # how straight a bracket is, and how far its ends go to one side
+_SLANTED, _UPRIGHT = 0.12, 0.04  # how far a backtick goes to the right, at least, and a quote to a side, at most
 _FULL = 0.85  # share of a dash that is ink
 _UNEVEN = 2  # times as long as the other one may be the part of a plus on one side of its middle
 
@@ -88,11 +90,27 @@ def _is_colon(ends: list[float]) -> bool:
 
 
 def _name_raised(inked: Inked, columns: list[tuple[int, int]], width: float) -> str | None:
-    """Return a quote of two strokes, or a caret: one stroke above, two below."""
+    """Return a quote of two strokes or of one, a caret, which is one stroke above and two below, or a backtick."""
     if len(columns) == 2:
         return '"'
+    if len(columns) != 1:
+        return None
     above, below = (_find_runs(row) for row in (inked[0], inked[-1]))
-    return "^" if width >= _WIDE and len(columns) == len(above) == 1 and len(below) == 2 else None
+    if len(above) == 1 and len(below) == 2:
+        return "^" if width >= _WIDE else None
+    return _name_tick(inked, (columns[0][1] - columns[0][0]) / width) if width <= _ASLANT else None
+
+
+def _name_tick(inked: Inked, pitch: float) -> str | None:
+    """Return a backtick, which goes to the right from top to bottom, or an upright quote."""
+    aside = (_find_middle(inked[-1]) - _find_middle(inked[0])) / pitch
+    if aside >= _SLANTED:
+        return "`"
+    return "'" if abs(aside) <= _UPRIGHT and len(inked) > np.count_nonzero(inked.any(0)) else None
+
+
+def _find_middle(inked: Inked) -> float:
+    return float(np.flatnonzero(inked).mean())
 
 
 def _is_bar(inked: Inked, capital: int, width: float) -> bool:

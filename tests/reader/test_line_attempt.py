@@ -23,17 +23,20 @@ def get_model() -> OcrModel:
     return model
 
 
-def make_ink(row: float, text: str, beside: Sequence[float] = (), high: float = HIGH) -> LineInk:
-    """Return a line of monospaced letters; the network saw each `beside` its place, in columns."""
-    width = WIDE * len(text) + 2 * LEFT
+def make_ink(
+    row: float, text: str, beside: Sequence[float] = (), high: float = HIGH, widths: Sequence[int] = (WIDE,)
+) -> LineInk:
+    """Return a line of letters of these widths, in turn; the network saw each `beside` its place, in columns."""
+    wide = [widths[at % len(widths)] for at in range(len(text))]
+    width = sum(wide) + 2 * LEFT
     mask = np.zeros((HIGH, width), bool)
     letters = []
     for at, letter in enumerate(text):
         if letter.strip():
-            left = LEFT + WIDE * at
-            mask[6:16, left + 1 : left + 8] = True
+            left = LEFT + sum(wide[:at])
+            mask[6:16, left + 1 : left + wide[at] - 1] = True
             aside = beside[at % len(beside)] if beside else 0.0
-            letters.append(Character(letter, (left + (0.5 + aside) * WIDE) / width, 0.99))
+            letters.append(Character(letter, (left + 0.5 * wide[at] + aside * WIDE) / width, 0.99))
     picture = np.where(mask[:, :, None], 0, 255).astype(np.uint8).repeat(3, 2)
     area = TextArea(width / 2, STEP * (row + 0.5), width, high, 0.0, 5, 1.0)
     frame = LineImage(picture, (0, STEP * row), (1, 0), (5, 5, width - 5, HIGH - 5))
@@ -43,6 +46,13 @@ def make_ink(row: float, text: str, beside: Sequence[float] = (), high: float = 
 
 INEXACT = (0.0, 0.55, -0.55, 0.6)  # where letters take the strokes of their neighbours
 LONG = "return number of columns"
+PROSE_WIDTHS = (9, 4, 12, 7, 5, 10, 13, 6, 8, 4, 11)
+
+
+def make_prose() -> list[LineInk]:
+    """Return lines in a proportional font, above and below what is tested."""
+    rows = (-4, -3, -2, -1, 6, 7, 8, 9)
+    return [make_ink(row, LONG, widths=PROSE_WIDTHS[turn:]) for turn, row in enumerate(rows)]
 
 
 def find_pitches(inks: Sequence[LineInk]) -> list[bool]:
@@ -59,3 +69,17 @@ def test_a_line_whose_area_is_half_as_high_again_is_in_the_columns_of_others() -
     inks = [make_ink(row, LONG) for row in range(5)]
     assert find_pitches([*inks, make_ink(5, "short", high=1.45 * HIGH)]) == [True] * 6
     assert find_pitches([*inks, make_ink(5, "short", high=1.6 * HIGH)]) == [True] * 5 + [False]
+
+
+def test_short_lines_in_the_columns_of_each_other_are_monospaced_between_prose() -> None:
+    rows = ["<root>", "  <properties>", "    <name>value</name>", "  </properties>", "</root>"]
+    inks = [make_ink(row, text) for row, text in enumerate(rows)]
+    assert find_pitches([*inks, *make_prose()]) == [True] * 5 + [False] * 8
+    far = [make_ink(row * 5, text) for row, text in enumerate(rows)]
+    assert not any(find_pitches([*far, *make_prose()]))
+
+
+def test_rows_of_numbers_between_prose_are_not_monospaced() -> None:
+    """Digits are equally wide in most fonts."""
+    inks = [make_ink(row, text) for row, text in enumerate(("2017-12-05", "2017-12-12", "2018-01-09"))]
+    assert not any(find_pitches([*inks, *make_prose()]))

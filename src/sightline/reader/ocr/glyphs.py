@@ -268,8 +268,9 @@ def _is_contradicted(text: str, sign: str | None, alike: _Likeness) -> bool:
     if sign is None or text == sign:
         return False
     alike_signs = any(text in kind and sign in kind for kind in (_POINTS, _TICKS))
-    unfit = (sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE) or (sign in _TICKS and alike.get(text, 0.0) < _UNFIT)
-    return alike_signs or unfit or _is_caret(text, sign)
+    raised = sign in _TICKS and text.isalnum() and alike.get(text, 0.0) < _UNFIT
+    bracket = sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE
+    return alike_signs or raised or bracket or _is_caret(text, sign)
 
 
 def _is_caret(text: str, sign: str | None) -> bool:

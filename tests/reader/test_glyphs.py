@@ -144,6 +144,17 @@ def test_backticks_are_told_by_their_ink(text: str, read: str) -> None:
     assert read_last(text, read, known=text != read) == text
 
 
+@pytest.mark.parametrize(("text", "read", "column"), [("  l items", "  l items", 2), ("  items", "  items", 0)])
+def test_a_bar_is_told_by_its_ink_and_one_before_all_letters_is_none(text: str, read: str, column: int) -> None:
+    pixels = draw_rows([*PROGRAM, text.replace("l ", "  ")]).copy()
+    base, left = STEP * len(PROGRAM) + 28, LEFT + column * WIDE * ZOOM + 5
+    pixels[base - 14 : base + 4, left : left + 2] = 0
+    lines = [make_line(pixels, row, each) for row, each in enumerate(PROGRAM)]
+    found = read_by_shape(pixels, [*lines, make_line(pixels, len(PROGRAM), text, read)])
+    letters = found.get(len(PROGRAM))
+    assert (letters and "".join(each.text for each in letters)) == ("|items" if column else None)
+
+
 def test_letters_beside_their_columns_are_in_the_next_ones_with_ink() -> None:
     """The network saw most letters half a column too far to the right, the last one where nothing is."""
     rows = [*PROGRAM, "return (total);"]

@@ -35,3 +35,11 @@ def test_a_plus_is_two_strokes_across_each_other(beside: int) -> None:
     assert name_drawing(*plus, top=5) == "+"
     assert name_drawing(*plus[4:], top=5) is None
     assert name_drawing(*plus[:4], "#######", *["##" + stroke[2:]] * 4, top=5) is None
+
+
+def test_a_vertical_bar_goes_below_the_line_on_which_letters_stand() -> None:
+    stroke = ["...##"]
+    assert name_drawing(*stroke * 14, top=3) == "|"
+    assert name_drawing(*stroke * 11, top=3) is None
+    assert name_drawing(*stroke * 13, "..###", top=3) is None
+    assert name_drawing(*stroke * ROWS, top=0) is None

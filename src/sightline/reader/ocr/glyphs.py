@@ -39,6 +39,7 @@ _TWINS = {"0": "O", "O": "0", "1": "l", "l": "1", "I": "l1", "5": "S", "S": "5",
 _POINTS = frozenset(".,:;，；：")  # signs that their ink tells: the network confuses them
 _BRACKETS = frozenset("[]")
 _TICKS = frozenset("'`‘’´′")
+_STROKES = frozenset("lI1i!|¯丨｜")
 UNREAD, _MISSING = "?", 0.05  # stands for a letter that could not be read, and the share of such letters, at most
 _STRANGE, _GUESSED = 0.1, 0.3  # the same in a line that was read, and how certain a letter is that looks like none
 _SAMPLES = 16  # shapes of one letter that are compared, at most
@@ -254,13 +255,16 @@ def _is_complete(line: MonoLine) -> bool:
 
 
 def _remove_outer_rules(line: MonoLine, cells: MonoCells) -> MonoCells:
-    """Return the columns without those before and after all letters through which the edge of a box is drawn."""
-    if not any((*cells.ruled[:1], *cells.ruled[-1:])):
+    """Return the columns without those before and after all letters through which the edge of a box is drawn.
+
+    One that begins in the first row is not drawn through it, nor is a cursor.
+    """
+    before, after = bool(cells.ruled) and (cells.ruled[0] or cells.signs[0] == "|"), any(cells.ruled[-1:])
+    if not before and not after:
         return cells
     homes = _assign_letters(line, cells)
-    empty = [ruled and not homes.get(column) for column, ruled in zip(cells.columns, cells.ruled, strict=True)]
-    first, last = int(empty[0]), len(empty) - int(empty[-1])
-    return cells.select(first, last)
+    first, last = before and not homes.get(cells.columns[0]), after and not homes.get(cells.columns[-1])
+    return cells.select(int(first), len(cells.columns) - int(last))
 
 
 def _is_contradicted(text: str, sign: str | None, alike: _Likeness) -> bool:
@@ -270,7 +274,7 @@ def _is_contradicted(text: str, sign: str | None, alike: _Likeness) -> bool:
     alike_signs = any(text in kind and sign in kind for kind in (_POINTS, _TICKS))
     raised = sign in _TICKS and text.isalnum() and alike.get(text, 0.0) < _UNFIT
     bracket = sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE
-    return alike_signs or raised or bracket or _is_caret(text, sign)
+    return alike_signs or raised or bracket or _is_caret(text, sign) or (sign == "|" and text in _STROKES)
 
 
 def _is_caret(text: str, sign: str | None) -> bool:

@@ -17,9 +17,11 @@ _MIDDLE = (0.2, 0.65)  # where a dash is
 _DOT = (0.08, 0.26)  # the height of a dot
 _THIN = 0.26  # the height of a dash
 _LONG = 1.1  # the height of a bracket
+_DEEP = -0.15  # where a vertical bar ends, at most: it goes below the line, which no letter of this shape does
 _SPREAD = 0.8  # from the top of an equals sign to its bottom
 # In widths of a column.
 _WIDE, _NARROW = 0.45, 0.45  # a dash or a caret, at least, and a dot, at most
+_BAR = 0.3  # a vertical bar, at most
 _ASLANT = 0.6  # a backtick, at most
 _STRAIGHT, _TICK = 0.07, 0.15  # how straight a bracket is, and how far its ends go to one side
 _SLANTED, _UPRIGHT = 0.12, 0.04  # how far a backtick goes to the right, at least, and a quote to a side, at most
@@ -38,8 +40,10 @@ def name_sign(inked: Inked, base: int, capital: int, pitch: float) -> str | None
         return point
     if len(rows) == 1 and top >= _HIGH and bottom >= _RAISED:
         return _name_raised(inked[slice(*rows[0])], columns, width)
-    if len(rows) == len(columns) == 1 and (joined := _name_joined(inked[slice(*rows[0])], top, bottom, pitch)):
-        return joined
+    if len(rows) == len(columns) == 1 and rows[0] != (0, len(inked)):  # else something is drawn through the line
+        joined = _name_joined(inked[slice(*rows[0])], top, bottom, pitch)
+        if joined:
+            return joined
     bars = [row for row in rows if _is_bar(inked[slice(*row)], capital, width)]
     middle = (top + bottom) / 2
     if len(bars) == len(rows) <= 2 and _MIDDLE[0] <= middle <= _MIDDLE[1] and top - bottom <= _SPREAD:
@@ -58,11 +62,11 @@ def _name_point(rows: list[tuple[int, int]], base: int, capital: int) -> str | N
 
 
 def _name_joined(inked: Inked, top: float, bottom: float, pitch: float) -> str | None:
-    """Return a sign of strokes that touch each other: a square bracket or a plus."""
+    """Return a sign of strokes that touch each other, or of one: a square bracket, a vertical bar or a plus."""
+    wide = int(inked.any(0).sum()) / pitch
     if top - bottom >= _LONG and bottom < 0:
-        return _name_bracket(inked, pitch)
-    wide = int(inked.any(0).sum()) >= _WIDE * pitch
-    return "+" if wide and bottom >= _SUNK and _is_cross(inked) else None
+        return "|" if bottom <= _DEEP and wide <= _BAR and inked.all(0).any() else _name_bracket(inked, pitch)
+    return "+" if wide >= _WIDE and bottom >= _SUNK and _is_cross(inked) else None
 
 
 def _name_bracket(inked: Inked, pitch: float) -> str | None:

@@ -201,8 +201,9 @@ def test_a_doubtful_mark_that_stands_alone_is_an_icon() -> None:
     assert "[20, 20, 34, 34]" in describe_reading(reading).text
 
 
-def test_a_plus_before_a_line_of_a_program_is_no_icon() -> None:
-    sign = TextLine("+", Box(20, 20, 10, 10), 0.97, middles=(25.0, 25.0))
+@pytest.mark.parametrize(("text", "box"), [("+", Box(20, 20, 10, 10)), ("-", Box(23, 24, 4, 2))])
+def test_a_sign_before_a_line_of_a_program_is_no_icon(text: str, box: Box) -> None:
+    sign = TextLine(text, box, 0.97, middles=(25.0, 25.0))
     added = TextLine("return names", Box(80, 18, 110, 14), 0.99, middles=(85.0, 185.0))
     assert separate_icons([sign, added]) == ([sign, added], ())
     assert separate_icons([replace(sign, middles=None), added])[1] == (sign.box,)

@@ -66,6 +66,19 @@ def test_a_row_without_a_line_gets_one_where_ink_is() -> None:
     assert list_cores(found, 3) == [(116, 124)]
 
 
+def test_a_lone_dash_in_a_row_is_text_and_a_lone_dot_is_none() -> None:
+    """What is removed by a change has a dash at the left, however far its line is indented."""
+    page = make_page()
+    for row in range(8):
+        write(page, row, 40 if row == 0 else 100, 250)
+    page[2 * PITCH + 9 : 2 * PITCH + 11, 40:44] = 0
+    page[4 * PITCH + 8 : 4 * PITCH + 12, 40:44] = 0
+    page[6 * PITCH + 2 : 6 * PITCH + 4, 40:44] = 0
+    found = add_missed_ink(page, [area(row, 40 if row == 0 else 100, 250) for row in range(8)])
+    assert list_cores(found, 2) == [(40, 44), (100, 250)]
+    assert list_cores(found, 4) == list_cores(found, 6) == [(100, 250)]
+
+
 def test_rules_and_patches_of_colour_are_not_letters() -> None:
     page = make_page()
     for row in range(8):

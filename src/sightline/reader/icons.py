@@ -14,7 +14,7 @@ SURE = 0.985  # a letter that stands alone and is less certain is an icon
 DRAWN = frozenset("QXV×✓√")  # what magnifiers, crosses and ticks are read as
 GLYPH = 1.3  # the largest ratio of width to height of a single letter
 FLAT = 3  # a mark is this many times as flat as a line
-SIGNS = frozenset("+*")  # of monospaced text, where they are no icons: what was added, and the lines of a comment
+SIGNS = frozenset("+-*")  # of monospaced text, where they are no icons: what was added or removed, and comments
 APART = 0.6  # heights of a line: a letter nearer to a text belongs to it
 
 

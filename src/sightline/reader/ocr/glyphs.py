@@ -10,25 +10,22 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightline.reader.ocr.mono_grid import LineStrip, MonoGrid, MonoLine, cut_strip, find_grids, predict_base
-from sightline.reader.ocr.signs import name_sign
+from sightline.reader.ocr.letter_case import choose_case_of_share
+from sightline.reader.ocr.mono_cells import STILL, MonoCells, cut_cells
+from sightline.reader.ocr.mono_grid import MonoLine, cut_strip, find_grids, predict_base
 from sightline.reader.reading import Pixels
 
 Floats = NDArray[np.float32]
 
 _SURE, _LIKELY = 0.98, 0.9  # how certain a letter is that shows its shape, alone or where several agree
 _WEAK = 0.3  # how much one that is only likely counts for what its letter looks like
-_ABOVE, _BELOW = 1.3, 0.45  # heights of a capital: what belongs to a line above and below that line
-_SUNK = 0.35  # the same: how far below a line its underscores end
-_PIXELS = 10  # the width of a column in pixels, about, when shapes are compared
-_SHADE = 0.3  # share of the strongest contrast of a line that is ink
-_CORE = 0.16  # share of a column at each side where ink may be that of a neighbour
 _ALIKE, _CLEAR = 0.94, 0.03  # similarity of two shapes that are the same letter, and how much less all others are
 _CLOSE = 0.015  # the same for a digit among letters that may be one of them
 _OTHER, _UNLIKE = 0.97, 0.08  # the same where the network read another letter, and how much less alike that one is
@@ -41,10 +38,11 @@ _LAST = "\u024f"  # the last Latin letter; signs after it may be drawings
 _TWINS = {"0": "O", "O": "0", "1": "l", "l": "1", "I": "l1", "5": "S", "S": "5", "8": "B", "B": "8", "2": "Z", "Z": "2"}
 _POINTS = frozenset(".,:;，；：")  # signs that their ink tells: the network confuses them
 _BRACKETS = frozenset("[]")
+_TICKS = frozenset("'`‘’´′")
+_STROKES = frozenset("lI1i!|¯丨｜")
 UNREAD, _MISSING = "?", 0.05  # stands for a letter that could not be read, and the share of such letters, at most
 _STRANGE, _GUESSED = 0.1, 0.3  # the same in a line that was read, and how certain a letter is that looks like none
 _SAMPLES = 16  # shapes of one letter that are compared, at most
-_STILL = 4  # the index of the shape that is not moved
 _RUN, _AGREED = 6, 0.9  # columns of one shape that need no other to compare with, and share of letters read alike
 
 
@@ -69,9 +67,9 @@ def read_by_shape(pixels: Pixels, lines: Sequence[MonoLine]) -> dict[int, list[S
     grids = list(find_grids(lines, strips))
     placed = {at for grid in grids for at in grid.bases}
     for grid in grids:
-        cells = {at: _cut_cells(grid, strips[at], lines[at], base) for at, base in grid.bases.items()}
+        cells = {at: cut_cells(grid, strips[at], lines[at], base) for at, base in grid.bases.items()}
         bases = {at: predict_base(grid, line) for at, line in enumerate(lines) if at not in placed and at not in found}
-        cells |= {at: _cut_cells(grid, strips[at], lines[at], base) for at, base in bases.items() if base is not None}
+        cells |= {at: cut_cells(grid, strips[at], lines[at], base) for at, base in bases.items() if base is not None}
         shapes = _learn_shapes(lines, cells)
         for at, each in cells.items():
             if at not in found and (new := _reconcile(lines[at], each, shapes)):
@@ -79,84 +77,36 @@ def read_by_shape(pixels: Pixels, lines: Sequence[MonoLine]) -> dict[int, list[S
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """The columns of a line with ink in them: where each is, and its shape, moved a little to all sides."""
-
-    columns: list[int]
-    starts: list[float]
-    pitch: float
-    underlined: list[bool]  # whether there is nothing but a bar below the letters, which ends there
-    shapes: Floats  # columns x moves x values; each has the length 1
-    signs: list[str | None]  # what the ink of each shows, whatever the others on the page look like
-    ruled: list[bool]  # whether a line is drawn through it, from above the letters to below them
-
-
-def _cut_cells(grid: MonoGrid, strip: LineStrip, line: MonoLine, base: int) -> _Cells:
-    scale = max(1, round(grid.pitch / _PIXELS))
-    up, down, wide = round(_ABOVE * grid.capital), round(_BELOW * grid.capital), math.ceil(grid.pitch)
-    if grid.step:  # underscores of the line above end there
-        up = min(up, max(grid.capital, round(grid.step - _SUNK * grid.capital)))
-    edge = max(up + down, wide) + 3 * scale
-    shades = np.pad(strip.shades, edge)
-    top = base - up - strip.top + edge
-    first, last = (math.floor((end - grid.phase) / grid.pitch) for end in line.span)
-    every = [(column, grid.phase + column * grid.pitch) for column in range(first, last + 1)]
-    lefts = np.array([round(start) - strip.left + edge for _, start in every])
-    if top < scale or top + up + down + 2 * scale > len(shades):
-        return _Cells([], [], grid.pitch, [], np.zeros((0, 9, 1), np.float32), [], [])
-    core = round(_CORE * grid.pitch)
-    inked = shades[top : top + up + down, lefts[:, None] + np.arange(core, wide - core)].swapaxes(0, 1) >= _SHADE
-    kept = np.flatnonzero(inked.any((1, 2)))
-    low, high = inked[kept, up:], inked[kept, :up]
-    bars = [(bool(below.any()), not above.any() and _is_bar(below)) for below, above in zip(low, high, strict=True)]
-    return _Cells(
-        [every[at][0] for at in kept],
-        [every[at][1] for at in kept],
-        grid.pitch,
-        [bar and _ends_beside(bars, place) for place, (_, bar) in enumerate(bars)],
-        _cut_moved(shades, lefts[kept], top, (wide // scale, (up + down) // scale), scale),
-        [name_sign(inked[at], up, grid.capital, grid.pitch) for at in kept],
-        [bool(inked[at].all(0).any()) for at in kept],
-    )
-
-
-def _cut_moved(shades: Floats, lefts: NDArray[np.intp], top: int, size: tuple[int, int], scale: int) -> Floats:
-    """Return columns of a line, each at nine places around its own, with the length 1."""
-    wide, high = size
-    down = np.arange(top - scale, top + (high + 1) * scale)
-    across = lefts[:, None] + np.arange(-scale, (wide + 1) * scale)
-    pieces = shades[down[None, :, None], across[:, None, :]]
-    small = pieces.reshape(len(lefts), high + 2, scale, wide + 2, scale).mean((2, 4))
-    moved = np.stack([small[:, y : y + high, x : x + wide] for y in range(3) for x in range(3)], 1)
-    flat = moved.reshape(len(lefts), 9, high * wide)
-    shapes: Floats = flat / np.maximum(1e-6, np.linalg.norm(flat, axis=2, keepdims=True))
-    return shapes
-
-
-def _is_bar(inked: NDArray[np.bool_]) -> bool:
-    """Return whether all ink is in rows that it fills."""
-    rows = inked[inked.any(1)]
-    return bool(len(rows)) and bool(rows.all())
-
-
-def _ends_beside(bars: Sequence[tuple[bool, bool]], place: int) -> bool:
-    """Return whether a letter before or after a bar has no ink there: a line below a text goes on."""
-    before = next((low for low, bar in bars[:place][::-1] if not bar), False)
-    after = next((low for low, bar in bars[place + 1 :] if not bar), False)
-    return not (before and after)
-
-
-def _assign_letters(line: MonoLine, cells: _Cells) -> dict[int, list[int]]:
+def _assign_letters(line: MonoLine, cells: MonoCells) -> dict[int, list[int]]:
     """Return the indexes of the letters that are in each column."""
+    places = [(centre - cells.starts[0]) / cells.pitch for centre in line.centres] if cells.columns else []
+    columns = [cells.columns[0] + math.floor(place) for place in places]
+    if any(column not in cells.columns for column in columns) or len(set(columns)) < len(columns):
+        middles = [cells.columns[0] + place - 0.5 for place in places]
+        columns = _align_letters(middles, columns, set(cells.columns)) or columns
     homes: dict[int, list[int]] = defaultdict(list)
-    for at, centre in enumerate(line.centres if cells.columns else ()):
-        homes[cells.columns[0] + math.floor((centre - cells.starts[0]) / cells.pitch)].append(at)
-    for aside in (-1, 1):  # where the network saw a letter is inexact: two in one column are in two
-        for column in cells.columns:
-            if len(homes[column]) == 2 and not homes[column + aside] and column + aside in cells.columns:
-                homes[column + aside].append(homes[column].pop(0 if aside < 0 else 1))
+    for at, column in enumerate(columns):
+        homes[column].append(at)
     return homes
+
+
+def _align_letters(middles: Sequence[float], columns: Sequence[int], inked: AbstractSet[int]) -> list[int] | None:
+    """Return a column with ink for each letter, in their order; None if there are too few.
+
+    Where the network saw a letter is inexact by up to a column, as `middles` are, and `columns` by them.
+    """
+    ways: dict[int, tuple[float, list[int]]] = {-1_000_000: (0.0, [])}  # the best one to each column of the last letter
+    for middle, column in zip(middles, columns, strict=True):
+        further: dict[int, tuple[float, list[int]]] = {}
+        for near in (column - 1, column, column + 1):
+            before = [way for last, way in ways.items() if last < near] if near in inked else []
+            if before:
+                cost, path = min(before, key=lambda way: way[0])
+                further[near] = (cost + (near - middle) ** 2, [*path, near])
+        if not further:
+            return None
+        ways = further
+    return min(ways.values(), key=lambda way: way[0])[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +123,9 @@ class _Shapes:
         whole = np.concatenate(list(shapes.values())) if shapes else np.zeros((0, 1), np.float32)
         return cls({text: at for at, text in enumerate(shapes)}, whole, starts)
 
-    def compare(self, cells: _Cells) -> Floats:
+    def compare(self, cells: MonoCells) -> Floats:
         """Return how alike each column is to each letter; columns are moved where they are like none."""
-        likeness: Floats = self._compare_shapes(cells.shapes[:, _STILL])
+        likeness: Floats = self._compare_shapes(cells.shapes[:, STILL])
         for place in np.flatnonzero(likeness.max(1) < _OTHER).tolist():
             likeness[place] = self._compare_shapes(cells.shapes[place]).max(0)
         return likeness
@@ -186,7 +136,7 @@ class _Shapes:
         return likeness
 
 
-def _learn_shapes(lines: Sequence[MonoLine], cells: Mapping[int, _Cells]) -> _Shapes:
+def _learn_shapes(lines: Sequence[MonoLine], cells: Mapping[int, MonoCells]) -> _Shapes:
     """Return what each letter looks like, by those that are certain and alone in their column."""
     samples: dict[str, list[tuple[float, Floats]]] = defaultdict(list)
     for at, each in cells.items():
@@ -201,7 +151,7 @@ def _learn_shapes(lines: Sequence[MonoLine], cells: Mapping[int, _Cells]) -> _Sh
     shapes = _remove_foreign_shapes(shapes, samples)
     for at, each in cells.items():
         for text, place in _find_repeated(lines[at], each):
-            shapes.setdefault(text, each.shapes[place, _STILL][None])
+            shapes.setdefault(text, each.shapes[place, STILL][None])
     return _Shapes.collect(shapes)
 
 
@@ -211,7 +161,7 @@ def _choose_shapes(known: Sequence[tuple[float, Floats]]) -> Floats | None:
     if len(known) == 1 and best_first[0][0] < _SURE:
         return None
     samples = [moved for _, moved in best_first[:_SAMPLES]]
-    still = np.stack([moved[_STILL] for moved in samples])
+    still = np.stack([moved[STILL] for moved in samples])
     likeness = np.einsum("amv,bv->abm", np.stack(samples), still).max(2)
     weights = np.array([1.0 if certain >= _SURE else _WEAK for certain, _ in best_first[:_SAMPLES]])
     best = int((weights[:, None] * (likeness >= _AKIN)).sum(0).argmax())
@@ -246,16 +196,16 @@ def _remove_foreign_shapes(
 
 def _count_alike(shape: Floats, samples: Sequence[tuple[float, Floats]]) -> int:
     """Return how many samples are nearly equal to a shape."""
-    still = np.stack([moved[_STILL] for _, moved in samples])
+    still = np.stack([moved[STILL] for _, moved in samples])
     return int((still @ shape >= _EQUAL).sum())
 
 
-def _find_repeated(line: MonoLine, cells: _Cells) -> Iterator[tuple[str, int]]:
+def _find_repeated(line: MonoLine, cells: MonoCells) -> Iterator[tuple[str, int]]:
     """Yield the letter of columns of one shape that follow each other, and one of them, if they were read alike.
 
     The network may know a sign only as a letter that looks like it.
     """
-    still, homes = cells.shapes[:, _STILL], _assign_letters(line, cells)
+    still, homes = cells.shapes[:, STILL], _assign_letters(line, cells)
     start = 0
     for end in range(1, len(still) + 1):
         if end < len(still) and float((cells.shapes[end] @ still[end - 1]).max()) >= _ALIKE:
@@ -267,7 +217,7 @@ def _find_repeated(line: MonoLine, cells: _Cells) -> Iterator[tuple[str, int]]:
         start = end
 
 
-def _reconcile(line: MonoLine, cells: _Cells, shapes: _Shapes) -> list[ShapedLetter] | None:
+def _reconcile(line: MonoLine, cells: MonoCells, shapes: _Shapes) -> list[ShapedLetter] | None:
     """Return the letters of a line by its columns; None if nothing changes or a column could not be read."""
     cells = _remove_outer_rules(line, cells)
     homes = _assign_letters(line, cells)
@@ -280,6 +230,8 @@ def _reconcile(line: MonoLine, cells: _Cells, shapes: _Shapes) -> list[ShapedLet
         found = _choose_letter(line, homes.get(column, []), alike)
         if found and _is_contradicted(found[0], cells.signs[place], alike):
             found = (cells.signs[place] or found[0], _ALIKE, None)
+        if found and found[2] is not None and line.certain[found[2]] < _SURE:
+            found = (choose_case_of_share(found[0], cells.highs[place]), found[1], found[2])
         if found is None or (cells.underlined[place] and found[0] != "_"):
             sign = "_" if cells.underlined[place] else cells.signs[place]
             found = (sign, _ALIKE, None) if sign else _mark_doubt(line, homes.get(column, []))
@@ -302,25 +254,27 @@ def _is_complete(line: MonoLine) -> bool:
     return not more or all(any(abs(stroke - centre) <= reach for centre in line.centres) for stroke in line.inked)
 
 
-def _remove_outer_rules(line: MonoLine, cells: _Cells) -> _Cells:
-    """Return the columns without those before and after all letters through which the edge of a box is drawn."""
-    if not any((*cells.ruled[:1], *cells.ruled[-1:])):
+def _remove_outer_rules(line: MonoLine, cells: MonoCells) -> MonoCells:
+    """Return the columns without those before and after all letters through which the edge of a box is drawn.
+
+    One that begins in the first row is not drawn through it, nor is a cursor.
+    """
+    before, after = bool(cells.ruled) and (cells.ruled[0] or cells.signs[0] == "|"), any(cells.ruled[-1:])
+    if not before and not after:
         return cells
     homes = _assign_letters(line, cells)
-    empty = [ruled and not homes.get(column) for column, ruled in zip(cells.columns, cells.ruled, strict=True)]
-    first, last = int(empty[0]), len(empty) - int(empty[-1])
-    return _Cells(
-        cells.columns[first:last], cells.starts[first:last], cells.pitch, cells.underlined[first:last],
-        cells.shapes[first:last], cells.signs[first:last], cells.ruled[first:last],
-    )  # fmt: skip
+    first, last = before and not homes.get(cells.columns[0]), after and not homes.get(cells.columns[-1])
+    return cells.select(int(first), len(cells.columns) - int(last))
 
 
 def _is_contradicted(text: str, sign: str | None, alike: _Likeness) -> bool:
     """Return whether the ink of a column shows another sign than the letter that was chosen."""
     if sign is None or text == sign:
         return False
-    points = text in _POINTS and sign in _POINTS
-    return points or _is_caret(text, sign) or (sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE)
+    alike_signs = any(text in kind and sign in kind for kind in (_POINTS, _TICKS))
+    raised = sign in _TICKS and text.isalnum() and alike.get(text, 0.0) < _UNFIT
+    bracket = sign in _BRACKETS and alike.get(text, 0.0) < _ALIKE
+    return alike_signs or raised or bracket or _is_caret(text, sign) or (sign == "|" and text in _STROKES)
 
 
 def _is_caret(text: str, sign: str | None) -> bool:

@@ -18,6 +18,7 @@ _SURE = 0.98  # what the network read with more certainty stays
 _SPACED = 0.3  # probability of a space between two words
 _LEAST = 2  # pixels by which capitals are higher, and letters that tell it
 _LOW, _HIGH = 0.3, 0.7  # share of that difference below which a letter is small, and above which it is a capital
+_FAIRLY_HIGH = 0.45  # the same where letters with ascenders, which may be higher than capitals, tell how high these are
 _AS_HIGH, _HIGHER = 0.92, 1.25  # the same where a line has only capitals, or only small letters
 
 
@@ -41,6 +42,13 @@ def correct_case(letters: Sequence[Character], strokes: Sequence[Stroke], mask: 
                 text = _choose_case(letters[at].text, known[at], *_select_heights(letters, known))
             changed[at] = replace(letters[at], text=text or letters[at].text)
     return changed
+
+
+def choose_case_of_share(text: str, share: float) -> str:
+    """Return a letter in the case that its height tells, which is 0 for that of an x, and 1 for that of a capital."""
+    if text not in _ALIKE or _LOW <= share < _FAIRLY_HIGH:
+        return text
+    return text.upper() if share >= _FAIRLY_HIGH else text.lower().replace("0", "o")
 
 
 def _number_words(letters: Sequence[Character]) -> list[int]:

@@ -25,6 +25,7 @@ from sightline.reader.ocr.recognizer import (
     TextRun,
     are_in_columns,
     find_centres,
+    find_common_columns,
     fits_pitch,
     measure_pitch,
     split_runs,
@@ -35,6 +36,8 @@ from sightline.reader.reading import Pixels, TextLine
 _CONCLUSIVE = 20  # characters that show alone that a line is monospaced
 _MANY = 8  # strokes that show alone that a line is in the columns of others
 _NEIGHBOURS, _FAR = 5, 8  # lines whose columns a short line may share, and how many heights away they are
+_AS_HIGH = 1.5  # how many times as high as the other one of two such lines may be
+_COMPANIONS, _LETTERS, _ADJACENT = 2, 24, 3.2  # such lines, letters of all of them, and how many heights apart they are
 _BESIDE_INK = 0.3  # widths of a column: how far from its ink the network may see a letter
 _SUNK, _BAR = 0.4, 0.4  # heights of the letters: how far below them underscores are, and how wide
 _RULED = 0.9  # share of the width: a longer line below a text is no underscore
@@ -84,6 +87,11 @@ class LineInk:
     def letters(self) -> list[Character]:
         """Return the letters without spaces."""
         return [letter for letter in self.attempt.letters if letter.text.strip()]
+
+    def list_centres(self) -> list[float]:
+        """Return where the letters are in the image, from left to right."""
+        left = self.attempt.frame.origin[0]
+        return [left + centre for centre in find_centres(self.letters, self.strokes, self.mask.shape[1])]
 
     def to_mono_line(self, pitch: float | None) -> MonoLine:
         """Return the letters and where they are in the image."""
@@ -208,16 +216,59 @@ def _map_middles(attempt: LineAttempt, piece: TextRun, pitch: float) -> tuple[fl
 
 
 def _find_pitches(inks: Sequence[LineInk]) -> list[float | None]:
-    """Return the width of a column of each monospaced line; the lines near a short one must be monospaced too."""
+    """Return the width of a column of each monospaced line; the lines near a short one must be monospaced too.
+
+    The lines that are found first tell it for others, whose letters the network saw at inexact places.
+    """
     known = [ink.pitch for ink in inks]
+    first = _share_pitches(inks, known, [None] * len(inks))
+    surer = [(pitch, 1.0) if own and pitch else own for own, pitch in zip(known, first, strict=True)]
+    found = _share_pitches(inks, surer, first) if any(first) and not all(first) else first
+    return [pitch or _find_common_pitch(ink, inks, surer) for ink, pitch in zip(inks, found, strict=True)]
+
+
+def _find_common_pitch(
+    ink: LineInk, inks: Sequence[LineInk], known: Sequence[tuple[float, float] | None]
+) -> float | None:
+    """Return the width of the columns that a line shares with lines directly above and below it, as in a short example.
+
+    Words of other fonts are seldom regular, and never in the same columns as each other.
+    """
+    spot = ink.attempt.spot
+    near = [
+        (other, pitch[0]) for other, pitch in zip(inks, known, strict=True)
+        if pitch and pitch[1] >= REGULAR and other is not ink and _is_adjacent(other.attempt.spot, spot)
+    ]  # fmt: skip
+    if len(near) < _COMPANIONS or not _is_level(ink.attempt):
+        return None
+    own, others = ink.list_centres(), [centre for other, _ in near for centre in other.list_centres()]
+    texts = [letter.text for each in (ink, *(other for other, _ in near)) for letter in each.letters]
+    if len(texts) < _LETTERS or 2 * sum(text.isalpha() for text in texts) <= len(texts):
+        return None
+    return find_common_columns(own, others, median(pitch for _, pitch in near))
+
+
+def _is_adjacent(one: TextArea, other: TextArea) -> bool:
+    apart = abs(one.y - other.y)
+    alike = 1 / _AS_HIGH < one.height / other.height < _AS_HIGH
+    return alike and other.height / 2 < apart <= _ADJACENT * other.height and _is_in_reach(one, other)
+
+
+def _share_pitches(
+    inks: Sequence[LineInk], known: Sequence[tuple[float, float] | None], found: Sequence[float | None]
+) -> list[float | None]:
+    """Return the width of a column of each line, those that are `found`, and others by the `known` ones near them."""
     long = [(ink.attempt.spot, *pitch) for ink, pitch in zip(inks, known, strict=True) if pitch]
     pitches: list[float | None] = []
-    for ink, own in zip(inks, known, strict=True):
-        found = own[0] if own and own[1] >= REGULAR else None
-        if found is None or len(ink.attempt.letters) < _CONCLUSIVE:
+    for ink, own, done in zip(inks, known, found, strict=True):
+        if done:
+            pitches.append(done)
+            continue
+        pitch = own[0] if own and own[1] >= REGULAR else None
+        if pitch is None or len(ink.attempt.letters) < _CONCLUSIVE:
             shared = _find_shared_pitch(ink.attempt.spot, long)
-            found = shared and (found or shared)
-        pitches.append(found if found and ink.fits(found) else None)
+            pitch = shared and (pitch or shared)
+        pitches.append(pitch if pitch and ink.fits(pitch) else None)
     return pitches
 
 
@@ -226,7 +277,7 @@ def _find_shared_pitch(spot: TextArea, long: Sequence[tuple[TextArea, float, flo
     near = sorted(
         (abs(other.y - spot.y), pitch, fit)
         for other, pitch, fit in long
-        if 0.75 < other.height / spot.height < 1.33 and other is not spot and _is_in_reach(other, spot)
+        if 1 / _AS_HIGH < other.height / spot.height < _AS_HIGH and other is not spot and _is_in_reach(other, spot)
     )[:_NEIGHBOURS]
     regular = [pitch for away, pitch, fit in near if fit >= REGULAR and away <= _FAR * spot.height]
     return median(regular) if 2 * len(regular) > max(len(near), 3) else None

@@ -37,6 +37,8 @@ _DIM = 0.15  # share of the strongest contrast in a row: line numbers and commen
 _STACKED = 1.6  # an area this many times as high as wide may be several numbers below each other
 _APART, _LEAST = 0.3, 5  # heights between two of them, and their height in pixels, at least
 _SIZE = 0.3  # the same: the height or width of what stands alone
+_DASH, _DASH_MIDDLE = 0.12, 0.2  # the same: the least width of a dash, and how far from the middle of its row it is
+_FLAT = 1.5  # how many times as wide as high a dash is
 _MOST = 1_500  # areas; more are left as they are, since each is compared with many others
 
 Span = tuple[float, float]  # where something begins and ends in a row
@@ -60,13 +62,13 @@ def add_missed_ink(pixels: Pixels, areas: Sequence[TextArea]) -> list[TextArea]:
     found = sorted((piece for area in areas for piece in _split_stack(pixels, area)), key=_get_middle)
     reach = max((area.height for area in found), default=0.0) / 2
     for block in _find_blocks([area for area in found if not area.tilt]):
-        rows = [_find_marks(pixels, block, middle) for middle in block.middles]
-        gutter = _find_gutter(rows, block)
-        for middle, marks in zip(block.middles, rows, strict=True):
+        rows = [_find_row_ink(pixels, block, middle) for middle in block.middles]
+        gutter = _find_gutter([ink.marks for ink in rows], block)
+        for middle, ink in zip(block.middles, rows, strict=True):
             far = max(reach, block.pitch)
             first = bisect_left(found, middle - far, key=_get_middle)
             last = bisect_right(found, middle + far, key=_get_middle)
-            near = _complete_row(found[first:last], block, middle, marks, gutter)
+            near = _complete_row(found[first:last], block, middle, ink, gutter)
             found[first:last] = sorted(near, key=_get_middle)
     return found
 
@@ -180,17 +182,35 @@ def _make_block(rows: Sequence[list[TextArea]], middles: Sequence[float], pitch:
     return _Block(every, float(step), (min(starts), max(ends)), growth, high)
 
 
-def _find_marks(pixels: Pixels, block: _Block, middle: float) -> list[Span]:
-    """Return where the ink of a row begins and ends, without lines that cross the row."""
+@dataclass(frozen=True, slots=True)
+class _RowInk:
+    """Where the ink of a row begins and ends, without lines that cross the row."""
+
+    marks: list[Span]
+    dashes: list[Span]  # those of them that may be dashes, such as before a line that was removed
+
+
+def _find_row_ink(pixels: Pixels, block: _Block, middle: float) -> _RowInk:
     pitch, edges = block.pitch, block.edges
     top, bottom = max(0, round(middle - pitch / 2)), min(len(pixels), round(middle + pitch / 2))
     left, right = max(0, round(edges[0] - _BESIDE * pitch)), round(edges[1] + _BESIDE * pitch)
     strip = pixels[top:bottom, left:right]
     if not strip.size:
-        return []
+        return _RowInk([], [])
     mask = find_ink(pixels[top : round(middle + _DEPTH * pitch), left:right], _DIM)
     found = sorted({*_find_letters(strip, mask[: len(strip)]), *_find_underscores(mask, pitch)})
-    return [(first + left, last + left) for first, last in found]
+    dashes = [span for span in found if _is_dash(mask[: len(strip)], span, pitch)]
+    return _RowInk(
+        [(first + left, last + left) for first, last in found], [(first + left, last + left) for first, last in dashes]
+    )
+
+
+def _is_dash(mask: Mask, columns: tuple[int, int], pitch: float) -> bool:
+    """Return whether ink is flat and in the middle of its row."""
+    top, bottom = trim_rows(mask, (0, len(mask)), columns)
+    wide = columns[1] - columns[0]
+    level = abs((top + bottom) / 2 - len(mask) / 2) <= _DASH_MIDDLE * pitch
+    return level and wide >= max(_DASH * pitch, _FLAT * (bottom - top))
 
 
 def _find_letters(strip: Pixels, mask: Mask, *, nested: bool = False) -> Iterator[tuple[int, int]]:
@@ -237,18 +257,18 @@ def _find_gutter(rows: Sequence[Sequence[Span]], block: _Block) -> Span | None:
 
 
 def _complete_row(
-    areas: list[TextArea], block: _Block, middle: float, marks: Sequence[Span], gutter: Span | None
+    areas: list[TextArea], block: _Block, middle: float, ink: _RowInk, gutter: Span | None
 ) -> list[TextArea]:
     """Return areas near one row of a block with what is written in it: near pieces joined, and all of one height."""
     row: list[TextArea] = []
     rest: list[TextArea] = []
     for area in areas:
         (row if _is_in_row(area, block, middle) else rest).append(area)
-    rest = [area for area in rest if not _covers_rows(area, block, middle, marks)]
+    rest = [area for area in rest if not _covers_rows(area, block, middle, ink.marks)]
     others = [_get_span(area) for area in rest if abs(area.y - middle) < area.height / 2]
     known = [(start + area.growth, end - area.growth) for area in row for start, end in [_get_span(area)]]
     free = [
-        mark for mark in marks
+        mark for mark in ink.marks
         if mark[1] - mark[0] <= (_JOINED if _touches(mark, known) else _WIDE) * block.pitch
         and not any(start < sum(mark) / 2 < end for start, end in others)
     ]  # fmt: skip
@@ -256,7 +276,7 @@ def _complete_row(
     new = [
         _make_area(block, span, middle)
         for side in sides for span in _group_spans(side, _NEAR * block.pitch)
-        if span[1] - span[0] >= _SIZE * block.pitch or span in known
+        if span[1] - span[0] >= _SIZE * block.pitch or span in known or span in ink.dashes
     ]  # fmt: skip
     return rest + new
 

@@ -27,6 +27,8 @@ _ASIDE = 8  # columns: how far before the others of its grid a line may begin
 _FAR = 12  # heights: how far a line may be from the others of its grid
 _FLAT = "acemnorsuvwxziklhdbtfEFHIKLMNTXYZ1247"  # letters that end at the line on which they are written
 _TALL = "hkldbfEFHIKLMNTXYZ1247"  # and those that are as high as capitals
+_SMALL = "acemnorsuvwxz"  # and those that are as high as an x
+_X_HEIGHT = 0.73  # share of the height of a capital that it has where none of them was read
 _TELLING = 3  # such letters that tell it alone: one may have been read wrongly
 _NEAREST = 5  # lines that tell it for others
 _FAINT = 24  # shades: a weaker contrast is none
@@ -62,6 +64,7 @@ class MonoGrid:
     phase: float  # where a column begins
     bases: dict[int, int]  # one past the last row of letters without a descender, of the lines that have any
     capital: int  # the height of a capital
+    small: float  # the height of an x
     step: float  # from one line to the next
     span: tuple[float, float]  # where its first line begins and its last one ends
 
@@ -180,21 +183,23 @@ def _measure_turn(one: float, other: float, pitch: float) -> float:
 def _make_grid(
     lines: Sequence[MonoLine], strips: Mapping[int, LineStrip], pitch: float, phase: float, own: Sequence[int]
 ) -> MonoGrid | None:
-    bases, highs, few = dict[int, int](), list[int](), list[int]()
+    bases, highs, smalls, few = dict[int, int](), list[int](), list[int](), list[int]()
     for at in own:
         ends = [_find_rows(strips[at], lines[at], place, pitch) for place in range(len(lines[at].texts))]
         named = [(text, end) for text, end in zip(lines[at].texts, ends, strict=True) if end and text in _FLAT]
         if named:
             bases[at] = round(median(end[1] for _, end in named))
             highs += [bases[at] - end[0] for text, end in named if text in _TALL]
+            smalls += [bases[at] - end[0] for text, end in named if text in _SMALL]
             few += [at] if len(named) < _TELLING else []
     if len(bases) < _LINES or not highs:
         return None
     capital = round(median(highs))
+    small = median(smalls) if smalls else _X_HEIGHT * capital
     steps = [below - above for above, below in pairwise(sorted(bases.values())) if below - above > capital]
     step = median([each for each in steps if each <= 1.5 * min(steps)]) if steps else 0
     starts, ends_of_lines = zip(*(lines[at].span for at in own), strict=True)
-    grid = MonoGrid(pitch, phase, bases, capital, step, (min(starts), max(ends_of_lines)))
+    grid = MonoGrid(pitch, phase, bases, capital, small, step, (min(starts), max(ends_of_lines)))
     known = replace(grid, bases={at: base for at, base in bases.items() if at not in few})
     if len(known.bases) < _LINES:
         return grid

@@ -60,6 +60,7 @@ _PITCHES = np.arange(0.35, 0.8, 0.005)  # how far apart the characters of a mono
 REGULAR = 0.7  # how well the characters of a monospaced line fit their columns, at least: 1 is exactly
 _NEAR_PITCHES = np.linspace(0.98, 1.02, 41)  # how far the width of a column may be from that of other lines
 _TOGETHER, _TOGETHER_SHORT = 0.6, 0.8  # how much the characters of a line, or of a short one, agree on its columns
+_SHARED = 0.75  # the same for lines that are in the columns of each other
 _SIMILAR = 0.05  # a wider column that fits worse by less than this is the right one: halves of it fit as well
 _SAMPLE = 8  # characters that a line must have to tell that it is monospaced
 _CERTAIN_SPACE = 0.9  # the network's probability of a space that is one, whatever the columns say
@@ -261,6 +262,16 @@ def are_in_columns(middles: Sequence[float] | Floats, pitch: float) -> bool:
     turns = np.asarray(middles)[:, None] * (2 * np.pi / (pitch * _NEAR_PITCHES))
     together = float(np.hypot(np.cos(turns).mean(0), np.sin(turns).mean(0)).max())
     return together >= (_TOGETHER if len(middles) >= _SAMPLE else _TOGETHER_SHORT)
+
+
+def find_common_columns(middles: Sequence[float], others: Sequence[float], pitch: float) -> float | None:
+    """Return the width of columns, about `pitch`, in which both the middles of a line and those of others are."""
+    pitches = pitch * _NEAR_PITCHES
+    turns = [np.exp(2j * np.pi * np.asarray(each)[:, None] / pitches) for each in (middles, others)]
+    whole = np.concatenate(turns).mean(0)
+    best = int(np.abs(whole).argmax())
+    along = [float((each[:, best] / whole[best] * abs(whole[best])).real.mean()) for each in turns]
+    return float(pitches[best]) if min(along) >= _SHARED else None
 
 
 def find_centres(letters: Sequence[Character], strokes: Sequence[Stroke], width: int) -> list[float]:

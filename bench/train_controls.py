@@ -43,7 +43,7 @@ def train(*folds: str, only_toggles: bool) -> None:
         raise SystemExit(f"bench: {engine.what}")
     folder = peer_environments.find_cache() / "training-controls"
     training_pictures.make_pictures(folder / "pictures", PAGES)
-    folders = [*(real_corpus.find_part(part) for part in real_corpus.PARTS[:2]), folder / "pictures"]
+    folders = [*(real_corpus.find_part(part) for part in real_corpus.PARTS[:-1]), folder / "pictures"]
     pictures = [picture for each in folders for picture in sorted(each.glob("*.png"))]
     rows = folder / ("toggle-rows" if only_toggles else "rows")
     training_rows.write_rows(pictures, rows, engine, only_toggles=only_toggles)

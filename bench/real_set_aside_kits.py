@@ -204,11 +204,11 @@ TAILWIND_INPUT = (
 TAILWIND = AppKit(
     (),
     '<div class="mb-2 flex items-center gap-3"><input id="{id}" type="checkbox" {state} class="size-4 appearance-none rounded '
-    'border {edge} {paper} checked:border-indigo-600 checked:bg-indigo-600 disabled:border-gray-300 disabled:bg-gray-100 tick">'
+    'border {edge} {paper} checked:border-indigo-600 checked:bg-indigo-600 disabled:opacity-40 tick">'
     '<label for="{id}" class="text-sm {ink}">{text}</label></div>',
     '<div class="mb-2 flex items-center gap-3"><input id="{id}" type="radio" {state} class="relative size-4 appearance-none '
     "rounded-full border {edge} {paper} before:absolute before:inset-1 before:rounded-full before:bg-white not-checked:before:hidden "
-    'checked:border-indigo-600 checked:bg-indigo-600 disabled:border-gray-300 disabled:bg-gray-100 disabled:before:bg-gray-400">'
+    'checked:border-indigo-600 checked:bg-indigo-600 disabled:opacity-40">'
     '<label for="{id}" class="text-sm {ink}">{text}</label></div>',
     '<div class="mb-2 flex items-center justify-between"><span class="text-sm {ink}">{text}</span><button type="button" '
     'role="switch" aria-checked="{on}" {off} class="relative inline-flex h-6 w-11 rounded-full {on:bg-indigo-600|bg-gray-300} '
@@ -339,7 +339,7 @@ KITS: dict[str, AppKit] = {
     "@fluentui/react": AppKit(
         (), PLACE, "", SWITCH_PLACE, BUTTON_PLACE, ("strong", "plain"), FIELD_PLACE, SELECT_PLACE,
         tabs=TABS_PLACE, table=GRID, accent="#0078d4",
-        scripts=(*REACT, "@fluentui_react/dist/fluentui-react.umd.js"), mount=FLUENT, before="window.FabricConfig = { iconBaseUrl: '@fluentui_font-icons-mdl2/fonts/' };",
+        scripts=(*REACT, "@fluentui_react/dist/fluentui-react.umd.js"), mount=FLUENT + TELL_TOGGLES.replace("FIND", "input.parentElement.querySelector('.ms-Checkbox-checkbox')"), before="window.FabricConfig = { iconBaseUrl: '@fluentui_font-icons-mdl2/fonts/' };",
     ),
     "primereact": AppKit(
         ("primereact/resources/themes/saga-green/theme.css",),

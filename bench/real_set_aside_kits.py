@@ -140,7 +140,7 @@ setTimeout(() => {
     for (const input of document.querySelectorAll('input[type=checkbox], input[type=radio]')) {
         const drawn = FIND;
         drawn?.setAttribute('role', input.closest('[data-part=Switch], .md-switch') ? 'switch' : input.type === 'radio' ? 'radio' : 'checkbox');
-        drawn?.setAttribute('aria-checked', input.checked);
+        drawn?.setAttribute('aria-checked', input.checked || !!input.closest('.md-checked'));
         if (input.disabled) drawn?.setAttribute('aria-disabled', 'true');
     }
 }, 500);"""
@@ -339,7 +339,7 @@ KITS: dict[str, AppKit] = {
     "@fluentui/react": AppKit(
         (), PLACE, "", SWITCH_PLACE, BUTTON_PLACE, ("strong", "plain"), FIELD_PLACE, SELECT_PLACE,
         tabs=TABS_PLACE, table=GRID, accent="#0078d4",
-        scripts=(*REACT, "@fluentui_react/dist/fluentui-react.umd.js"), mount=FLUENT + TELL_TOGGLES.replace("FIND", "input.parentElement.querySelector('.ms-Checkbox-checkbox')"), before="window.FabricConfig = { iconBaseUrl: '@fluentui_font-icons-mdl2/fonts/' };",
+        scripts=(*REACT, "@fluentui_react/dist/fluentui-react.umd.js"), mount=FLUENT, before="window.FabricConfig = { iconBaseUrl: '@fluentui_font-icons-mdl2/fonts/' };",
     ),
     "primereact": AppKit(
         ("primereact/resources/themes/saga-green/theme.css",),
@@ -426,7 +426,7 @@ LOOK = """<style>body {{ font-family: 'Liberation Sans', Arial, sans-serif; marg
 .row {{ margin-bottom: 8px }} .above {{ display: flex; flex-direction: column; gap: 4px; margin-bottom: 10px }} .beside {{ display: flex; gap: 8px; align-items: center }}
 .bar {{ display: flex; gap: 12px; align-items: end; margin: 12px 0; flex-wrap: wrap }} .bar > * {{ margin-bottom: 0 !important }}
 .menu {{ display: flex; flex-direction: column }} .entry {{ padding: 9px 12px; color: inherit; text-decoration: none; border-radius: 5px; font-size: 15px }}
-.entry[aria-current] {{ background: {accent}; color: #fff }} table.plain {{ border-collapse: collapse }} .plain td, .plain th {{ text-align: left;
+.entry[aria-current] {{ background: {accent}; color: #fff !important }} table.plain {{ border-collapse: collapse }} .plain td, .plain th {{ text-align: left;
 border-bottom: 1px solid #8886; padding: 8px 14px 8px 0 }} .box {{ width: {wide}px; margin: 60px auto 0; padding: 26px 30px; border-radius: 8px;
 box-shadow: 0 6px 30px #0005; {box} }} .tick:checked {{ background-image: url("data:image/svg+xml,%3Csvg viewBox='0 0 16 16' fill='white' xmlns='http://www.w3.org/2000/svg'%3E%3Cpath d='M12.207 4.793a1 1 0 010 1.414l-5 5a1 1 0 01-1.414 0l-2-2a1 1 0 011.414-1.414L6.5 9.086l4.293-4.293a1 1 0 011.414 0z'/%3E%3C/svg%3E") }}</style>"""
 LAYOUTS = ("settings", "records", "dialog")

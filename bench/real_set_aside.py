@@ -30,7 +30,7 @@ LEFT_OUT = (  # texts lie across each other, or have the colour of what is below
     "tablesaw_demo_stack-blocks.html",
     "swisspost_design-system-styles_records.html",
 )
-TELLING = ("speed highlight", "termynal")  # hosts that say themselves what they show
+TELLING = ("speed highlight", "termynal", "handsontable")  # hosts that say themselves what they show
 HEADS = ["Airport", "City", "Country", "Code", "Altitude"]
 
 

@@ -87,6 +87,14 @@ HANDSONTABLE = (
     "const rows = {rows}; new Handsontable(document.getElementById('box'), {{ data: rows.slice(1, 17), colHeaders: rows[0], "
     "rowHeaders: {numbers}, stretchH: 'all', width: 1200, height: 'auto', themeName: 'ht-theme-{look}' + ('{dark}' ? '-dark' : ''), columnSorting: true, "
     "licenseKey: 'non-commercial-and-evaluation' }});</script>"
+    # Its heads and numbers are tables of their own above and beside the cells.
+    "<script>Object.defineProperty(window, 'realParts', {{ get() {{ const toBox = e => {{ const r = e.getBoundingClientRect();"
+    "return [r.left, r.top, r.right, r.bottom].map(v => Math.round(v * devicePixelRatio)); }}, all = s => [...document.querySelectorAll(s)];"
+    "const heads = all('.ht_clone_top thead th').filter(e => e.innerText.trim()), numbers = all('.ht_clone_inline_start tbody th');"
+    "const cells = all('.ht_master tbody tr').map((row, at) => [...numbers.slice(at, at + 1), ...row.querySelectorAll('td')]);"
+    "const rows = [heads, ...cells].map(row => row.map(e => [e.innerText.trim(), toBox(e)])), edges = rows.flat().map(c => c[1]);"
+    "const box = [0, 1, 2, 3].map(i => (i < 2 ? Math.min : Math.max)(...edges.map(b => b[i])));"
+    "return {{ tables: [{{ box, asked: true, rows }}] }}; }} }});</script>"
 )
 BOOTSTRAP_TABLE = (
     HEAD + '<link rel="stylesheet" href="bootstrap-table/dist/themes/bootstrap-table/bootstrap-table.min.css">'

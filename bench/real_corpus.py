@@ -19,12 +19,13 @@ import real_editors
 import real_former
 import real_galleries
 import real_previous
+import real_set_aside
 from real_browser import Browser, open_browser
 from real_pictures import HERE, SCRIPTS, Drawn, PictureFolder, count_truth, hash_files, show_host, show_page
 from real_unpack import list_files, unpack_package
 
 PINS = HERE / "real_packages.json"
-PARTS = ("development", "former", "previous")
+PARTS = ("development", "former", "previous", "set aside")
 PER_PACKAGE = 14  # pages of one package, at most
 BASE = 40  # pictures of pages in each draw, whatever they show; more only for what is asked for below
 WANTED = {"table": 34, "check": 24, "chart": 34}  # in each draw; galleries have the other controls
@@ -43,6 +44,7 @@ def find_part(part: str) -> Path:
         "development": (pins, (HERE / "real_editors.py", HERE / "real_galleries.py"), _make_development),
         "former": (others["former"], real_former.SOURCES, real_former.make_part),
         "previous": (others["previous"], real_previous.SOURCES, real_previous.make_part),
+        "set aside": (others["set aside"], real_set_aside.SOURCES, real_set_aside.make_part),
     }[part]
     key = hashlib.sha256(json.dumps(chosen).encode() + hash_files(*sources).encode()).hexdigest()[:16]
     folder = PictureFolder.open(

@@ -227,8 +227,17 @@ def start_sightline(
 
 def start_relay(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     """Start a relay that reads nothing."""
-    command = [sys.executable, str(HERE / "relay.py"), str(upstream.port)]
-    return Peer("relay", "", *_start(stack, "relay", command, folder, {}, _find_in_log(r"^(\d+)\n")))
+    return _start_relay("relay", stack, folder, upstream)
+
+
+def start_comparing_relay(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
+    """Start a relay that only compares each body with the last one."""
+    return _start_relay("comparing-relay", stack, folder, upstream, "--compare")
+
+
+def _start_relay(name: str, stack: ExitStack, folder: Path, upstream: Upstream, *options: str) -> Peer:
+    command = [sys.executable, str(HERE / "relay.py"), str(upstream.port), *options]
+    return Peer(name, "", *_start(stack, name, command, folder, {}, _find_in_log(r"^(\d+)\n")))
 
 
 def start_litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
@@ -306,6 +315,7 @@ def start_portkey(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
 PEERS: dict[str, Callable[[ExitStack, Path, Upstream], Peer]] = {
     "nginx": start_nginx,
     "relay": start_relay,
+    "comparing-relay": start_comparing_relay,
     "sightline": start_sightline,
     "litellm": start_litellm,
     "tensorzero": start_tensorzero,
@@ -313,5 +323,6 @@ PEERS: dict[str, Callable[[ExitStack, Path, Upstream], Peer]] = {
     "litellm-rust": start_litellm_rust,
 }
 CHAT_PEERS = tuple(name for name in PEERS if name != "litellm-rust")
-TLS_PEERS = tuple(name for name in CHAT_PEERS if name != "relay")
+RELAYS = ("relay", "comparing-relay")
+TLS_PEERS = tuple(name for name in CHAT_PEERS if name not in RELAYS)
 MESSAGES_PEERS = ("nginx", "sightline", "litellm", "litellm-rust")

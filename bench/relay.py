@@ -1,6 +1,8 @@
-"""A relay on the proxy's event loop and HTTP parser that reads no body: relay.py UPSTREAM_PORT.
+"""A relay on the proxy's event loop and HTTP parser that reads no body: relay.py UPSTREAM_PORT [--compare].
 
 It is the least that a proxy of this kind can take. A body goes past the parser into one buffer, and is sent on from it.
+With --compare, each body is compared with the last one: that is the least that a proxy can take which recognizes images
+that it has seen before.
 """
 
 import asyncio
@@ -60,6 +62,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         head = b"POST %b HTTP/1.1\r\n%b\r\n" % (self.url, b"".join(self.headers))
         body = self.body
         self._begin()
+        self.upstreams.compare(body)
         self.upstreams.send(self, head, body)
 
 
@@ -87,10 +90,18 @@ class UpstreamConnection(asyncio.Protocol):
 class UpstreamPool:
     """The connections to the upstream that are kept alive."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, *, keeps_bodies: bool) -> None:
+        self.port, self.keeps_bodies = port, keeps_bodies
+        self.last = bytearray()
+        self.equal = 0
         self.idle: list[UpstreamConnection] = []
         self.tasks: set[asyncio.Task[None]] = set()
+
+    def compare(self, body: bytearray) -> None:
+        """Count a body that is the same as the last one."""
+        if self.keeps_bodies:
+            self.equal += body == self.last
+            self.last = body
 
     def send(self, client: ClientConnection, head: bytes, body: bytearray) -> None:
         if self.idle:
@@ -106,8 +117,8 @@ class UpstreamPool:
         upstream.send(client, head, body)
 
 
-async def serve(upstream_port: int) -> None:
-    upstreams = UpstreamPool(upstream_port)
+async def serve(upstream_port: int, *, keeps_bodies: bool) -> None:
+    upstreams = UpstreamPool(upstream_port, keeps_bodies=keeps_bodies)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: ClientConnection(upstreams), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
@@ -115,4 +126,4 @@ async def serve(upstream_port: int) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(serve(int(sys.argv[1])))
+    uvloop.run(serve(int(sys.argv[1]), keeps_bodies="--compare" in sys.argv))

@@ -8,6 +8,7 @@ from pathlib import Path
 TITLES = {
     "nginx": "nginx",
     "relay": "relay",
+    "comparing-relay": "relay that compares",
     "sightline": "Sightline",
     "litellm": "LiteLLM",
     "tensorzero": "TensorZero",

@@ -19,6 +19,9 @@ SHOWN = (
     "first byte of a stream added, ms", "memory at rest, MB", "memory peak with 16 × 20 MB in flight, MB",
     "streamed bytes",
 )  # fmt: skip
+MEASURED = "CPU ms per request, "
+COMPARED = ("nginx", "relay", "relay that compares", "Sightline")  # columns of the report, without versions
+UNSEEN = "never seen"  # in the row for which Sightline does what no relay does: it decodes, hashes and writes
 SIZES = ("2 KB", "20 MB")  # in the sentence of the README
 # The rows of docs/local.md: what there is of something and was found, what is said of it and is right.
 READ = (
@@ -56,6 +59,30 @@ def write_proxy_pages(measured: str) -> None:
     """Write the report on the proxy into docs/benchmarks.md, and its ratios into the README."""
     write_part(BENCHMARKS, "proxy", select_rows(measured))
     write_part(README, "proxy", write_sentence(measured))
+    write_part(PERFORMANCE, "proxy", write_excess(measured))
+
+
+def write_excess(measured: str) -> str:
+    """Return a table of the requests that miss their target: what would have to go of what the relay doesn't take."""
+    last = "of what Sightline takes more than the relay, would have to go"
+    lines = [f"| CPU ms per request | {' | '.join(COMPARED)} | target | {last} |"]
+    lines.append("|" + "---|" * (len(COMPARED) + 3))
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in measured.splitlines()]
+    heads = next(row for row in rows if COMPARED[2] in row)
+    for row in rows[rows.index(heads) :]:
+        verdict = re.search(r"≤ ([\d.]+)×: MISSED", " ".join(row))
+        if verdict and row[0].startswith(MEASURED) and len(row) == len(heads):
+            by = {name: row[next(at for at, head in enumerate(heads) if head.startswith(name))] for name in COMPARED}
+            if "–" not in by.values() and UNSEEN not in row[0]:
+                lines.append(_write_excess_row(row[0].removeprefix(MEASURED), by, float(verdict[1])))
+    return "\n".join(lines)
+
+
+def _write_excess_row(name: str, taken: Mapping[str, str], times: float) -> str:
+    nginx, relay, _, ours = map(float, taken.values())
+    share = (ours - times * nginx) / (ours - relay)
+    gone = f"{100 * share:.0f} %" if share <= 1 else "more than all: the relay takes more"
+    return f"| {name} | {' | '.join(taken.values())} | {times * nginx:.3g} | {gone} |"
 
 
 def select_rows(measured: str) -> str:

@@ -53,6 +53,7 @@ def test_the_parts_about_the_proxy_are_written_from_its_last_benchmark(monkeypat
     measured = (ROOT / "bench" / "results" / "proxy.md").read_text("utf-8")
     assert pages.read_part(pages.BENCHMARKS, "proxy") == pages.select_rows(measured), "run: python bench/run.py proxy"
     assert pages.read_part(pages.README, "proxy") == pages.write_sentence(measured), "run: python bench/run.py proxy"
+    assert pages.read_part(pages.PERFORMANCE, "proxy") == pages.write_excess(measured), "run: python bench/run.py proxy"
 
 
 @requirement("docs.performance_figures")

@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw
 
 from sightline.model.geometry import Box
 from sightline.reader.control_features import list_boxes, list_lines
+from sightline.reader.examine import examine_image
 from sightline.reader.interface_parts import find_parts
 from sightline.reader.reading import TOGGLES, InterfacePart, TextLine
 from sightline.reader.regions import segment_image
@@ -163,6 +164,15 @@ def test_a_box_with_the_edges_of_another_one_behind_it_is_an_icon(*, is_sheet: b
     low = dict.fromkeys(TOGGLES, 0.1)
     found = find_toggles(sketch.pixels, sketch.lines, segment_image(sketch.pixels), (low, low, low))
     assert [part.kind for part in found] == ([] if is_sheet else ["check"])
+
+
+@requirement("reader.toggles")
+def test_the_tick_of_a_check_box_is_no_text_that_was_not_read() -> None:
+    sketch = draw_pair("ticked box")
+    tick, other = Box(62, 44, 14, 8), Box(300, 44, 14, 8)
+    reading = examine_image(sketch.pixels, sketch.lines, unread=[tick, other])
+    assert [part.kind for part in reading.parts if part.kind in TOGGLES] == ["check", "check"]
+    assert reading.unread == (other,)
 
 
 @requirement("reader.toggles")

@@ -33,7 +33,7 @@ from sightline.reader.states import find_states
 from sightline.reader.table_rows import find_aligned_tables, find_ruled_tables
 from sightline.reader.tables import CellGrid, fill_cell_grid, find_cell_grids, find_tables, renumber_table
 from sightline.reader.text_layout import lay_out_text
-from sightline.reader.toggles import find_toggles, remove_toggle_glyphs
+from sightline.reader.toggles import find_toggles, remove_toggle_glyphs, remove_toggle_marks
 
 _SEARCHED = 16_000_000  # pixels searched for barcodes; of a larger image only every second, third, ... pixel
 _CORNERS = ("top_left", "top_right", "bottom_right", "bottom_left")
@@ -106,6 +106,7 @@ def _examine_upright(
     segments = Segments() if photograph else segment_image(pixels)
     found = _find_contents(pixels, lines, segments, is_page=not photograph)
     parts, plots = found.parts, found.plots
+    unread = remove_toggle_marks(unread, parts)
     containers = [part.box for part in parts if part.kind in _CONTAINERS]
     order = order_lines(
         found.lines, containers, plots, {at for part in parts if part.kind in TOGGLES for at in part.lines}
@@ -132,8 +133,8 @@ def _examine_upright(
         tuple(codes),
         find_dominant_colours(pixels),
         photograph,
-        unread=tuple(unread),
-        icons=found.icons,
+        unread=unread,
+        icons=remove_toggle_marks(found.icons, parts),
         headings=tuple(headings),
         code=tuple(found.code),
         states=tuple(find_states(pixels, ordered, numbered, found.chart_boxes + found.code, segments.regions)),

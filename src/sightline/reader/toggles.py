@@ -8,7 +8,7 @@ nothing is trained on; bench/score_kits.py shows what others would give.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,6 +55,7 @@ _BULLET = 0.6  # of the letter size of its text: a toggle is larger
 _UNEVEN = {"check": 0.18, "radio": 0.12}  # how much a toggle may differ from itself with its rows as columns
 _UPSIDE_DOWN = {"check": 0.06, "switch": 0.13}  # how much an empty check box, or a switch, from itself upside down
 _CROOKED = {"check": 0.33, "radio": 0.3}  # how much the border of one that is alone may differ from itself turned round
+_MARK = 1.6  # sizes of a toggle: how large a place is at most that is the toggle or its tick
 _ALIKE = 2  # pixels between the sizes of toggles of one kind on a page
 _ICONS, _ICON_SIZE = 2, 0.2  # others in a row or column of icons, at least; share by which their sizes differ, at most
 _ICON_LINE, _ICON_REACH = 0.2, 8.0  # sizes: how far icons are out of line, and apart, at most
@@ -259,6 +260,17 @@ def remove_toggle_glyphs(lines: Sequence[TextLine], toggles: Sequence[InterfaceP
         line for line in lines if not (len(line.text) <= 2 and any(is_inside(line.box, part.box) for part in toggles))
     ]
     return [next((_cut_off(line, part.box) for part in toggles if _begins_with(line, part.box)), line) for line in rest]
+
+
+def remove_toggle_marks(boxes: Iterable[Box], parts: Iterable[InterfacePart]) -> tuple[Box, ...]:
+    """Return the boxes of what wasn't read, but those that are a toggle or a part of it, such as its tick."""
+    toggles = [part.box for part in parts if part.kind in TOGGLES]
+    return tuple(box for box in boxes if not any(_is_mark_of(box, toggle) for toggle in toggles))
+
+
+def _is_mark_of(box: Box, toggle: Box) -> bool:
+    near = box.width <= _MARK * toggle.width and box.height <= _MARK * toggle.height
+    return near and contains_centre(toggle, box)
 
 
 def _begins_with(line: TextLine, box: Box) -> bool:

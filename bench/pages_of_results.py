@@ -80,8 +80,8 @@ def write_excess(measured: str) -> str:
 
 def _write_excess_row(name: str, taken: Mapping[str, str], times: float) -> str:
     nginx, relay, _, ours = map(float, taken.values())
-    share = (ours - times * nginx) / (ours - relay)
-    gone = f"{100 * share:.0f} %" if share <= 1 else "more than all: the relay takes more"
+    above, missing = ours - relay, ours - times * nginx
+    gone = f"{100 * missing / above:.0f} %" if above >= missing else "more than all: the relay takes more"
     return f"| {name} | {' | '.join(taken.values())} | {times * nginx:.3g} | {gone} |"
 
 
@@ -110,8 +110,8 @@ def write_sentence(measured: str) -> str:
     ours, ours_large, litellm, litellm_large, best, best_large = list_ratios(measured)
     return textwrap.fill(
         f"Per request, the proxy uses {ours} the CPU of nginx for {SIZES[0]} and {ours_large} for {SIZES[1]}, "
-        f"LiteLLM's proxy uses {litellm} and {litellm_large} as much as Sightline, and the cheapest of three other "
-        f"gateways uses {best} and {best_large}; [all figures](docs/benchmarks.md).",
+        f"LiteLLM's proxy uses {litellm} and {litellm_large} as much as Sightline, and the cheapest of LiteLLM, "
+        f"TensorZero and Portkey uses {best} and {best_large}; [all figures](docs/benchmarks.md).",
         width=120,
     )
 

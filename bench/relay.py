@@ -1,8 +1,7 @@
 """A relay on the proxy's event loop and HTTP parser that reads no body: relay.py UPSTREAM_PORT [--compare].
 
-It is the least that a proxy of this kind can take. A body goes past the parser into one buffer, and is sent on from it.
-With --compare, each body is compared with the last one: that is the least that a proxy can take which recognizes images
-that it has seen before.
+It is a simple proxy of this kind. A body goes past the parser into one buffer, and is sent on from it. With --compare,
+each body is compared with the last one, which is one way to recognize what was sent before.
 """
 
 import asyncio

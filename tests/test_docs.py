@@ -57,6 +57,24 @@ def test_the_parts_about_the_proxy_are_written_from_its_last_benchmark(monkeypat
 
 
 @requirement("docs.performance_figures")
+@pytest.mark.parametrize(("relay", "gone"), [(0.5, "33 %"), (1.5, "100 %"), (1.9, "more than all"), (2.5, "more than")])
+def test_what_would_have_to_go_is_told_for_any_cost_of_the_relay(
+    relay: float, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    pages = importlib.import_module("pages_of_results")
+    report = (
+        "| | nginx 1 | relay | relay that compares | Sightline 0 | Sightline ÷ nginx |\n"
+        f"| CPU ms per request, 5 MB | 1 | {relay} | 3 | 2 | 2.0× (≤ 1.5×: MISSED) |\n"
+        "| CPU ms per request, 2 KB | 1 | 1 | 1 | 1 | 1.0× (≤ 1.5×: met) |\n"
+    )
+    row = pages.write_excess(report).splitlines()[2:]
+    assert len(row) == 1
+    assert row[0].startswith("| 5 MB | 1 |")
+    assert gone in row[0]
+
+
+@requirement("docs.performance_figures")
 @pytest.mark.parametrize(("benchmark", "module"), [("profile", "cpu_profile"), ("bytecodes", "bytecodes")])
 def test_the_tables_of_the_performance_page_are_those_of_the_last_run(
     benchmark: str, module: str, monkeypatch: pytest.MonkeyPatch

@@ -138,8 +138,11 @@ def _is_table(table: TableCandidate, words: LineWords, width: float) -> bool:
 
 def _is_straight(spans: Sequence[Span], slack: float) -> bool:
     """Return whether nearly all cells begin, or end, at one place."""
-    edges = [[span[side] for span in spans] for side in (0, 1)]
-    return any(sum(abs(edge - median(own)) <= slack for edge in own) >= STRAIGHT * len(own) for own in edges)
+    for edges in ([span[side] for span in spans] for side in (0, 1)):
+        middle = median(edges)
+        if sum(abs(edge - middle) <= slack for edge in edges) >= STRAIGHT * len(edges):
+            return True
+    return False
 
 
 def _has_heads(table: TableCandidate, words: LineWords) -> bool:

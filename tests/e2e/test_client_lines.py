@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,9 +71,11 @@ def run_client(folder: Path, *command: str | Path) -> str:
     return ended.out
 
 
+@cache
 def find_environment(group: str) -> Path:
+    """Return the folder of the programs of a group; what its script says of an error is among what pytest prints."""
     command = [str(ROOT / "scripts" / "peers-env"), group]
-    return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip(), "bin")
+    return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip(), "bin")
 
 
 @requirement("clients.lines")

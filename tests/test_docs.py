@@ -58,7 +58,7 @@ def test_the_parts_about_the_proxy_are_written_from_its_last_benchmark(monkeypat
 
 @requirement("docs.performance_figures")
 @pytest.mark.parametrize(("relay", "gone"), [(0.5, "33 %"), (1.5, "100 %"), (1.9, "more than all"), (2.5, "more than")])
-def test_what_would_have_to_go_is_told_for_any_cost_of_the_relay(
+def test_the_table_says_what_would_have_to_go_whatever_the_relay_takes(
     relay: float, gone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "bench"))

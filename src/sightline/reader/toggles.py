@@ -263,7 +263,7 @@ def remove_toggle_glyphs(lines: Sequence[TextLine], toggles: Sequence[InterfaceP
 
 
 def remove_toggle_marks(boxes: Iterable[Box], parts: Iterable[InterfacePart]) -> tuple[Box, ...]:
-    """Return the boxes of what wasn't read, but those that are a toggle or a part of it, such as its tick."""
+    """Return the boxes without those that are a toggle or a part of one, such as its tick."""
     toggles = [part.box for part in parts if part.kind in TOGGLES]
     return tuple(box for box in boxes if not any(_is_mark_of(box, toggle) for toggle in toggles))
 
